@@ -134,7 +134,7 @@ class FaultsOverTheChannel(Faults, WorkerCase):
         self.channel = "auto"
         proxy = self.proxy()
         endpoint = self.endpoint()
-        quick = "import berth_worker.pace\nberth_worker.pace.Pace.upgrade_again = 1.0\n"
+        quick = "import berth_worker.timings\nberth_worker.timings.Timings.upgrade_again = 1.0\n"
         worker = self.worker(endpoint, quick + STREAM, base=proxy.url)
         job = self.berth.run(endpoint, {"count": 100, "sleep": 0.02})
         time.sleep(1)

@@ -94,7 +94,7 @@ class Local(unittest.TestCase):
 
 class Server(unittest.TestCase):
     def setUp(self) -> None:
-        from berth_worker.dev_server import make_dev_server
+        from berth_worker.dev_server import create_dev_server
         from berth_worker.result import ResultFormat
 
         def handler(job: dict) -> object:  # type: ignore[type-arg]
@@ -102,7 +102,7 @@ class Server(unittest.TestCase):
                 raise ValueError("broken")
             return (number for number in range(3)) if job["input"].get("stream") else {"got": job["input"]}
 
-        server = make_dev_server(handler, ResultFormat(), host="127.0.0.1", port=0)
+        server = create_dev_server(handler, ResultFormat(), host="127.0.0.1", port=0)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         self.addCleanup(server.server_close)
         self.addCleanup(server.shutdown)

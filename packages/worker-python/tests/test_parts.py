@@ -8,10 +8,10 @@ import unittest
 import helpers  # noqa: F401
 from berth_worker.channel.connection import LineReader
 from berth_worker.environment import Environment
-from berth_worker.gate import Gate
+from berth_worker.one_shot_event import OneShotEvent
 from berth_worker.json_text import UnsendableOutput, json_bytes, output_bytes
-from berth_worker.pace import Backoff, Pace
-from berth_worker.public.addresses import Addresses
+from berth_worker.timings import Backoff, Timings
+from berth_worker.public.urls import Urls
 from berth_worker.result import ResultFormat
 from berth_worker.take_ahead import MOST_AHEAD, TakeAhead
 from berth_worker.timers import Timers
@@ -96,18 +96,18 @@ class Environments(unittest.TestCase):
         "RUNPOD_WEBHOOK_POST_OUTPUT": "http://h/v2/e/job-done/$RUNPOD_POD_ID/$ID?gpu=x",
     }
 
-    def test_addresses(self) -> None:
-        addresses = Environment(self.VARIABLES).addresses
-        self.assertEqual(addresses.take(1, False), "http://h/v2/e/job-take/w1?gpu=x&job_in_progress=0")
-        self.assertEqual(addresses.take(3, True), "http://h/v2/e/job-take-batch/w1?gpu=x&batch_size=3&job_in_progress=1")
-        self.assertEqual(addresses.channel, "http://h/v2/e/job-channel/w1?gpu=x")
-        self.assertEqual(addresses.done("a/b", True), "http://h/v2/e/job-done/w1/a%2Fb?gpu=x&isStream=true")
-        self.assertIsNone(addresses.ping([]))
+    def test_urls(self) -> None:
+        urls = Environment(self.VARIABLES).urls
+        self.assertEqual(urls.take(1, False), "http://h/v2/e/job-take/w1?gpu=x&job_in_progress=0")
+        self.assertEqual(urls.take(3, True), "http://h/v2/e/job-take-batch/w1?gpu=x&batch_size=3&job_in_progress=1")
+        self.assertEqual(urls.channel, "http://h/v2/e/job-channel/w1?gpu=x")
+        self.assertEqual(urls.done("a/b", True), "http://h/v2/e/job-done/w1/a%2Fb?gpu=x&isStream=true")
+        self.assertIsNone(urls.ping([]))
 
     def test_a_list_that_is_cut_says_so(self) -> None:
-        addresses = Addresses(take="http://h/", done="http://h/", stream=None, ping="http://h/p", worker_id="w")
-        self.assertIn("job_id=a%2Cb&berth_version", addresses.ping(["a", "b"]) or "")
-        self.assertIn("job_id=a&job_ids=partial&", addresses.ping(["a", "b"], most=1) or "")
+        urls = Urls(take="http://h/", done="http://h/", stream=None, ping="http://h/p", worker_id="w")
+        self.assertIn("job_id=a%2Cb&berth_version", urls.ping(["a", "b"]) or "")
+        self.assertIn("job_id=a&job_ids=partial&", urls.ping(["a", "b"], most=1) or "")
 
     def test_bad_values_are_named(self) -> None:
         for name, value in (("RUNPOD_WEBHOOK_GET_JOB", "ftp://h"), ("RUNPOD_AI_API_KEY", "key\n")):
@@ -118,15 +118,15 @@ class Environments(unittest.TestCase):
 
 
 class Waiting(unittest.TestCase):
-    def test_gates(self) -> None:
-        gate = Gate()
-        self.assertFalse(gate.wait(0.01))
+    def test_one_shot_events(self) -> None:
+        event = OneShotEvent()
+        self.assertFalse(event.wait(0.01))
         called: list[int] = []
-        gate.on_open(lambda: called.append(1))
-        gate.open()
-        gate.open()
-        gate.on_open(lambda: called.append(2))
-        self.assertTrue(gate.wait())
+        event.on_set(lambda: called.append(1))
+        event.set()
+        event.set()
+        event.on_set(lambda: called.append(2))
+        self.assertTrue(event.wait())
         self.assertEqual(called, [1, 2])
 
     def test_timers(self) -> None:
@@ -142,7 +142,7 @@ class Waiting(unittest.TestCase):
         self.assertEqual(order, ["first", "second", "division by zero"])
 
     def test_backoff(self) -> None:
-        backoff = Backoff(Pace(first_retry=1.0, longest_retry=4.0))
+        backoff = Backoff(Timings(first_retry=1.0, longest_retry=4.0))
         for whole in (1, 2, 4, 4):
             self.assertTrue(whole / 2 <= backoff.next() <= whole)
         backoff.reset()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .delivery import Consumer, Delivery
     from .environment import Environment
     from .log import RunPodLogger
-    from .pace import Pace
+    from .timings import Timings
     from .timers import Timer, Timers
 
 
@@ -53,25 +53,25 @@ class AutoSource:
     def __init__(
         self,
         environment: Environment,
-        address: str,
+        url: str,
         *,
         log: RunPodLogger,
-        pace: Pace,
+        timings: Timings,
         lock: threading.RLock,
         timers: Timers,
         channel_only: bool = False,
         first: Opened | None = None,
     ) -> None:
         self._log = log
-        self._pace = pace
+        self._timings = timings
         self._timers = timers
-        self._public = PublicSource(environment, log, pace)
+        self._public = PublicSource(environment, log, timings)
         self._channel = ChannelSource(
-            address=address,
+            url=url,
             api_key=environment.api_key,
             ping_seconds=environment.ping_seconds,
             log=log,
-            pace=pace,
+            timings=timings,
             lock=lock,
             elsewhere=self._public.delivery_of,
             on_open=self._use_channel,
@@ -111,7 +111,7 @@ class AutoSource:
         self._public.close()
 
     def report_unhealthy(self, check: str, reason: str) -> None:
-        if not self._channel.tell_unhealthy(check, reason):
+        if not self._channel.report_unhealthy(check, reason):
             self._public.report_unhealthy(check, reason)
 
     def _use_channel(self) -> None:
@@ -120,7 +120,7 @@ class AutoSource:
             return
         self._on_public = False
         self._log.info("The server offers its channel again; jobs come over it from now on.")
-        threading.Thread(target=self._public.rest, name="berth-rest", daemon=True).start()
+        threading.Thread(target=self._public.suspend, name="berth-suspend", daemon=True).start()
 
     def _use_public(self, refusal: Refused) -> None:
         """Also while the worker leaves: pings go on for what it still runs, and it can be stopped."""
@@ -130,4 +130,4 @@ class AutoSource:
             self._public.open(self._consumer)
         if (refusal.lasting and not self._was_open) or self._closed:
             return
-        self._trying_again = self._timers.call_later(self._pace.upgrade_again * (0.5 + random.random() / 2), self._channel.try_again)
+        self._trying_again = self._timers.call_later(self._timings.upgrade_again * (0.5 + random.random() / 2), self._channel.try_again)

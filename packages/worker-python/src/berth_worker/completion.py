@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .gate import Gate
+    from .one_shot_event import OneShotEvent
     from .log import RunPodLogger
     from .result import Result, ResultFormat
     from .running_jobs import Run, RunningJobs
@@ -35,8 +35,8 @@ class Completion:
             return self.format.generator_raised(error, refresh=exits)
         return self.format.raised(error, refresh=exits)
 
-    def send(self, run: Run, result: Result, streamed: bool) -> Gate | None:
-        """Sends the result, unless nobody wants it any more. A gate asks that the job keeps its place until it opens."""
+    def send(self, run: Run, result: Result, streamed: bool) -> OneShotEvent | None:
+        """Sends the result, unless nobody wants it any more. An event asks that the job keeps its place until it is set."""
         run.context.over = True
         if self.format.after_job is not None:
             self.format.after_job()
@@ -46,10 +46,10 @@ class Completion:
         if result.failed:
             self._log.error(f"The job failed: {result.body.decode(errors='replace')}", run.job["id"])
         self._finished(run)
-        gate = run.delivery.finish(result.body, streamed)
+        event = run.delivery.finish(result.body, streamed)
         if result.refresh:
             self._on_refresh()
-        return gate
+        return event
 
     def _finished(self, run: Run) -> None:
         if self._jobs.concurrency == 1:

@@ -25,7 +25,7 @@ WEBHOOK_SECONDS = 10
 
 
 class JobApi:
-    """What each address answers: a status and a JSON value."""
+    """What each URL answers: a status and a JSON value."""
 
     def __init__(self, handler: Callable[[Any], Any], format: ResultFormat, concurrency: int) -> None:
         self._handler = handler
@@ -75,16 +75,16 @@ class JobApi:
         return {"id": job["id"], "status": "COMPLETED", "stream": stream}
 
 
-def _call_webhook(address: str | None, value: Any) -> None:
-    if not address:
+def _call_webhook(url: str | None, value: Any) -> None:
+    if not url:
         return
 
     def call() -> None:
-        request = urllib.request.Request(address, json.dumps(value).encode(), {"Content-Type": "application/json"})
+        request = urllib.request.Request(url, json.dumps(value).encode(), {"Content-Type": "application/json"})
         try:
             urllib.request.urlopen(request, timeout=WEBHOOK_SECONDS).close()
         except (OSError, ValueError) as error:
-            RunPodLogger().warn(f"The webhook {address} was not reached: {error}")
+            RunPodLogger().warn(f"The webhook {url} was not reached: {error}")
 
     threading.Thread(target=call, daemon=True).start()
 
@@ -121,14 +121,14 @@ class _Requests(BaseHTTPRequestHandler):
         pass
 
 
-def make_dev_server(handler: Callable[[Any], Any], format: ResultFormat, *, host: str, port: int, concurrency: int = 1) -> ThreadingHTTPServer:
+def create_dev_server(handler: Callable[[Any], Any], format: ResultFormat, *, host: str, port: int, concurrency: int = 1) -> ThreadingHTTPServer:
     requests = type("Requests", (_Requests,), {"api": JobApi(handler, format, concurrency)})
     return ThreadingHTTPServer((host, port), requests)
 
 
 def serve_api(handler: Callable[[Any], Any], format: ResultFormat, *, host: str, port: int, concurrency: int = 1) -> None:
     """Serves until it is interrupted."""
-    server = make_dev_server(handler, format, host=host, port=port, concurrency=concurrency)
+    server = create_dev_server(handler, format, host=host, port=port, concurrency=concurrency)
     RunPodLogger().info(f"The handler is served at http://{host}:{server.server_address[1]}")
     try:
         server.serve_forever()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from .public.addresses import Addresses
+from .public.urls import Urls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +16,7 @@ LONGEST_PING_SECONDS = 3600.0
 
 
 class Environment:
-    """The identity, the key and the addresses of this worker."""
+    """The identity, the key and the URLs of this worker."""
 
     def __init__(self, variables: Mapping[str, str] | None = None) -> None:
         env = os.environ if variables is None else variables
@@ -24,17 +24,17 @@ class Environment:
         self.hostname = env.get("RUNPOD_POD_HOSTNAME", "unknown")
         self.api_key = _api_key(env)
         self.ping_seconds = _ping_seconds(env.get("RUNPOD_PING_INTERVAL"))
-        self.addresses = Addresses(
-            take=_address(env, "RUNPOD_WEBHOOK_GET_JOB"),
-            done=_address(env, "RUNPOD_WEBHOOK_POST_OUTPUT"),
-            stream=_optional_address(env, "RUNPOD_WEBHOOK_POST_STREAM"),
-            ping=_optional_address(env, "RUNPOD_WEBHOOK_PING"),
+        self.urls = Urls(
+            take=_url(env, "RUNPOD_WEBHOOK_GET_JOB"),
+            done=_url(env, "RUNPOD_WEBHOOK_POST_OUTPUT"),
+            stream=_optional_url(env, "RUNPOD_WEBHOOK_POST_STREAM"),
+            ping=_optional_url(env, "RUNPOD_WEBHOOK_PING"),
             worker_id=self.worker_id,
         )
 
 
 def is_local(variables: Mapping[str, str] | None = None) -> bool:
-    """Without an address to take jobs from there is no platform around this worker."""
+    """Without a URL to take jobs from there is no platform around this worker."""
     return "RUNPOD_WEBHOOK_GET_JOB" not in (os.environ if variables is None else variables)
 
 
@@ -61,14 +61,14 @@ def _ping_seconds(text: str | None) -> float:
     return min(LONGEST_PING_SECONDS, max(SHORTEST_PING_SECONDS, seconds))
 
 
-def _optional_address(env: Mapping[str, str], name: str) -> str | None:
-    return _address(env, name) if env.get(name) else None
+def _optional_url(env: Mapping[str, str], name: str) -> str | None:
+    return _url(env, name) if env.get(name) else None
 
 
-def _address(env: Mapping[str, str], name: str) -> str:
+def _url(env: Mapping[str, str], name: str) -> str:
     value = env.get(name)
     if value is None:
         raise ValueError(f"{name} is not set; the platform sets it together with RUNPOD_WEBHOOK_GET_JOB")
     if not value.lower().startswith(("http://", "https://")):
-        raise ValueError(f'{name} is "{value}"; it has to be an http or https address')
+        raise ValueError(f'{name} is "{value}"; it has to be an http or https URL')
     return value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from .gate import Gate
+from .one_shot_event import OneShotEvent
 from .json_text import output_bytes
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class JobContext:
 
     def __init__(self, delivery: Delivery) -> None:
         self._delivery = delivery
-        self._cancelled: Gate | None = None
+        self._cancelled: OneShotEvent | None = None
         self._reason: str | None = None
         self.over = False
 
@@ -41,9 +41,9 @@ class JobContext:
     def wait_cancelled(self, timeout: float | None = None) -> bool:
         """Sleeps until the job is cancelled. False after the timeout: use it instead of `time.sleep`."""
         if self._cancelled is None:
-            self._cancelled = Gate()
+            self._cancelled = OneShotEvent()
         if self._reason is not None:
-            self._cancelled.open()
+            self._cancelled.set()
         return self._cancelled.wait(timeout)
 
     def raise_if_cancelled(self) -> None:
@@ -63,7 +63,7 @@ class JobContext:
         self._reason = reason
         self._delivery.drop()
         if self._cancelled is not None:
-            self._cancelled.open()
+            self._cancelled.set()
         return True
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .delivery import Job
-    from .gate import Gate
+    from .one_shot_event import OneShotEvent
     from .result import ResultFormat
 
 INPUT_FILE = "test_input.json"
@@ -40,17 +40,17 @@ class _LocalDelivery:
     def progress(self, value: bytes) -> None:
         self._show(f"Progress: {value.decode()}")
 
-    def chunk(self, body: bytes) -> Gate | None:
+    def chunk(self, body: bytes) -> OneShotEvent | None:
         self.chunks.append(json.loads(body)["output"])
         self._show(f"Chunk: {body.decode()}")
         return None
 
-    def finish(self, body: bytes, streamed: bool) -> Gate | None:
+    def finish(self, body: bytes, streamed: bool) -> OneShotEvent | None:
         self.result = json.loads(body)
         self.streamed = streamed
         return None
 
-    def give_back(self) -> bool:
+    def return_job(self) -> bool:
         return False
 
     def waited(self, seconds: float) -> None:
@@ -75,7 +75,7 @@ def run_once(handler: Callable[[Any], Any], job: Job, format: ResultFormat, show
     lock = threading.RLock()
     nothing: Callable[[], object] = lambda: None
     exit_codes: list[int] = []
-    jobs = RunningJobs(lock=lock, timers=Timers(log.error), log=log, wind_up_seconds=5.0, on_room=nothing, on_less_room=nothing, on_change=nothing)
+    jobs = RunningJobs(lock=lock, timers=Timers(log.error), log=log, cancel_grace_seconds=5.0, on_room=nothing, on_less_room=nothing, on_change=nothing)
     completion = Completion(jobs, format, log, on_refresh=nothing, on_exit=exit_codes.append)
     executor: Any = (LoopExecutor if is_async(handler) else ThreadExecutor)(handler, jobs, completion, lock)
     jobs.executor = executor

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from .completion import Completion
-    from .gate import Gate
+    from .one_shot_event import OneShotEvent
     from .result import Result
     from .running_jobs import Run, RunningJobs
 
@@ -33,7 +33,7 @@ class LoopExecutor:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def wake(self) -> None:
-        if self._scheduled or not self._jobs.can_begin():
+        if self._scheduled or not self._jobs.can_start():
             return
         self._scheduled = True
         try:
@@ -64,7 +64,7 @@ class LoopExecutor:
     def _begin(self) -> None:
         with self._lock:
             self._scheduled = False
-            runs = [self._jobs.begin() for _ in range(self._jobs.can_begin())]
+            runs = [self._jobs.begin() for _ in range(self._jobs.can_start())]
         for run in runs:
             task = self._loop.create_task(self._run(run))
             self._tasks.add(task)
@@ -81,9 +81,9 @@ class LoopExecutor:
             if run.context.cancelled:
                 return
             result, streamed = await self._result_of(run)
-            gate = self._completion.send(run, result, streamed)
-            if gate is not None:
-                await self._opened(gate)
+            event = self._completion.send(run, result, streamed)
+            if event is not None:
+                await self._until_set(event)
         except asyncio.CancelledError:
             pass  # Cancelled once more while it ended.
         finally:
@@ -112,9 +112,9 @@ class LoopExecutor:
             async for value in chunks:
                 if stream.ends:
                     break
-                gate = stream.send(value)
-                if gate is not None:
-                    await self._opened(gate)
+                event = stream.send(value)
+                if event is not None:
+                    await self._until_set(event)
                 if stream.ends:
                     break
             result = stream.finish()
@@ -126,7 +126,7 @@ class LoopExecutor:
             pass
         return result
 
-    async def _opened(self, gate: Gate) -> None:
+    async def _until_set(self, event: OneShotEvent) -> None:
         future: asyncio.Future[None] = self._loop.create_future()
 
         def done() -> None:
@@ -139,7 +139,7 @@ class LoopExecutor:
             except RuntimeError:
                 pass
 
-        gate.on_open(from_any_thread)
+        event.on_set(from_any_thread)
         await future
 
 

@@ -1,4 +1,4 @@
-"""What this worker has in hand: jobs that run, up to its concurrency, and jobs that wait for a place."""
+"""What this worker holds: jobs that run, up to its concurrency, and jobs that wait for a place."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
     from .log import RunPodLogger
     from .timers import Timer, Timers
 
-#: A job that was taken ahead and has not begun after this time is given back.
-BEGIN_WITHIN_SECONDS = 0.25
+#: A job that was taken ahead and has not started after this time is returned.
+START_WITHIN_SECONDS = 0.25
 
 
 class Run:
     """One run of a job in this worker."""
 
-    __slots__ = ("delivery", "context", "delivered_at", "begun_at", "stays", "on_cancel", "wind_up")
+    __slots__ = ("delivery", "context", "delivered_at", "started_at", "stays", "on_cancel", "cancel_grace")
 
     def __init__(self, delivery: Delivery, now: float) -> None:
         self.delivery = delivery
         self.context = JobContext(delivery)
         self.delivered_at = now
-        self.begun_at = 0.0
-        #: It waits here for as long as it takes: it could not be given back.
+        self.started_at = 0.0
+        #: It waits here for as long as it takes: it could not be returned.
         self.stays = False
         #: Set by whoever runs it, so that a cancellation reaches the handler.
         self.on_cancel: Callable[[], object] | None = None
-        self.wind_up: Timer | None = None
+        self.cancel_grace: Timer | None = None
 
     @property
     def job(self) -> Job:
@@ -62,7 +62,7 @@ class RunningJobs:
         lock: threading.RLock,
         timers: Timers,
         log: RunPodLogger,
-        wind_up_seconds: float,
+        cancel_grace_seconds: float,
         on_room: Callable[[], object],
         on_less_room: Callable[[], object],
         on_change: Callable[[], object],
@@ -70,7 +70,7 @@ class RunningJobs:
         self._lock = lock
         self._timers = timers
         self._log = log
-        self._wind_up_seconds = wind_up_seconds
+        self._cancel_grace_seconds = cancel_grace_seconds
         self._on_room = on_room
         self._on_less_room = on_less_room
         self._on_change = on_change
@@ -138,16 +138,16 @@ class RunningJobs:
 
     # What the executor asks.
 
-    def can_begin(self) -> int:
+    def can_start(self) -> int:
         """How many runs may begin now."""
         return min(len(self._waiting), max(0, self._concurrency - len(self._running)))
 
     def begin(self) -> Run:
-        """The next run, which has a place from now on. Only where `can_begin`, with the lock held."""
+        """The next run, which has a place from now on. Only where `can_start`, with the lock held."""
         run = self._waiting.popleft()
         self._running.add(run)
-        run.begun_at = time.monotonic()
-        run.delivery.waited(run.begun_at - run.delivered_at)
+        run.started_at = time.monotonic()
+        run.delivery.waited(run.started_at - run.delivered_at)
         return run
 
     def ended(self, run: Run) -> None:
@@ -156,9 +156,9 @@ class RunningJobs:
             if run not in self._running:
                 return
             self._running.remove(run)
-            self._ahead.ended(time.monotonic() - run.begun_at)
-            if run.wind_up is not None:
-                run.wind_up.cancel()
+            self._ahead.ended(time.monotonic() - run.started_at)
+            if run.cancel_grace is not None:
+                run.cancel_grace.cancel()
             self._forget(run)
             self._wake()
             self._after_end()
@@ -182,10 +182,10 @@ class RunningJobs:
                 self._idle.wait()
 
     def close(self) -> None:
-        """Asks for no more jobs. What was taken ahead is given back; what comes all the same is given back or run."""
+        """Asks for no more jobs. What was taken ahead is returned; what comes all the same is returned or run."""
         with self._lock:
             self._closed = True
-            self._give_back()
+            self._return_waiting()
 
     def stop_all(self) -> None:
         with self._lock:
@@ -203,7 +203,7 @@ class RunningJobs:
             return False
         if run in self._running:
             self._log.info("Stopping job.", run.job["id"])
-            run.wind_up = self._timers.call_later(self._wind_up_seconds, lambda: self.ended(run))
+            run.cancel_grace = self._timers.call_later(self._cancel_grace_seconds, lambda: self.ended(run))
             if run.on_cancel is not None:
                 run.on_cancel()
         elif run in self._waiting:
@@ -213,33 +213,33 @@ class RunningJobs:
         return True
 
     def _check_waiting(self) -> None:
-        """Jobs that wait beyond the free places begin in time or are given back."""
+        """Jobs that wait beyond the free places begin in time or are returned."""
         if len(self._waiting) <= self._kept():
             return
         if self._closed:
-            self._give_back()
+            self._return_waiting()
         elif self._late_check is None:
-            self._late_check = self._timers.call_later(BEGIN_WITHIN_SECONDS, self._give_back_late)
+            self._late_check = self._timers.call_later(START_WITHIN_SECONDS, self._return_late)
 
-    def _give_back_late(self) -> None:
+    def _return_late(self) -> None:
         with self._lock:
             self._late_check = None
             first = next((run for run in islice(self._waiting, self._kept(), None) if not run.stays), None)
-            if first is not None and time.monotonic() - first.delivered_at >= BEGIN_WITHIN_SECONDS:
+            if first is not None and time.monotonic() - first.delivered_at >= START_WITHIN_SECONDS:
                 self._ahead.forget()
                 self._on_less_room()
-                self._give_back()
+                self._return_waiting()
             self._check_waiting()
 
     def _kept(self) -> int:
         """How many waiting jobs have a free place."""
         return max(0, self._concurrency - len(self._running))
 
-    def _give_back(self) -> None:
+    def _return_waiting(self) -> None:
         kept = self._kept()
         beyond = [self._waiting.pop() for _ in range(len(self._waiting) - kept)]
         for run in reversed(beyond):
-            if run.delivery.give_back():
+            if run.delivery.return_job():
                 self._forget(run)
             else:
                 run.stays = True

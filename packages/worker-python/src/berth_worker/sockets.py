@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 KEEPALIVE_SECONDS = 10
 
 
-def connect(address: str, timeout: float) -> socket.socket:
-    """Opens a connection to the host of an http or https address. Raises OSError, also for a certificate that is not valid."""
-    parts = urlsplit(address)
+def connect(url: str, timeout: float) -> socket.socket:
+    """Opens a connection to the host of an http or https URL. Raises OSError, also for a certificate that is not valid."""
+    parts = urlsplit(url)
     secure = parts.scheme == "https"
     host = parts.hostname or ""
     plain = socket.create_connection((host, parts.port or (443 if secure else 80)), timeout)
@@ -31,9 +31,9 @@ def connect(address: str, timeout: float) -> socket.socket:
         raise
 
 
-def request_target(address: str) -> tuple[str, str]:
+def request_target(url: str) -> tuple[str, str]:
     """The path with its query, and the value of the Host header."""
-    parts = urlsplit(address)
+    parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     # What has no place in a request line is escaped, as browsers do.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from .json_text import output_bytes
 
 if TYPE_CHECKING:
-    from .gate import Gate
+    from .one_shot_event import OneShotEvent
     from .result import Result, ResultFormat
     from .running_jobs import Run
 
@@ -22,8 +22,8 @@ class Stream:
         #: Set where the stream ends before the generator does.
         self.result: Result | None = None
 
-    def send(self, value: Any) -> Gate | None:
-        """A gate asks to be waited for before the next chunk."""
+    def send(self, value: Any) -> OneShotEvent | None:
+        """An event asks to be waited for before the next chunk."""
         if isinstance(value, dict) and value.get("error") and self._format.yielded_errors:
             self.result = self._format.yielded_error(value["error"])
             return None

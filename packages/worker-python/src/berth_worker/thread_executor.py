@@ -37,7 +37,7 @@ class ThreadExecutor:
         self.main_run: Run | None = None
 
     def wake(self) -> None:
-        startable = self._jobs.can_begin()
+        startable = self._jobs.can_start()
         for _ in range(startable - self._free_threads):
             self._free_threads += 1
             threading.Thread(target=self._work, name="berth-handler", daemon=True).start()
@@ -76,7 +76,7 @@ class ThreadExecutor:
 
     def _next(self) -> Run | None:
         with self._can_begin:
-            while not self._jobs.can_begin():
+            while not self._jobs.can_start():
                 if self._closed:
                     return None
                 self._can_begin.wait()
@@ -92,9 +92,9 @@ class ThreadExecutor:
         finally:
             current.reset(token)
             batch_id.reset(batch_token)
-        gate = self._completion.send(run, result, streamed)
-        if gate is not None:
-            gate.wait()
+        event = self._completion.send(run, result, streamed)
+        if event is not None:
+            event.wait()
 
     def _result_of(self, run: Run) -> tuple[Result, bool]:
         try:
@@ -115,9 +115,9 @@ class ThreadExecutor:
             for value in chunks:
                 if stream.ends:
                     break
-                gate = stream.send(value)
-                if gate is not None:
-                    gate.wait()
+                event = stream.send(value)
+                if event is not None:
+                    event.wait()
                 if stream.ends:
                     break
             result = stream.finish()

@@ -13,8 +13,8 @@ from .environment import Environment
 from .fitness import UnhealthyError, run_fitness_checks
 from .handler_kind import is_async
 from .log import RunPodLogger, flush_background_log, use_background_log
-from .pace import Pace
-from .pulse import Pulse
+from .timings import Timings
+from .ping_process import PingProcess
 from .result import ResultFormat
 from .running_jobs import RunningJobs
 from .signals import Signals
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     AnyExecutor = Union[LoopExecutor, ThreadExecutor]
 
-#: What runs comes first; no server reads an address of any length.
+#: What runs comes first; no server reads a URL of any length.
 MOST_PINGED = 300
 CHANNELS = ("auto", "public", "fast")
 
@@ -55,7 +55,7 @@ class Worker:
         concurrency_modifier: Callable[[int], Any] | None = None,
         channel: str = "auto",
         env: Mapping[str, str] | None = None,
-        pace: Pace | None = None,
+        timings: Timings | None = None,
         checks: Callable[[RunPodLogger], object] = run_fitness_checks,
         signals: bool = True,
         one_at_a_time: bool = False,
@@ -67,7 +67,7 @@ class Worker:
         if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
             raise ValueError(f"concurrency is {concurrency!r}; it is a whole number from 1")
         self._environment = Environment(env)
-        self._pace = pace or Pace()
+        self._timings = timings or Timings()
         self._log = RunPodLogger()
         self._checks = checks
         self._signals = signals
@@ -78,21 +78,21 @@ class Worker:
         self._left = threading.Event()
         self._signalled = False
         self._exit_code = 0
-        self._source = self._make_source(channel, first)
+        self._source = self._create_source(channel, first)
         self.jobs = RunningJobs(
             lock=self._lock,
             timers=self._timers,
             log=self._log,
-            wind_up_seconds=self._pace.wind_up,
+            cancel_grace_seconds=self._timings.cancel_grace,
             on_room=self._source.room_grew,
             on_less_room=self._source.room_shrank,
             on_change=self._changed,
         )
         most = 1 if one_at_a_time and not is_async(handler) else None
         self.jobs.set_concurrency(concurrency if most is None else min(most, concurrency))
-        self._modifier = None if concurrency_modifier is None else ConcurrencyModifier(concurrency_modifier, self.jobs, self._pace.concurrency, self._log, most)
-        self._pulse = self._make_pulse()
-        self._executor = self._make_executor(handler, format or ResultFormat(worker_id=self._environment.worker_id))
+        self._modifier = None if concurrency_modifier is None else ConcurrencyModifier(concurrency_modifier, self.jobs, self._timings.concurrency, self._log, most)
+        self._ping_process = self._create_ping_process()
+        self._executor = self._create_executor(handler, format or ResultFormat(worker_id=self._environment.worker_id))
 
     def run(self) -> int:
         """Returns the code for the process to end with."""
@@ -133,8 +133,8 @@ class Worker:
 
     def _serve(self) -> None:
         use_background_log()
-        if self._pulse is not None:
-            self._pulse.begin()
+        if self._ping_process is not None:
+            self._ping_process.begin()
         if not self._stop_asked.is_set():
             if self._modifier is not None:
                 self._modifier.follow()
@@ -142,8 +142,8 @@ class Worker:
             self._stop_asked.wait()
             self._log.info("The worker stops. It takes no more jobs and finishes those that it has.")
             self._drain()
-        if self._pulse is not None:
-            self._pulse.stop()
+        if self._ping_process is not None:
+            self._ping_process.stop()
         self._log.info("The worker has stopped.")
         self._end()
 
@@ -161,12 +161,12 @@ class Worker:
     def _end(self) -> None:
         """A cancelled handler that never ends must not keep the process."""
         self._executor.close()
-        if not self._left.wait(self._pace.farewell) and self._executor.is_stuck:
+        if not self._left.wait(self._timings.closing) and self._executor.is_stuck:
             _exit_now(self._exit_code)
 
     def _changed(self) -> None:
-        if self._pulse is not None:
-            self._pulse.changed()
+        if self._ping_process is not None:
+            self._ping_process.changed()
 
     def _held(self) -> list[str]:
         return list(dict.fromkeys([*self.jobs.held(), *self._source.unacknowledged()]))
@@ -177,7 +177,7 @@ class Worker:
             self.stop()
             return
         self.jobs.stop_all()
-        threading.Timer(self._pace.abort, lambda: _exit_now(128 + number)).start()
+        threading.Timer(self._timings.abort, lambda: _exit_now(128 + number)).start()
 
     def _on_exit(self, code: int) -> None:
         self._exit_code = code
@@ -188,31 +188,31 @@ class Worker:
         self._log.error(f"This worker is unhealthy: {error}")
         report = threading.Thread(target=self._source.report_unhealthy, args=(error.check, error.reason), daemon=True)
         report.start()
-        report.join(self._pace.unhealthy_report)
+        report.join(self._timings.unhealthy_report)
         _exit_now(1)
 
-    def _make_source(self, channel: str, first: Opened | None) -> JobSource:
-        address = self._environment.addresses.channel
-        if channel == "public" or (address is None and channel == "auto"):
+    def _create_source(self, channel: str, first: Opened | None) -> JobSource:
+        url = self._environment.urls.channel
+        if channel == "public" or (url is None and channel == "auto"):
             from .public.source import PublicSource
 
-            return PublicSource(self._environment, self._log, self._pace)
-        if address is None:
-            raise ValueError('channel "fast" needs an address with /job-take/ in RUNPOD_WEBHOOK_GET_JOB, from which that of the channel is made')
+            return PublicSource(self._environment, self._log, self._timings)
+        if url is None:
+            raise ValueError('channel "fast" needs a URL with /job-take/ in RUNPOD_WEBHOOK_GET_JOB, from which that of the channel is made')
         from .auto_source import AutoSource
 
         return AutoSource(
             self._environment,
-            address,
+            url,
             log=self._log,
-            pace=self._pace,
+            timings=self._timings,
             lock=self._lock,
             timers=self._timers,
             channel_only=channel == "fast",
             first=first,
         )
 
-    def _make_executor(self, handler: Callable[[Any], Any], format: ResultFormat) -> AnyExecutor:
+    def _create_executor(self, handler: Callable[[Any], Any], format: ResultFormat) -> AnyExecutor:
         completion = Completion(self.jobs, format, self._log, on_refresh=self.stop, on_exit=self._on_exit)
         executor: AnyExecutor
         if is_async(handler):
@@ -226,12 +226,12 @@ class Worker:
         self.jobs.executor = executor
         return executor
 
-    def _make_pulse(self) -> Pulse | None:
-        addresses = self._environment.addresses
-        if not addresses.has_ping:
+    def _create_ping_process(self) -> PingProcess | None:
+        urls = self._environment.urls
+        if not urls.has_ping:
             return None
-        return Pulse(
-            address=lambda: addresses.ping(self._held(), MOST_PINGED, partial=True),
+        return PingProcess(
+            url=lambda: urls.ping(self._held(), MOST_PINGED, partial=True),
             api_key=self._environment.api_key,
             ping_seconds=self._environment.ping_seconds,
             log=self._log,

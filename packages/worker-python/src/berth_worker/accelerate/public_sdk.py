@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .. import user_agent
 from ..channel.upgrade import Opened, upgrade
 from ..environment import Environment
-from ..pace import Pace
+from ..timings import Timings
 from ..result import ResultFormat
 from ..worker import Worker
 
@@ -80,12 +80,12 @@ def run_accelerated(module: Any, original: Callable[[dict[str, Any]], Any], conf
 
 def _worker(config: dict[str, Any], version: str) -> Worker:
     environment = Environment()
-    address = environment.addresses.channel
-    if address is None:
+    url = environment.urls.channel
+    if url is None:
         raise RuntimeError("RUNPOD_WEBHOOK_GET_JOB has no /job-take/")
     user_agent.accelerated_sdk = version
-    pace = Pace()
-    outcome = upgrade(address, environment.api_key, pace.upgrade)
+    timings = Timings()
+    outcome = upgrade(url, environment.api_key, timings.upgrade)
     if not isinstance(outcome, Opened):
         user_agent.accelerated_sdk = None
         raise RuntimeError(f"the server does not offer its channel ({outcome.why})")

@@ -58,7 +58,7 @@ class Connection:
         self.congested = False
         #: Nothing more is sent. What still comes is read until this moment.
         self.ending = False
-        self._farewell_until = 0.0
+        self._closing_until = 0.0
         self._half_closed = False
         self.opened_at = time.monotonic()
         self.heard_at = self.opened_at
@@ -78,13 +78,13 @@ class Connection:
         except OSError:
             pass
 
-    def end(self, farewell: float) -> None:
+    def end(self, closing: float) -> None:
         """Writes what waits and says that nothing more comes. The other side then closes, or is not waited for any longer."""
         with self._lock:
             if self.ending or self._closed:
                 return
             self.ending = True
-            self._farewell_until = time.monotonic() + farewell
+            self._closing_until = time.monotonic() + closing
             self.wake()
 
     def serve(
@@ -106,7 +106,7 @@ class Connection:
             while True:
                 self._write(before_write, on_drained)
                 now = time.monotonic()
-                if self.ending and now >= self._farewell_until:
+                if self.ending and now >= self._closing_until:
                     break
                 if now >= next_beat:
                     next_beat = now + beat_seconds
@@ -114,7 +114,7 @@ class Connection:
                         self.error = "the server does not answer"
                         break
                     continue
-                until = min(next_beat, self._farewell_until) if self.ending else next_beat
+                until = min(next_beat, self._closing_until) if self.ending else next_beat
                 for key, _ in self._selector.select(until - now):
                     if key.fileobj is self._wake_in:
                         self._wake_in.recv(4096)
@@ -162,7 +162,7 @@ class Connection:
             if not self._is_ssl:
                 self._socket.shutdown(socket.SHUT_WR)
             else:
-                self._farewell_until = 0.0
+                self._closing_until = 0.0
         if self.congested:
             self.congested = False
             self._selector.modify(self._socket, selectors.EVENT_READ)

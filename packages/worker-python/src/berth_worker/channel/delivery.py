@@ -8,7 +8,7 @@ from .unacked_chunks import Chunk
 
 if TYPE_CHECKING:
     from ..delivery import Job
-    from ..gate import Gate
+    from ..one_shot_event import OneShotEvent
     from ..public.delivery import PublicDelivery
     from .outbox import Outbox
 
@@ -37,7 +37,7 @@ class ChannelDelivery:
         else:
             self._outbox.send_progress(self, value)
 
-    def chunk(self, body: bytes) -> Gate | None:
+    def chunk(self, body: bytes) -> OneShotEvent | None:
         self._chunks += 1
         if self._elsewhere is not None:
             return self._elsewhere.chunk(body, self.mark_of(self._chunks))
@@ -47,7 +47,7 @@ class ChannelDelivery:
         """What names one of its chunks, so that it is stored once however often it is sent."""
         return f"{self.lease.decode()}~{number}" if self.numbered else None
 
-    def finish(self, body: bytes, streamed: bool) -> Gate | None:
+    def finish(self, body: bytes, streamed: bool) -> OneShotEvent | None:
         if self._elsewhere is None:
             return self._outbox.send_result(self, body, streamed)
         self._outbox.forget(self)
@@ -56,8 +56,8 @@ class ChannelDelivery:
     def waited(self, seconds: float) -> None:
         self.waited_ms = int(seconds * 1000)
 
-    def give_back(self) -> bool:
-        return self._elsewhere is None and self._outbox.send_back(self)
+    def return_job(self) -> bool:
+        return self._elsewhere is None and self._outbox.send_return(self)
 
     def drop(self) -> None:
         if self._elsewhere is not None:

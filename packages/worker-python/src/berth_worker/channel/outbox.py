@@ -1,11 +1,11 @@
-"""What this worker sends about its jobs, kept until the server has acknowledged it."""
+"""What this worker sends about its jobs. It is kept until the server has acknowledged it."""
 
 from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING
 
-from ..gate import Gate
+from ..one_shot_event import OneShotEvent
 from .unacked_chunks import Chunk, UnackedChunks
 from .upgrade import Terms
 
@@ -24,8 +24,8 @@ MOST_CONNECTIONS = 3
 MOST_UNACKNOWLEDGED = 10_000
 
 
-class Parcel:
-    """A result that is not acknowledged, or a job that is given back (without a body)."""
+class UnackedResult:
+    """A result that is not acknowledged, or a job that is returned (without a body)."""
 
     __slots__ = ("delivery", "body", "streamed", "sent_at", "sent", "moved")
 
@@ -63,13 +63,13 @@ class Outbox:
         self._without_channel = False
         self._closed = False
         self._deliveries: dict[bytes, ChannelDelivery] = {}
-        self._parcels: dict[bytes, Parcel] = {}
+        self._parcels: dict[bytes, UnackedResult] = {}
         self._unacked = UnackedChunks()
         #: Deliveries with a progress value that was not sent yet, in the order in which it was set.
         self._showing: dict[bytes, ChannelDelivery] = {}
         #: Chunks without a number that wait for a connection.
         self._unsent_chunks: list[tuple[ChannelDelivery, bytes]] = []
-        self._waiting: list[Gate] = []
+        self._waiting: list[OneShotEvent] = []
 
     def expect(self, delivery: ChannelDelivery) -> bool:
         """A job has come. False where this attempt has come before."""
@@ -80,7 +80,7 @@ class Outbox:
 
     def unacknowledged(self) -> list[str]:
         with self._lock:
-            return [parcel.delivery.job["id"] for parcel in self._parcels.values()]
+            return [unacked.delivery.job["id"] for unacked in self._parcels.values()]
 
     @property
     def settled(self) -> bool:
@@ -105,7 +105,7 @@ class Outbox:
             if self._connection is not None:
                 self._connection.wake()
 
-    def send_chunk(self, delivery: ChannelDelivery, chunk: Chunk) -> Gate | None:
+    def send_chunk(self, delivery: ChannelDelivery, chunk: Chunk) -> OneShotEvent | None:
         with self._lock:
             if self._goes_elsewhere:
                 return self._elsewhere(delivery).chunk(chunk.body, delivery.mark_of(chunk.number))
@@ -120,7 +120,7 @@ class Outbox:
                 connection.send(_chunk_line(delivery, chunk))
             return None if self._has_space else self._until_space()
 
-    def send_result(self, delivery: ChannelDelivery, body: bytes, streamed: bool) -> Gate | None:
+    def send_result(self, delivery: ChannelDelivery, body: bytes, streamed: bool) -> OneShotEvent | None:
         with self._lock:
             self._deliveries.pop(delivery.name, None)
             self._showing.pop(delivery.name, None)
@@ -130,8 +130,8 @@ class Outbox:
             congested = self._connection is not None and self._connection.congested
             return self._until_space() if congested or len(self._parcels) > MOST_UNACKNOWLEDGED else None
 
-    def send_back(self, delivery: ChannelDelivery) -> bool:
-        """A job that was not begun. False where nobody would hear it."""
+    def send_return(self, delivery: ChannelDelivery) -> bool:
+        """A job that was not started. False where the server takes none back."""
         with self._lock:
             connection = self._connection
             if not self._terms.takes_back or self._goes_elsewhere or connection is None or connection.ending:
@@ -148,16 +148,16 @@ class Outbox:
             self._unacked.remove(delivery.name)
             if self._unsent_chunks:
                 self._unsent_chunks = [item for item in self._unsent_chunks if item[0] is not delivery]
-            self._open_gates()
+            self._release_waiters()
 
-    # What the server says, with the lock held.
+    # Lines from the server, with the lock held.
 
     def acknowledged(self, name: bytes) -> None:
         # The server reads a result after the chunks of its job.
         self._unacked.remove(name)
         if self._parcels.pop(name, None) is None:
             return
-        self.open_gates_if_space()
+        self.release_waiters_if_space()
         if self.settled:
             self._on_settled()
 
@@ -167,7 +167,7 @@ class Outbox:
         if not number.isdigit():
             return
         self._unacked.acknowledged(name, int(number))
-        self.open_gates_if_space()
+        self.release_waiters_if_space()
 
     # The connection, with the lock held.
 
@@ -180,15 +180,15 @@ class Outbox:
             connection.send(b"S " + delivery.name + b" " + body)
         self._unsent_chunks = []
         self._send_unacked(connection)
-        for name, parcel in list(self._parcels.items()):
-            if parcel.moved:
+        for name, unacked in list(self._parcels.items()):
+            if unacked.moved:
                 continue
-            if parcel.sent == MOST_CONNECTIONS:
-                self._move_parcel(name, parcel)
+            if unacked.sent == MOST_CONNECTIONS:
+                self._move_result(name, unacked)
             else:
-                connection.send(self._line(parcel))
-            parcel.sent += 1
-        self.open_gates_if_space()
+                connection.send(self._line(unacked))
+            unacked.sent += 1
+        self.release_waiters_if_space()
 
     def before_write(self, connection: Connection) -> None:
         for delivery in self._showing.values():
@@ -203,9 +203,9 @@ class Outbox:
                 continue
             job_id, lease, body = line[2:].split(b" ", 2)
             name = job_id + b" " + lease
-            parcel = self._parcels.get(name)
-            # The name of a numbered chunk has a mark, and is nobody's.
-            delivery = self._deliveries.get(name) or (parcel.delivery if parcel is not None else None)
+            unacked = self._parcels.get(name)
+            # A numbered chunk is not found here: its name carries the number.
+            delivery = self._deliveries.get(name) or (unacked.delivery if unacked is not None else None)
             if delivery is not None:
                 self._unsent_chunks.append((delivery, body))
 
@@ -220,14 +220,14 @@ class Outbox:
         for delivery in self._showing.values():
             self._elsewhere(delivery).progress(delivery.progress_to_send)
         self._showing.clear()
-        for name, parcel in list(self._parcels.items()):
-            if not parcel.moved:
-                self._move_parcel(name, parcel)
-        self._open_gates()
+        for name, unacked in list(self._parcels.items()):
+            if not unacked.moved:
+                self._move_result(name, unacked)
+        self._release_waiters()
 
-    def open_gates_if_space(self) -> None:
+    def release_waiters_if_space(self) -> None:
         if self._waiting and self._has_space:
-            self._open_gates()
+            self._release_waiters()
 
     def close(self) -> list[str]:
         """Nothing more goes over the channel. Returns the jobs whose results are given up."""
@@ -235,7 +235,7 @@ class Outbox:
             given_up = self.unacknowledged()
             self._parcels.clear()
             self._closed = True
-            self._open_gates()
+            self._release_waiters()
             return given_up
 
     # Internals, with the lock held.
@@ -249,31 +249,31 @@ class Outbox:
         connection = self._connection
         return connection is not None and not connection.congested and len(self._parcels) <= MOST_UNACKNOWLEDGED and not self._unacked.full
 
-    def _until_space(self) -> Gate:
-        gate = Gate()
-        self._waiting.append(gate)
-        return gate
+    def _until_space(self) -> OneShotEvent:
+        event = OneShotEvent()
+        self._waiting.append(event)
+        return event
 
-    def _open_gates(self) -> None:
+    def _release_waiters(self) -> None:
         waiting, self._waiting = self._waiting, []
-        for gate in waiting:
-            gate.open()
+        for event in waiting:
+            event.set()
 
     def _post(self, delivery: ChannelDelivery, body: bytes | None, streamed: bool) -> None:
         connection = self._connection
-        parcel = Parcel(delivery, body, streamed, 0 if connection is None else 1)
-        self._parcels[delivery.name] = parcel
+        unacked = UnackedResult(delivery, body, streamed, 0 if connection is None else 1)
+        self._parcels[delivery.name] = unacked
         if connection is not None:
-            connection.send(self._line(parcel))
+            connection.send(self._line(unacked))
 
-    def _line(self, parcel: Parcel) -> bytes:
+    def _line(self, unacked: UnackedResult) -> bytes:
         """A server that takes jobs back also wants to know how long one waited here before it began."""
-        delivery = parcel.delivery
-        if parcel.body is None:
+        delivery = unacked.delivery
+        if unacked.body is None:
             return b"B " + delivery.name
         if self._terms.takes_back and delivery.waited_ms > 0:
-            return b"D %b~%d %b" % (delivery.name, delivery.waited_ms, parcel.body)
-        return b"D " + delivery.name + b" " + parcel.body
+            return b"D %b~%d %b" % (delivery.name, delivery.waited_ms, unacked.body)
+        return b"D " + delivery.name + b" " + unacked.body
 
     def _send_unacked(self, connection: Connection) -> None:
         """Before the results of their jobs."""
@@ -281,9 +281,9 @@ class Outbox:
             delivery = stream.delivery
             if stream.sent == MOST_CONNECTIONS:
                 self._move_chunks(delivery)
-                parcel = self._parcels.get(delivery.name)
-                if parcel is not None and not parcel.moved:
-                    self._move_parcel(delivery.name, parcel)
+                unacked = self._parcels.get(delivery.name)
+                if unacked is not None and not unacked.moved:
+                    self._move_result(delivery.name, unacked)
                 continue
             stream.sent += 1
             # A server that does not know numbers gets each chunk once. It does not say what it keeps.
@@ -301,21 +301,21 @@ class Outbox:
         for chunk in self._unacked.remove(delivery.name):
             self._elsewhere(delivery).chunk(chunk.body, delivery.mark_of(chunk.number))
 
-    def _move_parcel(self, name: bytes, parcel: Parcel) -> None:
-        parcel.moved = True
-        way = self._elsewhere(parcel.delivery)
-        if parcel.body is None:
-            # Over HTTP a job cannot be given back. It was not begun, so it is run here after all.
+    def _move_result(self, name: bytes, unacked: UnackedResult) -> None:
+        unacked.moved = True
+        way = self._elsewhere(unacked.delivery)
+        if unacked.body is None:
+            # Over HTTP a job cannot be returned. It was not started, so it is run here after all.
             self.acknowledged(name)
-            self._on_stays(parcel.delivery)
+            self._on_stays(unacked.delivery)
             return
-        self._move_chunks(parcel.delivery)
+        self._move_chunks(unacked.delivery)
 
         def sent() -> None:
             with self._lock:
                 self.acknowledged(name)
 
-        way.finish(parcel.body, parcel.streamed).on_open(sent)
+        way.finish(unacked.body, unacked.streamed).on_set(sent)
 
 
 def _chunk_line(delivery: ChannelDelivery, chunk: Chunk) -> bytes:

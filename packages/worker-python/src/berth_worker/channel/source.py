@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from ..log import use_background_log
-from ..pace import Backoff
+from ..timings import Backoff
 from ..public.takes import is_job
 from .connection import Connection
 from .delivery import ChannelDelivery
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
     from ..delivery import Consumer, Job
     from ..log import RunPodLogger
-    from ..pace import Pace
+    from ..timings import Timings
     from ..public.delivery import PublicDelivery
     from .upgrade import Upgrade
 
-#: After so many connections without a word something in between does not let the channel through.
+#: After so many connections without a line from the server, the channel is taken to be blocked on the way.
 MOST_MUTE = 3
 CUT_OFF = Refused("its connections break before the server says anything", False)
 
@@ -48,11 +48,11 @@ class ChannelSource:
     def __init__(
         self,
         *,
-        address: str,
+        url: str,
         api_key: str,
         ping_seconds: float,
         log: RunPodLogger,
-        pace: Pace,
+        timings: Timings,
         lock: threading.RLock,
         elsewhere: Callable[[Job], PublicDelivery],
         on_open: Callable[[], object] | None = None,
@@ -60,16 +60,16 @@ class ChannelSource:
         first: Opened | None = None,
     ) -> None:
         """`on_refused`: the server does not offer the channel. Without it the channel is tried again and again. `first`: a connection that is open already."""
-        self._address = address
+        self._url = url
         self._api_key = api_key
         self._ping_seconds = ping_seconds
         self._log = log
-        self._pace = pace
+        self._timings = timings
         self._lock = lock
         self._on_open = on_open
         self._on_refused = on_refused
         self._first = first
-        self._backoff = Backoff(pace)
+        self._backoff = Backoff(timings)
         self._outbox = Outbox(lock=lock, elsewhere=elsewhere, on_stays=self._run_here, on_settled=self._settled)
         self._changed = threading.Condition(lock)
         #: Ends the waiting for a connection.
@@ -78,7 +78,7 @@ class ChannelSource:
         self._session: _Session | None = None
         self._thread: threading.Thread | None = None
         self._leaving = False
-        #: So many connections in a row broke before the server said a word.
+        #: So many connections in a row broke before the server sent a line.
         self._mute = 0
 
     def open(self, consumer: Consumer) -> None:
@@ -109,7 +109,7 @@ class ChannelSource:
                     self._session.connection.send(b"Q")
 
     def close(self) -> None:
-        deadline = time.monotonic() + self._pace.last_result
+        deadline = time.monotonic() + self._timings.last_result
         with self._changed:
             while not self._outbox.settled and time.monotonic() < deadline:
                 self._changed.wait(deadline - time.monotonic())
@@ -119,21 +119,21 @@ class ChannelSource:
         # Jobs may be on their way until the server has read Q. They arrive before it closes its side.
         with self._lock:
             if self._session is not None:
-                self._session.connection.end(self._pace.farewell)
+                self._session.connection.end(self._timings.closing)
         if self._thread is not None:
             self._thread.join()
 
     def unacknowledged(self) -> list[str]:
         return self._outbox.unacknowledged()
 
-    def tell_unhealthy(self, check: str, reason: str) -> bool:
-        """False where there is no channel to tell it on."""
-        outcome = upgrade(self._address, self._api_key, self._pace.unhealthy_report)
+    def report_unhealthy(self, check: str, reason: str) -> bool:
+        """False where no channel is open."""
+        outcome = upgrade(self._url, self._api_key, self._timings.unhealthy_report)
         if not isinstance(outcome, Opened):
             return False
         with outcome.socket as connection:
             try:
-                connection.settimeout(self._pace.unhealthy_report)
+                connection.settimeout(self._timings.unhealthy_report)
                 connection.sendall(b"U " + json.dumps({"check": check, "reason": reason}).encode() + b"\n")
                 connection.shutdown(1)
                 while connection.recv(4096):
@@ -147,7 +147,7 @@ class ChannelSource:
     def _stay_connected(self) -> None:
         use_background_log()
         while not self._enough.is_set():
-            outcome: Upgrade = self._first or upgrade(self._address, self._api_key, self._pace.upgrade)
+            outcome: Upgrade = self._first or upgrade(self._url, self._api_key, self._timings.upgrade)
             self._first = None
             if isinstance(outcome, Opened):
                 self._use(outcome)
@@ -172,32 +172,32 @@ class ChannelSource:
             self._on_open()
         with self._lock:
             self._session = session
-            self._greet(session)
+            self._send_state(session)
         unwritten = connection.serve(
             on_lines=lambda lines: self._read(session, lines),
             before_write=lambda: self._before_write(session),
-            on_drained=self._outbox.open_gates_if_space,
+            on_drained=self._outbox.release_waiters_if_space,
             on_beat=lambda: self._beat(session),
             beat_seconds=self._ping_seconds,
         )
         with self._lock:
             self._session = None
             self._outbox.disconnect(unwritten)
-        was_good = time.monotonic() - connection.opened_at >= self._pace.good_connection
+        was_good = time.monotonic() - connection.opened_at >= self._timings.good_connection
         if was_good:
             self._backoff.reset()
         self._mute = 0 if was_good or session.heard else self._mute + 1
         if not connection.ending:
             self._log.warn(f"The connection to the server broke: {connection.error or 'the server closed it'}")
 
-    def _greet(self, session: _Session) -> None:
-        """A new connection begins with what this worker has in hand, and what was not sent or not acknowledged."""
+    def _send_state(self, session: _Session) -> None:
+        """A new connection begins with what this worker holds, and what was not sent or not acknowledged."""
         self._send_list(session)
         self._outbox.connect(session.connection, session.terms)
         if self._leaving:
             session.connection.send(b"Q")
         if self._enough.is_set():
-            session.connection.end(self._pace.farewell)
+            session.connection.end(self._timings.closing)
 
     def _before_write(self, session: _Session) -> None:
         self._outbox.before_write(session.connection)
@@ -207,7 +207,7 @@ class ChannelSource:
         with self._lock:
             seemed_dead = session.seems_dead
             since = max(min(self._outbox.since, session.unanswered_since), session.connection.heard_at)
-            session.seems_dead = since < time.monotonic() - self._pace.dead_connection
+            session.seems_dead = since < time.monotonic() - self._timings.dead_connection
             # Twice: after a handler that blocked the interpreter, what the server sent may not be read yet.
             if seemed_dead and session.seems_dead:
                 return False
@@ -215,7 +215,7 @@ class ChannelSource:
             return True
 
     def _send_list(self, session: _Session) -> None:
-        """The heartbeat: what this worker has in hand."""
+        """The heartbeat: what this worker holds."""
         held = self._consumer.held() if self._consumer is not None else []
         ids = ",".join(dict.fromkeys([*held, *self.unacknowledged()]))
         session.connection.send(b"L " + ids.encode("utf-8", "replace"))
@@ -236,7 +236,7 @@ class ChannelSource:
             session.credits += more
             session.connection.send(b"T %d %d" % (more, self._consumer.concurrency))
 
-    # What the server says.
+    # Lines from the server.
 
     def _read(self, session: _Session, lines: list[bytes]) -> None:
         session.heard = True
@@ -286,16 +286,16 @@ class ChannelSource:
         self._log.info("The server stops; this worker looks for another, or for its return.")
         session.server_stops = True
         if self._outbox.settled:
-            session.connection.end(self._pace.farewell)
+            session.connection.end(self._timings.closing)
         else:
-            threading.Timer(self._pace.farewell, lambda: session.connection.end(self._pace.farewell)).start()
+            threading.Timer(self._timings.closing, lambda: session.connection.end(self._timings.closing)).start()
 
     def _settled(self) -> None:
         self._changed.notify_all()
         if self._session is not None and self._session.server_stops:
-            self._session.connection.end(self._pace.farewell)
+            self._session.connection.end(self._timings.closing)
 
     def _run_here(self, delivery: ChannelDelivery) -> None:
-        """A job that could not be given back, unless it came here anew."""
+        """A job that could not be returned, unless it came here anew."""
         if self._consumer is not None and delivery.job["id"] not in self._consumer.held():
             self._consumer.deliver([delivery])

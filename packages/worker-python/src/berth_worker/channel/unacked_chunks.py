@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from .delivery import ChannelDelivery
 
-#: So many bytes of chunks wait for acknowledgements. Beyond that generators wait.
+#: At most so many bytes of chunks wait for acknowledgements. Beyond that generators wait.
 MOST_UNACKED = 8 * 1024 * 1024
 #: What an entry takes besides its text.
 OVERHEAD = 100

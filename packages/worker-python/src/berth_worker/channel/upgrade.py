@@ -20,7 +20,7 @@ _NOBODY = {errno.ECONNREFUSED, errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETUN
 class Terms(NamedTuple):
     """What a server does that earlier ones did not."""
 
-    #: It takes jobs back that were not begun, so some may be taken ahead.
+    #: It takes jobs back that were not started, so some may be taken ahead.
     takes_back: bool = False
     #: It acknowledges chunks that have a number.
     keeps_chunks: bool = False
@@ -51,10 +51,10 @@ class Unreachable(NamedTuple):
 Upgrade = Union[Opened, Refused, Unreachable]
 
 
-def upgrade(address: str, api_key: str, timeout: float) -> Upgrade:
+def upgrade(url: str, api_key: str, timeout: float) -> Upgrade:
     deadline = time.monotonic() + timeout
     try:
-        connection = connect(address, timeout)
+        connection = connect(url, timeout)
     except socket.gaierror as error:
         return Unreachable(str(error))
     except socket.timeout:
@@ -63,7 +63,7 @@ def upgrade(address: str, api_key: str, timeout: float) -> Upgrade:
         return Unreachable(str(error)) if error.errno in _NOBODY else Refused(str(error), False)
     outcome: Upgrade | None = None
     try:
-        connection.sendall(_request(address, api_key))
+        connection.sendall(_request(url, api_key))
         outcome = _read_answer(connection, deadline, timeout)
     except socket.timeout:
         outcome = Refused(f"no answer within {timeout:g} s", False)
@@ -75,8 +75,8 @@ def upgrade(address: str, api_key: str, timeout: float) -> Upgrade:
     return outcome
 
 
-def _request(address: str, api_key: str) -> bytes:
-    path, host = request_target(address)
+def _request(url: str, api_key: str) -> bytes:
+    path, host = request_target(url)
     key = f"Authorization: {api_key}\r\n" if api_key else ""
     return (
         f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: Upgrade\r\nUpgrade: {PROTOCOL}\r\nUser-Agent: {user_agent()}\r\n{key}\r\n"

@@ -1,1 +1,1 @@
-"""The public worker protocol: held requests for jobs, posts for results."""
+"""The public worker protocol: long polls for jobs, posts for results."""

@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING
 
-from ..gate import Gate
+from ..one_shot_event import OneShotEvent
 from .posts import REFUSED
 
 if TYPE_CHECKING:
@@ -26,13 +26,13 @@ class PublicDelivery:
         self._dropped = threading.Event()
         self._lock = threading.Lock()
         self._chunks: deque[tuple[bytes, str | None]] = deque()
-        self._space: Gate | None = None
+        self._space: OneShotEvent | None = None
         #: A chunk was refused for so long that it was given up. From then on one refusal is enough.
         self._chunks_refused = False
         #: The latest value that is not yet on its way; earlier ones are obsolete.
         self._progress: bytes | None = None
         self._result: tuple[bytes, bool] | None = None
-        self._settled = Gate()
+        self._settled = OneShotEvent()
         self._posting = False
 
     def progress(self, value: bytes) -> None:
@@ -40,17 +40,17 @@ class PublicDelivery:
             self._progress = value
             self._post()
 
-    def chunk(self, body: bytes, mark: str | None = None) -> Gate | None:
+    def chunk(self, body: bytes, mark: str | None = None) -> OneShotEvent | None:
         with self._lock:
             self._chunks.append((body, mark))
             self._post()
             if len(self._chunks) < CHUNKS_AHEAD or self._dropped.is_set():
                 return None
             if self._space is None:
-                self._space = Gate()
+                self._space = OneShotEvent()
             return self._space
 
-    def finish(self, body: bytes, streamed: bool) -> Gate:
+    def finish(self, body: bytes, streamed: bool) -> OneShotEvent:
         with self._lock:
             # A result that overtakes progress would be overwritten by a careless server.
             self._progress = None
@@ -58,7 +58,7 @@ class PublicDelivery:
             self._post()
         return self._settled
 
-    def give_back(self) -> bool:
+    def return_job(self) -> bool:
         return False
 
     def waited(self, seconds: float) -> None:
@@ -71,8 +71,8 @@ class PublicDelivery:
             self._progress = None
             space = self._space
         if space is not None:
-            space.open()
-        self._settled.open()
+            space.set()
+        self._settled.set()
 
     def _post(self) -> None:
         if not self._posting:
@@ -95,7 +95,7 @@ class PublicDelivery:
                 if result is not None:
                     self._result = None
             if space is not None:
-                space.open()
+                space.set()
             if self._dropped.is_set():
                 continue
             if chunk is not None:
@@ -107,6 +107,6 @@ class PublicDelivery:
                 try:
                     self._posts.result(job_id, *result, unwanted=self._dropped)
                 finally:
-                    self._settled.open()
+                    self._settled.set()
         if space is not None:
-            space.open()
+            space.set()

@@ -52,7 +52,7 @@ class HttpClient:
 
     def ask(
         self,
-        address: str,
+        url: str,
         *,
         silence: float,
         body: bytes | None = None,
@@ -61,7 +61,7 @@ class HttpClient:
         abort: Abort | None = None,
     ) -> Answer:
         """With a body it is a POST. Raises OSError where there is no answer. Where a redirect cannot be followed, the answer is the one that says so."""
-        to, key = address, self._api_key
+        to, key = url, self._api_key
         for redirects in range(MOST_REDIRECTS + 1):
             headers = _headers(body, job_id, mark, key)
             try:
@@ -85,11 +85,11 @@ class HttpClient:
             connection.close()
 
     def _send(
-        self, address: str, body: bytes | None, headers: dict[str, str], silence: float, abort: Abort | None, kept: bool
+        self, url: str, body: bytes | None, headers: dict[str, str], silence: float, abort: Abort | None, kept: bool
     ) -> tuple[Answer, str | None]:
         import http.client  # Takes 30 ms to import, and a worker with the channel rarely needs it.
 
-        parts = urlsplit(address)
+        parts = urlsplit(url)
         origin = (parts.scheme, parts.netloc)
         connection = self._take(origin) if kept else None
         reused = connection is not None
@@ -97,11 +97,11 @@ class HttpClient:
             raise NoLongerWanted("no longer wanted")
         if connection is None:
             connection = http.client.HTTPConnection(parts.hostname or "")
-            connection.sock = connect(address, min(silence, 30.0))
+            connection.sock = connect(url, min(silence, 30.0))
         response: http.client.HTTPResponse | None = None
         try:
             connection.sock.settimeout(silence)
-            path, host = request_target(address)
+            path, host = request_target(url)
             connection.putrequest("GET" if body is None else "POST", path, skip_host=True, skip_accept_encoding=True)
             connection.putheader("Host", host)
             for name, value in headers.items():
@@ -190,7 +190,7 @@ def _headers(body: bytes | None, job_id: str | None, mark: str | None, api_key: 
     headers = {"Accept": "application/json", "User-Agent": user_agent()}
     if api_key:
         headers["Authorization"] = api_key
-    # An id that cannot stand in a header is left out: the one in the address is what counts.
+    # An id that cannot stand in a header is left out: the one in the URL is what counts.
     if job_id is not None and _is_header_value(job_id):
         headers["X-Request-ID"] = job_id
     if mark is not None and _is_header_value(mark):
@@ -220,11 +220,11 @@ def _answer(response: http.client.HTTPResponse, text: bytes) -> Answer:
     return Answer(response.status, parsed, retry_after)
 
 
-def _redirect(address: str, is_post: bool, status: int, location: str | None) -> str | None:
+def _redirect(url: str, is_post: bool, status: int, location: str | None) -> str | None:
     """By 301, 302 and 303 a POST would become a GET without its body, so it does not follow those."""
     if location is None or not (status in _KEEP_METHOD or (not is_post and status in _BECOME_GET)):
         return None
-    to = urljoin(address, location)
+    to = urljoin(url, location)
     return to if to.startswith(("http://", "https://")) else None
 
 

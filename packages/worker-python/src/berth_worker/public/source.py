@@ -1,4 +1,4 @@
-"""Jobs by the public worker protocol: requests that the server holds until there is something to say."""
+"""Jobs by the public worker protocol: long polls."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ from .abort import Abort
 from .delivery import PublicDelivery
 from .http_client import HttpClient
 from .posts import Posts
-from .stops import follow_stops
+from .cancellations import poll_cancellations
 from .takes import Takes
 
 if TYPE_CHECKING:
     from ..delivery import Consumer, Job
     from ..environment import Environment
     from ..log import RunPodLogger
-    from ..pace import Pace
+    from ..timings import Timings
 
 
 class PublicSource:
-    """It ends in two steps: first the takes, then pings and stops."""
+    """It closes in two steps: first takes, then pings and cancellations."""
 
-    def __init__(self, environment: Environment, log: RunPodLogger, pace: Pace) -> None:
+    def __init__(self, environment: Environment, log: RunPodLogger, timings: Timings) -> None:
         self._environment = environment
-        self._addresses = environment.addresses
+        self._urls = environment.urls
         self._log = log
-        self._pace = pace
-        self._http = HttpClient(environment.api_key, pace.begun_answer)
-        self._posts = Posts(addresses=environment.addresses, http=self._http, log=log, pace=pace)
+        self._timings = timings
+        self._http = HttpClient(environment.api_key, timings.begun_answer)
+        self._posts = Posts(urls=environment.urls, http=self._http, log=log, timings=timings)
         self._takes: Takes | None = None
         self._listening: Abort | None = None
 
     def delivery_of(self, job: Job) -> PublicDelivery:
-        """The way over HTTP for a job that came otherwise."""
+        """For a job that came over the channel: its result goes over HTTP."""
         return PublicDelivery(job, self._posts)
 
     def open(self, consumer: Consumer) -> None:
         listening = self._listening = Abort()
         threading.Thread(target=self._ping, args=(consumer, listening), name="berth-pings", daemon=True).start()
-        address = self._addresses.stops
-        if address is not None:
-            stops = (address, self._http, consumer, self._log, self._pace, listening)
-            threading.Thread(target=follow_stops, args=stops, name="berth-stops", daemon=True).start()
-        self._takes = Takes(addresses=self._addresses, http=self._http, posts=self._posts, consumer=consumer, log=self._log, pace=self._pace)
+        url = self._urls.cancellations
+        if url is not None:
+            stops = (url, self._http, consumer, self._log, self._timings, listening)
+            threading.Thread(target=poll_cancellations, args=stops, name="berth-cancellations", daemon=True).start()
+        self._takes = Takes(urls=self._urls, http=self._http, posts=self._posts, consumer=consumer, log=self._log, timings=self._timings)
 
     def room_shrank(self) -> None:
         if self._takes is not None:
@@ -62,8 +62,8 @@ class PublicSource:
         if self._takes is not None:
             self._takes.end()
 
-    def rest(self) -> None:
-        """Takes, pings and asks no more, for jobs now come another way. What is still to be posted is posted."""
+    def suspend(self) -> None:
+        """Stops takes, pings and cancellation polls, because jobs now come over the channel. Posts continue."""
         takes, listening = self._takes, self._listening
         self._takes = self._listening = None
         if takes is not None:
@@ -78,11 +78,11 @@ class PublicSource:
         self._http.close()
 
     def report_unhealthy(self, check: str, reason: str) -> None:
-        address = self._addresses.unhealthy(check, reason)
-        if address is None:
+        url = self._urls.unhealthy(check, reason)
+        if url is None:
             return
         try:
-            self._http.ask(address, silence=self._pace.unhealthy_report)
+            self._http.ask(url, silence=self._timings.unhealthy_report)
         except OSError as error:
             self._log.warn(f"The failed check could not be reported: {error}")
 
@@ -90,12 +90,12 @@ class PublicSource:
         """A ping that fails is followed by the next one."""
         use_background_log()
         seconds = self._environment.ping_seconds
-        if not self._addresses.has_ping:
+        if not self._urls.has_ping:
             self._log.warn("RUNPOD_WEBHOOK_PING is not set: no pings are sent")
             return
         while not over.is_set():
             try:
-                self._http.ask(self._addresses.ping(consumer.held()) or "", silence=2 * seconds)
+                self._http.ask(self._urls.ping(consumer.held()) or "", silence=2 * seconds)
             except OSError as error:
                 if not over.is_set():
                     self._log.warn(f"A ping failed: {error}")

@@ -7,16 +7,16 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ..log import use_background_log
-from ..pace import Backoff
+from ..timings import Backoff
 from .abort import Abort
 from .delivery import PublicDelivery
-from .pauses import after_empty, after_too_many
+from .retry_delays import after_empty, after_too_many
 
 if TYPE_CHECKING:
     from ..delivery import Consumer
     from ..log import RunPodLogger
-    from ..pace import Pace
-    from .addresses import Addresses
+    from ..timings import Timings
+    from .urls import Urls
     from .http_client import Answer, HttpClient
     from .posts import Posts
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 class Takes:
     """A request that is aborted is not read any more, but where its answer has begun to come, its jobs are delivered."""
 
-    def __init__(self, *, addresses: Addresses, http: HttpClient, posts: Posts, consumer: Consumer, log: RunPodLogger, pace: Pace) -> None:
-        self._addresses = addresses
+    def __init__(self, *, urls: Urls, http: HttpClient, posts: Posts, consumer: Consumer, log: RunPodLogger, timings: Timings) -> None:
+        self._urls = urls
         self._http = http
         self._posts = posts
         self._consumer = consumer
         self._log = log
-        self._pace = pace
-        self._backoff = Backoff(pace)
+        self._timings = timings
+        self._backoff = Backoff(timings)
         self._room = threading.Event()
         self._over = threading.Event()
         self._request = Abort()
-        self._said_why = ""
+        self._logged_reason = ""
         self._thread = threading.Thread(target=self._run, name="berth-takes", daemon=True)
         self._thread.start()
 
@@ -71,18 +71,18 @@ class Takes:
         """Answers how long to wait before the next request."""
         asked_at = time.monotonic()
         try:
-            answer = self._http.ask(self._addresses.take(room, bool(self._consumer.held())), silence=self._pace.poll, abort=self._request)
+            answer = self._http.ask(self._urls.take(room, bool(self._consumer.held())), silence=self._timings.poll, abort=self._request)
         except OSError as error:
             why = str(error)
         else:
             if answer.status == 429:
-                self._say_why(answer)
-                return after_too_many(answer, self._pace)
+                self._log_reason(answer)
+                return after_too_many(answer, self._timings)
             # 400 is what the hosted service answers to a worker that it has just woken up.
             if answer.status in (200, 204, 400):
                 self._backoff.reset()
-                self._said_why = ""
-                return 0.0 if self._deliver(answer) else after_empty(asked_at, self._pace)
+                self._logged_reason = ""
+                return 0.0 if self._deliver(answer) else after_empty(asked_at, self._timings)
             why = _reason(answer)
         if self._request.is_set():
             return 0.0
@@ -99,12 +99,12 @@ class Takes:
             self._log.error(f"The server answered {len(candidates) - len(jobs)} jobs without an id that is text; they are left out.")
         return len(jobs)
 
-    def _say_why(self, answer: Answer) -> None:
+    def _log_reason(self, answer: Answer) -> None:
         """Once for each reason."""
         why = _reason(answer)
-        if why != self._said_why:
+        if why != self._logged_reason:
             self._log.warn(f"No jobs for now: {why}")
-        self._said_why = why
+        self._logged_reason = why
 
 
 def _reason(answer: Answer) -> str:

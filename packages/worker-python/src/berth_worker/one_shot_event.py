@@ -9,39 +9,39 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Gate:
-    """Closed until `open` is called, then open for good."""
+class OneShotEvent:
+    """Not set until `set` is called, then set for good."""
 
-    __slots__ = ("_lock", "_is_open", "_callbacks")
+    __slots__ = ("_lock", "_is_set", "_callbacks")
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._is_open = False
+        self._is_set = False
         self._callbacks: list[Callable[[], object]] = []
 
     @property
-    def is_open(self) -> bool:
-        return self._is_open
+    def is_set(self) -> bool:
+        return self._is_set
 
-    def open(self) -> None:
+    def set(self) -> None:
         with self._lock:
-            if self._is_open:
+            if self._is_set:
                 return
-            self._is_open = True
+            self._is_set = True
             callbacks, self._callbacks = self._callbacks, []
         for callback in callbacks:
             callback()
 
-    def on_open(self, callback: Callable[[], object]) -> None:
-        """Calls back once it is open, from whichever thread opens it; at once where it is open."""
+    def on_set(self, callback: Callable[[], object]) -> None:
+        """Calls back when it is set, from the thread that sets it; at once where it is set already."""
         with self._lock:
-            if not self._is_open:
+            if not self._is_set:
                 self._callbacks.append(callback)
                 return
         callback()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Blocks this thread until the gate is open. False after the timeout."""
+        """Blocks this thread until the event is set. False after the timeout."""
         event = threading.Event()
-        self.on_open(event.set)
+        self.on_set(event.set)
         return event.wait(timeout)

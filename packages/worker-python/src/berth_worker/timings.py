@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 
-class Pace:
+class Timings:
     """The pauses and limits of one worker. Tests override single values by keyword."""
 
     #: After an empty answer that came at once.
@@ -34,9 +34,9 @@ class Pace:
     #: Unacknowledged results or heartbeats for this long mean that the connection is dead.
     dead_connection = 60.0
     #: For the server to read the last lines and close its side.
-    farewell = 2.0
+    closing = 2.0
     #: For a cancelled handler to end. After that its place goes to the next job.
-    wind_up = 5.0
+    cancel_grace = 5.0
     #: Between two calls of `concurrency_modifier`.
     concurrency = 1.0
     unhealthy_report = 2.0
@@ -45,20 +45,20 @@ class Pace:
 
     def __init__(self, **overrides: float) -> None:
         for name, value in overrides.items():
-            if not hasattr(Pace, name):
-                raise TypeError(f"there is no pace {name!r}")
+            if not hasattr(Timings, name):
+                raise TypeError(f"there is no timings {name!r}")
             setattr(self, name, value)
 
 
 class Backoff:
-    """Pauses that double, with jitter so that many workers do not return in step."""
+    """Pauses that double, with jitter so that workers do not retry all at once."""
 
-    def __init__(self, pace: Pace) -> None:
-        self._pace = pace
+    def __init__(self, timings: Timings) -> None:
+        self._timings = timings
         self._failures = 0
 
     def next(self) -> float:
-        whole = min(self._pace.longest_retry, self._pace.first_retry * 2.0**self._failures)
+        whole = min(self._timings.longest_retry, self._timings.first_retry * 2.0**self._failures)
         self._failures = min(self._failures + 1, 30)
         return whole * (0.5 + random.random() / 2)
 

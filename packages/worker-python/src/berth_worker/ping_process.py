@@ -15,37 +15,37 @@ if TYPE_CHECKING:
 
     from .log import RunPodLogger
 
-#: The process is told of other jobs at most this often.
+#: The process gets the list of jobs at most this often.
 FRESH_SECONDS = 0.05
-PROCESS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pulse_process.py")
+PROCESS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ping_process_main.py")
 
 
-class Pulse:
+class PingProcess:
     """
     Native code that keeps the interpreter lock stops every thread, and the server takes a silent worker for dead. A small
     process hears from this one several times per ping interval, and pings in its place when it hears nothing. Its lists
     are marked as partial: they may be older than the last change.
     """
 
-    def __init__(self, *, address: Callable[[], str | None], api_key: str, ping_seconds: float, log: RunPodLogger) -> None:
-        self._address = address
+    def __init__(self, *, url: Callable[[], str | None], api_key: str, ping_seconds: float, log: RunPodLogger) -> None:
+        self._url = url
         self._api_key = api_key
         self._ping_seconds = ping_seconds
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: IO[bytes] | None = None
         self._write_lock = threading.Lock()
-        self._told_at = 0.0
+        self._sent_at = 0.0
         self._changed = threading.Event()
         self._stopped = threading.Event()
 
     def begin(self) -> None:
-        threading.Thread(target=self._run, name="berth-pulse", daemon=True).start()
+        threading.Thread(target=self._run, name="berth-ping-process", daemon=True).start()
 
     def changed(self) -> None:
-        """The worker has other jobs in hand. Told at once where possible: the job that has just come may block the interpreter."""
-        if time.monotonic() - self._told_at >= FRESH_SECONDS:
-            self._tell()
+        """The worker holds other jobs. Sent at once where possible: the job that has just come may block the interpreter."""
+        if time.monotonic() - self._sent_at >= FRESH_SECONDS:
+            self._send_url()
         else:
             self._changed.set()
 
@@ -68,12 +68,12 @@ class Pulse:
     def _run(self) -> None:
         if not self._start():
             return
-        self._tell()
+        self._send_url()
         while not self._stopped.is_set():
             if self._changed.wait(self._ping_seconds / 4):
                 self._changed.clear()
                 self._stopped.wait(FRESH_SECONDS)
-                self._tell()
+                self._send_url()
             else:
                 self._write(b"\n")
 
@@ -100,16 +100,16 @@ class Pulse:
             self._pipe = process.stdin
         return True
 
-    def _tell(self) -> None:
+    def _send_url(self) -> None:
         if self._pipe is None:
             return
-        self._told_at = time.monotonic()
-        address = self._address()
-        if address is not None:
-            self._write(address.encode("utf-8", "replace") + b"\n")
+        self._sent_at = time.monotonic()
+        url = self._url()
+        if url is not None:
+            self._write(url.encode("utf-8", "replace") + b"\n")
 
     def _write(self, data: bytes) -> None:
-        """A pipe that is full means that the process does not read: there is nothing to tell it. A list is longer than a pipe takes at once only in part, which the next line ends."""
+        """A pipe that is full means that the process does not read: so nothing is sent. A list is longer than a pipe takes at once only in part, which the next line ends."""
         with self._write_lock:
             if self._pipe is None:
                 return

@@ -1,4 +1,4 @@
-"""The addresses of the public protocol, from the templates in the environment."""
+"""The URLs of the public protocol, from the templates in the environment."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ..version import __version__
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: The list of a ping has at most this length, so that servers still accept the address.
+#: The list of a ping has at most this length, so that servers still accept the URL.
 LONGEST_LIST = 65_535
 
 
-class Addresses:
-    """In the address of job-take `$ID` is the worker; in those of results and chunks `$RUNPOD_POD_ID` is the worker and `$ID` the job."""
+class Urls:
+    """In the URL of job-take `$ID` is the worker; in those of results and chunks `$RUNPOD_POD_ID` is the worker and `$ID` the job."""
 
     def __init__(self, *, take: str, done: str, stream: str | None, ping: str | None, worker_id: str) -> None:
         self._take = take.replace("$ID", worker_id)
@@ -24,15 +24,15 @@ class Addresses:
         self._ping = None if ping is None else ping.replace("$RUNPOD_POD_ID", worker_id)
 
     def take(self, room: int, busy: bool) -> str:
-        """One job is requested at one address, several at another."""
+        """One job is requested at one URL, several at another."""
         in_progress = f"job_in_progress={1 if busy else 0}"
         if room == 1:
             return _with_query(self._take, in_progress)
         return _with_query(self._take.replace("/job-take/", "/job-take-batch/"), f"batch_size={room}&{in_progress}")
 
     @property
-    def stops(self) -> str | None:
-        """None where the address of job-take does not have the shape that this one is derived from."""
+    def cancellations(self) -> str | None:
+        """None where the URL of job-take does not have the shape that this one is derived from."""
         return self._sibling("/job-stop/")
 
     @property
@@ -76,8 +76,8 @@ def _encoded(text: str) -> str:
     return quote(text, safe="", errors="replace")
 
 
-def _with_query(address: str, query: str) -> str:
-    return f"{address}{'&' if '?' in address else '?'}{query}"
+def _with_query(url: str, query: str) -> str:
+    return f"{url}{'&' if '?' in url else '?'}{query}"
 
 
 def _fitting(job_ids: Sequence[str], most: int | None) -> Sequence[str]:

@@ -1,5 +1,5 @@
 """
-Runs beside a worker and reads lines from it: an address to ping, or an empty line as a sign of life. Pings in the place of
+Runs beside a worker and reads lines from it: a URL to ping, or an empty line as a sign of life. Pings in the place of
 the worker when it hears nothing for an interval, unless the worker is frozen or gone. Imports little: it is rarely needed.
 """
 
@@ -19,15 +19,15 @@ def main() -> None:
     file = sys.stdin.fileno()
     received = b""
     settings: dict[str, object] = {}
-    address = ""
+    url = ""
     seconds = 10.0
     while True:
         ready, _, _ = select.select([file], [], [], seconds)
         if not ready:
             if settings and os.getppid() != settings["parent"]:
                 return
-            if address and not is_frozen(os.getppid()):
-                ping(address, str(settings["apiKey"]), 2 * seconds)
+            if url and not is_frozen(os.getppid()):
+                ping(url, str(settings["apiKey"]), 2 * seconds)
             continue
         piece = os.read(file, 1 << 20)
         if not piece:
@@ -39,7 +39,7 @@ def main() -> None:
                 settings = json.loads(line)
                 seconds = float(str(settings["seconds"]))
             elif line.startswith(b"http"):
-                address = line.decode("utf-8", "replace")
+                url = line.decode("utf-8", "replace")
 
 
 def is_frozen(process: int) -> bool:
@@ -51,12 +51,12 @@ def is_frozen(process: int) -> bool:
         return False
 
 
-def ping(address: str, api_key: str, timeout: float) -> None:
+def ping(url: str, api_key: str, timeout: float) -> None:
     """One request without a second try: the next one follows anyway."""
     import socket
     from urllib.parse import urlsplit
 
-    parts = urlsplit(address)
+    parts = urlsplit(url)
     secure = parts.scheme == "https"
     host = parts.hostname or ""
     key = f"Authorization: {api_key}\r\n" if api_key else ""
