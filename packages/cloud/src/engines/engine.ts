@@ -10,7 +10,7 @@ import type {
   InstanceUsage,
 } from './instance.ts';
 import type { LogLine, LogQuery } from '../domain/log-line.ts';
-import type { EngineKind, EngineAbilities, Capacity } from '../domain/placement/engine-capacity.ts';
+import type { EngineKind, EngineCapabilities, Capacity } from '../domain/placement/engine-capacity.ts';
 
 /** A driver with machines under it, as far as one needs to know who only asks what there is. */
 export interface Engine {
@@ -31,7 +31,7 @@ export interface Engine {
  * `start` runs it again with a fresh container disk; its log goes on where it was.
  */
 export interface InstanceEngine extends Engine {
-  readonly abilities: EngineAbilities;
+  readonly capabilities: EngineCapabilities;
   /** The files of its instances, where the driver can get at them. */
   readonly files?: InstanceFiles;
 
@@ -59,7 +59,7 @@ export interface InstanceEngine extends Engine {
   remove(id: string, graceMs?: number): Promise<void>;
 
   /** Takes away the log of an instance that was removed. That of one that is still there stays. */
-  forgetLog(id: string): Promise<void>;
+  deleteLog(id: string): Promise<void>;
 
   /** Every instance of this engine that was not removed. */
   list(): Promise<Instance[]>;

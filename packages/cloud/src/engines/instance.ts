@@ -33,11 +33,11 @@ export interface InstancePort {
    * engine sets it, over what `env` says: to `port` where an instance has its ports to itself,
    * to a free one of the machine where it does not.
    */
-  announceAs?: string;
+  listenPortVariable?: string;
   /** The environment variable that tells the instance under which number it is reached from outside. */
-  publishedAs?: string;
+  publicPortVariable?: string;
   /** That number should be the one inside, where it is free. */
-  sameOutside?: true;
+  preferSamePublicPort?: true;
 }
 
 export interface InstanceMount {

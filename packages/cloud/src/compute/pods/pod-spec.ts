@@ -15,7 +15,7 @@ export interface PodSpecInput {
 /** The instance spec of a pod. */
 export function podSpec(
   pod: Pod,
-  engine: Pick<InstanceEngine, 'abilities'>,
+  engine: Pick<InstanceEngine, 'capabilities'>,
   { env, mounts, registry, onProgress }: PodSpecInput,
 ): InstanceSpec {
   return {
@@ -51,14 +51,14 @@ export function podSpec(
 }
 
 /** HTTP ports are reached through the gateway. For a TCP port, a variable tells the pod the public port number. */
-function portOf(entry: string, engine: Pick<InstanceEngine, 'abilities'>): InstancePort {
+function portOf(entry: string, engine: Pick<InstanceEngine, 'capabilities'>): InstancePort {
   const declared = Number.parseInt(entry, 10);
   const port = containerPort(declared, engine);
   if (entry.endsWith('/http')) return { port, protocol: 'http' };
   return {
     port,
     protocol: 'tcp',
-    publishedAs: `RUNPOD_TCP_PORT_${declared}`,
-    ...(port !== declared && { sameOutside: true }),
+    publicPortVariable: `RUNPOD_TCP_PORT_${declared}`,
+    ...(port !== declared && { preferSamePublicPort: true }),
   };
 }

@@ -24,7 +24,7 @@ test('an endpoint is removed when the instance of its last worker is, also of on
   } as unknown as WorkerStore;
   const engine = {
     remove: () => removed.promise.then(() => void steps.push('instance removed')),
-    forgetLog: async (id: string) => void steps.push(`log of ${id} forgotten`),
+    deleteLog: async (id: string) => void steps.push(`log of ${id} forgotten`),
   } as unknown as InstanceEngine;
   const queue = {
     heartbeats: { removeWorker: () => undefined },

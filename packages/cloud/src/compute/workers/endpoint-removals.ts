@@ -72,7 +72,7 @@ export class EndpointRemovals {
       await engine?.remove(id, 0);
       await worker.launching;
       await engine?.remove(id, 0);
-      await engine?.forgetLog(id);
+      await engine?.deleteLog(id);
       registry.removeWorker(worker);
     } catch (error) {
       log.warn(
@@ -86,7 +86,7 @@ export class EndpointRemovals {
   async #deleteLog({ id, endpointId, dataCenterId }: Worker): Promise<void> {
     const { engines, log } = this.#deps;
     try {
-      await engines.get(dataCenterId)?.forgetLog(id);
+      await engines.get(dataCenterId)?.deleteLog(id);
     } catch (error) {
       log.warn(
         { err: error, endpointId, workerId: id },

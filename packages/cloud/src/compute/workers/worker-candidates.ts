@@ -42,7 +42,7 @@ export class WorkerCandidates {
     return imageProblemOf(
       endpoint,
       allowed.map(([, engine]) => ({
-        images: engine.abilities.images,
+        images: engine.capabilities.images,
         imageProblem: imageProblemFor(endpoint, engine),
       })),
     );
@@ -60,7 +60,7 @@ export class WorkerCandidates {
       const capacity = problem === undefined ? await engine.capacity() : NO_CAPACITY;
       return {
         dataCenterId,
-        images: engine.abilities.images,
+        images: engine.capabilities.images,
         capacity,
         imageProblem: problem,
         volumeId: (await specSources.volume(endpoint, dataCenterId))?.id,

@@ -74,8 +74,8 @@ describe('a worker in the words of the engines', () => {
       workerSpec({ ...parts, endpoint: { ...endpoint, type: 'LOAD_BALANCER', env: { PORT_HEALTH: '81' } } })
         .ports,
       [
-        { port: 80, protocol: 'http', announceAs: 'PORT' },
-        { port: 81, protocol: 'http', announceAs: 'PORT_HEALTH' },
+        { port: 80, protocol: 'http', listenPortVariable: 'PORT' },
+        { port: 81, protocol: 'http', listenPortVariable: 'PORT_HEALTH' },
       ],
     );
   });

@@ -76,10 +76,10 @@ function portsOf(endpoint: Endpoint): InstanceSpec['ports'] {
     }));
   const [port, healthPort] = loadBalancerPorts(endpoint);
   return [
-    { port, protocol: 'http', announceAs: 'PORT' },
+    { port, protocol: 'http', listenPortVariable: 'PORT' },
     ...(healthPort === port
       ? []
-      : [{ port: healthPort, protocol: 'http' as const, announceAs: 'PORT_HEALTH' }]),
+      : [{ port: healthPort, protocol: 'http' as const, listenPortVariable: 'PORT_HEALTH' }]),
   ];
 }
 

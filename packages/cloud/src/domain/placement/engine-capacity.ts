@@ -1,7 +1,7 @@
 export type EngineKind = 'process' | 'docker' | 'kubernetes';
 
 /** What a driver can do is declared, so that nobody has to try. */
-export interface EngineAbilities {
+export interface EngineCapabilities {
   /** Images of a registry, or only folders of this machine. */
   images: 'containers' | 'folders';
   /** A command can be run in a terminal. */

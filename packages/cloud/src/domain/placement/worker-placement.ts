@@ -2,13 +2,13 @@ import type { Endpoint } from '../records.ts';
 import { findCpuFlavor } from '../catalog/cpu-flavors.ts';
 import { matchesCuda } from '../catalog/cuda-requirements.ts';
 import { eligibleGpuTypes } from '../catalog/gpu-selection.ts';
-import type { Capacity, EngineAbilities, GpuCapacity } from './engine-capacity.ts';
+import type { Capacity, EngineCapabilities, GpuCapacity } from './engine-capacity.ts';
 
 /** One data center as a place for a worker. */
 export interface WorkerCandidate {
   dataCenterId: string;
   /** What its engine calls an image. */
-  images: EngineAbilities['images'];
+  images: EngineCapabilities['images'];
   capacity: Capacity;
   /** Why its engine cannot run the image; undefined where it can. */
   imageProblem: string | undefined;

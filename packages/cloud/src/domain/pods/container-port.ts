@@ -1,4 +1,4 @@
-import type { EngineAbilities } from '../placement/engine-capacity.ts';
+import type { EngineCapabilities } from '../placement/engine-capacity.ts';
 
 const MAX_PORT = 65_535;
 /** What is taken from a number that no port can have. */
@@ -10,8 +10,11 @@ const SYMMETRIC_PORT_OFFSET = 30_000;
  * An instance that shares the machine's ports gets one there in any case; in a container it has to be
  * a number that a port can have.
  */
-export function containerPort(declared: number, { abilities }: { abilities: EngineAbilities }): number {
-  return declared > MAX_PORT && abilities.images === 'containers'
+export function containerPort(
+  declared: number,
+  { capabilities }: { capabilities: EngineCapabilities },
+): number {
+  return declared > MAX_PORT && capabilities.images === 'containers'
     ? declared - SYMMETRIC_PORT_OFFSET
     : declared;
 }
@@ -19,7 +22,7 @@ export function containerPort(declared: number, { abilities }: { abilities: Engi
 /** What a pod has to be told of these. */
 export function symmetricPortVariables(
   ports: readonly number[],
-  engine: { abilities: EngineAbilities },
+  engine: { capabilities: EngineCapabilities },
 ): Record<string, string> {
   return Object.fromEntries(
     ports

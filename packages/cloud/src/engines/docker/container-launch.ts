@@ -89,9 +89,9 @@ export async function launchContainer(
 /** Chooses the number outside for those ports whose instance is told. */
 async function choosePublicPorts({ ports }: InstanceSpec, pool: PortPool): Promise<Map<number, number>> {
   const published = new Map<number, number>();
-  for (const { port, publishedAs, sameOutside } of ports) {
-    if (publishedAs !== undefined && !published.has(port))
-      published.set(port, await pool.allocate(sameOutside === true ? port : undefined));
+  for (const { port, publicPortVariable, preferSamePublicPort } of ports) {
+    if (publicPortVariable !== undefined && !published.has(port))
+      published.set(port, await pool.allocate(preferSamePublicPort === true ? port : undefined));
   }
   return published;
 }

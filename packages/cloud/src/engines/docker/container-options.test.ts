@@ -51,7 +51,7 @@ describe('an instance in the words of Docker', () => {
 
   test('a number outside that was chosen is told inside', () => {
     const ports = [
-      { port: 22, protocol: 'tcp' as const, publishedAs: 'RUNPOD_TCP_PORT_22' },
+      { port: 22, protocol: 'tcp' as const, publicPortVariable: 'RUNPOD_TCP_PORT_22' },
       { port: 80, protocol: 'http' as const },
     ];
     const options = containerOptions({ ...spec, ports }, { ...ground, published: new Map([[22, 20_022]]) });
@@ -87,7 +87,7 @@ describe('an instance in the words of Docker', () => {
         ...spec,
         env: { PORT: '1', A: 'b=c' },
         ports: [
-          { port: 80, protocol: 'http', announceAs: 'PORT' },
+          { port: 80, protocol: 'http', listenPortVariable: 'PORT' },
           { port: 80, protocol: 'tcp' },
         ],
       },

@@ -90,13 +90,15 @@ function environment(
   { env, ports }: InstanceSpec,
   { gpus, virtual, published }: ContainerContext,
 ): Record<string, string> {
-  const announced = ports.flatMap(({ port, announceAs, publishedAs, sameOutside }) => [
-    ...(announceAs === undefined ? [] : [[announceAs, String(port)]]),
-    // One that asks for the same number is told the one inside, which it has to listen on.
-    ...(publishedAs === undefined || sameOutside === true || !published.has(port)
-      ? []
-      : [[publishedAs, String(published.get(port))]]),
-  ]);
+  const announced = ports.flatMap(
+    ({ port, listenPortVariable, publicPortVariable, preferSamePublicPort }) => [
+      ...(listenPortVariable === undefined ? [] : [[listenPortVariable, String(port)]]),
+      // One that asks for the same number is told the one inside, which it has to listen on.
+      ...(publicPortVariable === undefined || preferSamePublicPort === true || !published.has(port)
+        ? []
+        : [[publicPortVariable, String(published.get(port))]]),
+    ],
+  );
   const indexes = gpus?.indexes.join(',') ?? '';
   return {
     ...env,

@@ -129,7 +129,7 @@ export function dockerEngineSuite(host: string, image: string): void {
         labels: { kind: 'worker', 'a.b/c': 'd' },
         cpu: 64,
         memoryInGb: 0.5,
-        ports: [{ port: 80, protocol: 'http', announceAs: 'PORT' }],
+        ports: [{ port: 80, protocol: 'http', listenPortVariable: 'PORT' }],
       });
       await engine.start(wish);
       const {

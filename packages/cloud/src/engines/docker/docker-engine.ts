@@ -40,7 +40,7 @@ import {
 } from './container-network.ts';
 import { StartAttempts } from './start-attempts.ts';
 import { PeerContainers } from './peer-containers.ts';
-import type { Capacity, EngineAbilities, GpuCapacity } from '../../domain/placement/engine-capacity.ts';
+import type { Capacity, EngineCapabilities, GpuCapacity } from '../../domain/placement/engine-capacity.ts';
 import { LOG_RETENTION_MS } from '../../domain/limits.ts';
 
 export interface DockerEngineOptions {
@@ -68,7 +68,7 @@ export function createDockerEngine(parts: DockerEngineOptions): DockerEngine {
 /** Runs instances as containers of the Docker daemon on this machine, or of Podman's. */
 export class DockerEngine implements InstanceEngine {
   readonly kind = 'docker';
-  readonly abilities: EngineAbilities = {
+  readonly capabilities: EngineCapabilities = {
     images: 'containers',
     terminal: true,
     sharesCores: true,
@@ -275,7 +275,7 @@ export class DockerEngine implements InstanceEngine {
     await this.#inventory.deleteExpiredLogs();
   }
 
-  async forgetLog(id: string): Promise<void> {
+  async deleteLog(id: string): Promise<void> {
     await this.#turns.runExclusive(id, async () => {
       const isThere = this.#inventory.get(id) !== undefined || this.#starts.has(id);
       if (isInstanceId(id) && !isThere) await this.#logs.delete(id);

@@ -33,7 +33,7 @@ describe('mounts', () => {
   function instance(
     from: string,
     path = place,
-  ): { id: string; root: string; links: string[]; elsewhere: string[]; end: () => void } {
+  ): { id: string; root: string; links: string[]; belowRootOnly: string[]; end: () => void } {
     count += 1;
     const id = `i${count}`;
     const root = join(base, id);
@@ -45,8 +45,8 @@ describe('mounts', () => {
   }
 
   test('are at the given path and below the root', () => {
-    const { root, links, elsewhere, end } = instance(source);
-    assert.deepEqual([links, elsewhere], [[place], []]);
+    const { root, links, belowRootOnly, end } = instance(source);
+    assert.deepEqual([links, belowRootOnly], [[place], []]);
     assert.equal(readFileSync(join(place, 'file'), 'utf8'), 'content');
     assert.equal(readFileSync(join(root, place, 'file'), 'utf8'), 'content');
     end();
@@ -66,7 +66,7 @@ describe('mounts', () => {
   test('another volume at a path that is taken is below the root alone', () => {
     const first = instance(source);
     const second = instance(other);
-    assert.deepEqual([second.links, second.elsewhere], [[], [place]]);
+    assert.deepEqual([second.links, second.belowRootOnly], [[], [place]]);
     assert.equal(readlinkSync(join(second.root, place)), other);
     second.end();
     assert.equal(readlinkSync(place), source);
@@ -76,16 +76,16 @@ describe('mounts', () => {
   test('what stands at the path already is left alone', () => {
     mkdirSync(place);
     writeFileSync(join(place, 'own'), '');
-    const { elsewhere, end } = instance(source);
-    assert.deepEqual(elsewhere, [place]);
+    const { belowRootOnly, end } = instance(source);
+    assert.deepEqual(belowRootOnly, [place]);
     end();
     assert.equal(existsSync(join(place, 'own')), true);
   });
 
   test('a path that nobody can make is below the root alone', () => {
     const deep = join(base, 'not', 'there');
-    const { root, elsewhere, end } = instance(source, deep);
-    assert.deepEqual(elsewhere, [deep]);
+    const { root, belowRootOnly, end } = instance(source, deep);
+    assert.deepEqual(belowRootOnly, [deep]);
     assert.equal(readFileSync(join(root, deep, 'file'), 'utf8'), 'content');
     end();
   });

@@ -7,7 +7,7 @@ export interface CreatedMounts {
   /** Links outside the instance's folder, to be taken away with the last instance that uses them. */
   links: string[];
   /** Paths that are only below the instance's root. */
-  elsewhere: string[];
+  belowRootOnly: string[];
 }
 
 /**
@@ -20,7 +20,7 @@ export function createMounts(
   root: string,
   known: (link: string) => boolean,
 ): CreatedMounts {
-  const made: CreatedMounts = { links: [], elsewhere: [] };
+  const made: CreatedMounts = { links: [], belowRootOnly: [] };
   for (const { source, path } of mounts) {
     const place = resolve('/', path);
     // At its own path it is there already: instances here see the machine's files.
@@ -34,7 +34,7 @@ export function createMounts(
       });
     }
     if (link(source, place, known)) made.links.push(place);
-    else made.elsewhere.push(place);
+    else made.belowRootOnly.push(place);
   }
   return made;
 }

@@ -37,7 +37,7 @@ import { RemovedFolders } from './removed-folders.ts';
 import { supervisionProblem } from './supervise.ts';
 import { findPtyProgram } from './pty.ts';
 import { PeerProcessInstances } from './peer-process-instances.ts';
-import type { Capacity, EngineAbilities, GpuCapacity } from '../../domain/placement/engine-capacity.ts';
+import type { Capacity, EngineCapabilities, GpuCapacity } from '../../domain/placement/engine-capacity.ts';
 import { LOG_RETENTION_MS } from '../../domain/limits.ts';
 
 /** How old what is known of the machine may be. */
@@ -76,7 +76,7 @@ export interface ProcessEngineOptions {
 /** Runs instances as processes of this machine, as the user that Berth runs as. */
 export class ProcessEngine implements InstanceEngine {
   readonly kind = 'process';
-  readonly abilities: EngineAbilities = {
+  readonly capabilities: EngineCapabilities = {
     images: 'folders',
     terminal: findPtyProgram() !== undefined,
     sharesCores: true,
@@ -233,7 +233,7 @@ export class ProcessEngine implements InstanceEngine {
     await this.#sweepLogs();
   }
 
-  async forgetLog(id: string): Promise<void> {
+  async deleteLog(id: string): Promise<void> {
     await this.#open();
     await this.#turns.runExclusive(id, async () => {
       if (ID.test(id) && !this.#instances.has(id)) await this.#logs.delete(id);

@@ -47,8 +47,8 @@ describe('the environment of an instance', () => {
 
   test('a port is announced as it is asked for, whatever the definition says', () => {
     const env = environment({ PORT: '80', PORT_HEALTH: '81' }, [
-      { port: 80, protocol: 'http', announceAs: 'PORT' },
-      { port: 81, protocol: 'http', announceAs: 'PORT_HEALTH' },
+      { port: 80, protocol: 'http', listenPortVariable: 'PORT' },
+      { port: 81, protocol: 'http', listenPortVariable: 'PORT_HEALTH' },
     ]);
     assert.deepEqual([env['PORT'], env['PORT_HEALTH']], ['20000', '20001']);
   });

@@ -55,8 +55,8 @@ function portVariables(
   for (const { port, hostPort } of ports) {
     variables[`BERTH_PORT_${port}`] = String(hostPort);
     variables[`RUNPOD_TCP_PORT_${port}`] = String(hostPort);
-    for (const { announceAs } of declared.filter((entry) => entry.port === port))
-      if (announceAs !== undefined) variables[announceAs] = String(hostPort);
+    for (const { listenPortVariable } of declared.filter((entry) => entry.port === port))
+      if (listenPortVariable !== undefined) variables[listenPortVariable] = String(hostPort);
   }
   return variables;
 }

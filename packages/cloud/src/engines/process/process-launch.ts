@@ -129,7 +129,7 @@ export async function launchProcess(
       ? null
       : Math.round((spec.memoryInGb + RESERVED_UNUSED_GB) * KILOBYTES_PER_GB);
   // The log is opened while the process starts, which writes to its own file until then.
-  const opening = openLog(spec, mounts.elsewhere, deps);
+  const opening = openLog(spec, mounts.belowRootOnly, deps);
   undo.defer(() =>
     opening.then(
       (book) => book.end(),
@@ -146,11 +146,11 @@ export async function launchProcess(
 
 async function openLog(
   spec: InstanceSpec,
-  elsewhere: readonly string[],
+  belowRootOnly: readonly string[],
   { logs, clock }: ProcessLaunchDeps,
 ): Promise<SegmentedLog> {
   const lines = [
-    ...elsewhere.map(
+    ...belowRootOnly.map(
       (path) =>
         `The volume for ${path} is at $BERTH_ROOT${path}: the path itself is not free on this machine.`,
     ),

@@ -40,7 +40,7 @@ export function commandTests(stage: EngineFixture): void {
   });
 
   test('a command can have a terminal', async (context) => {
-    if (!stage.engine.abilities.terminal) return context.skip('this engine has none');
+    if (!stage.engine.capabilities.terminal) return context.skip('this engine has none');
     const id = await started('sleep 600');
     const execution = await stage.engine.exec(
       id,
@@ -58,7 +58,7 @@ export function commandTests(stage: EngineFixture): void {
 
   test('a command that is ended takes along what it started, in a terminal and without one', async () => {
     const id = await started('sleep 600');
-    const ways = stage.engine.abilities.terminal ? [{}, { tty: { columns: 80, rows: 24 } }] : [{}];
+    const ways = stage.engine.capabilities.terminal ? [{}, { tty: { columns: 80, rows: 24 } }] : [{}];
     for (const options of ways) {
       const execution = await stage.engine.exec(
         id,
@@ -93,7 +93,7 @@ export function commandTests(stage: EngineFixture): void {
     const id = await started('sleep 600');
     for (const options of [
       {},
-      ...(stage.engine.abilities.terminal ? [{ tty: { columns: 80, rows: 24 } }] : []),
+      ...(stage.engine.capabilities.terminal ? [{ tty: { columns: 80, rows: 24 } }] : []),
     ])
       await assert.rejects(
         stage.engine.exec(id, ['no-such-command'], options),

@@ -82,14 +82,14 @@ export function logTests(stage: EngineFixture): void {
   test('the log of an instance that was removed can be forgotten, that of one that is there stays', async () => {
     const id = await started('echo hello');
     await ended(id);
-    await stage.engine.forgetLog(id);
+    await stage.engine.deleteLog(id);
     assert.deepEqual(await output(id), ['hello']);
     await stage.engine.remove(id);
-    await stage.engine.forgetLog(id);
+    await stage.engine.deleteLog(id);
     assert.deepEqual(await lines(id), []);
-    await stage.engine.forgetLog(id);
-    await stage.engine.forgetLog('never-there');
-    await stage.engine.forgetLog('../never-there');
+    await stage.engine.deleteLog(id);
+    await stage.engine.deleteLog('never-there');
+    await stage.engine.deleteLog('../never-there');
     await restart();
     assert.deepEqual(await lines(id), []);
   });

@@ -16,7 +16,7 @@ export function resourceTests(stage: EngineFixture): void {
     if (listenCommand === undefined) return context.skip('this engine brought no program that listens');
     const [program = '', ...args] = listenCommand;
     const command = { entrypoint: [program], cmd: args };
-    const ports = [{ port: 8000, protocol: 'http' as const, announceAs: 'PORT' }];
+    const ports = [{ port: 8000, protocol: 'http' as const, listenPortVariable: 'PORT' }];
     const [first, second] = [script('', { command, ports }), script('', { command, ports })];
     const silent = await started('sleep 600', { ports });
     await Promise.all([stage.engine.start(first), stage.engine.start(second)]);
@@ -88,7 +88,7 @@ export function resourceTests(stage: EngineFixture): void {
   });
 
   test('cores are shared where the engine says so', async (context) => {
-    if (!stage.engine.abilities.sharesCores) return context.skip('this engine does not');
+    if (!stage.engine.capabilities.sharesCores) return context.skip('this engine does not');
     const ids = await Promise.all(
       Array.from({ length: 21 }, () => started('sleep 600', { cpu: 2, memoryInGb: 1 })),
     );

@@ -487,7 +487,7 @@ export class Pods {
               engine: names.get(dataCenterId) ?? engine.kind,
               capacity: await engine.capacity(),
               imageProblem: engine.imageProblem(image),
-              ...(engine.abilities.networks !== undefined && { network: engine.abilities.networks }),
+              ...(engine.capabilities.networks !== undefined && { network: engine.capabilities.networks }),
               ...(engine.subnetsInUse !== undefined && {
                 subnetsInUse: () => engine.subnetsInUse?.() ?? Promise.resolve([]),
               }),

@@ -82,7 +82,7 @@ export class Terminals {
     const engine = this.#deps.engines.get(dataCenterId);
     if (engine === undefined)
       throw new BerthError('unavailable', `the data center ${dataCenterId} is not connected now`);
-    const tty = engine.abilities.terminal ? wished : undefined;
+    const tty = engine.capabilities.terminal ? wished : undefined;
     const options = {
       ...(tty !== undefined && { tty }),
       ...(tty !== undefined && term !== undefined && { env: { TERM: term } }),
