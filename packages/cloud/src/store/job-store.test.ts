@@ -62,7 +62,7 @@ for (const kind of DATABASES) {
       assert.deepEqual(await store.submit(whole), {
         job: whole.job,
         created: true,
-        met: kind === 'sqlite',
+        seenByTakes: kind === 'sqlite',
         bodyHash: null,
       });
       assert.deepEqual(await store.find('fields', whole.job.seq), whole);

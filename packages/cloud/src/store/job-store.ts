@@ -157,6 +157,11 @@ export function countDeltas(before: Job | undefined, after: Job | undefined): Co
   };
 }
 
+/** What a changed job counts as. One that ends and is deleted in one step still counts as ended; one that is only deleted counts nowhere. */
+export function countedAfter({ job, remove }: JobChange): Job | undefined {
+  return remove === true && (job.status === 'IN_QUEUE' || job.status === 'IN_PROGRESS') ? undefined : job;
+}
+
 function at(job: Job | undefined, status: JobStatus): number {
   return job?.status === status ? 1 : 0;
 }

@@ -15,6 +15,7 @@ import { endedDeliveries } from './0014-ended-deliveries.ts';
 import { queueAndLeaseBatches } from './0015-queue-and-lease-batches.ts';
 import { inlineJobResults } from './0016-inline-job-results.ts';
 import { waitingJobBatches } from './0017-waiting-job-batches.ts';
+import { jobStateInOneRow } from './0018-job-state-in-one-row.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: Migration[] = [
@@ -35,4 +36,5 @@ export const migrations: Migration[] = [
   queueAndLeaseBatches,
   inlineJobResults,
   waitingJobBatches,
+  jobStateInOneRow,
 ];

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { BerthError } from '../../support/errors.ts';
-import { GroupCommit, NO_COMMIT_HOOKS } from './group-commit.ts';
+import { GroupCommit } from './group-commit.ts';
 import type { DiskSync } from './wal-sync.ts';
 
 const NO_DISK: DiskSync = {
@@ -24,7 +24,7 @@ function fixture(): {
     error instanceof Error ? error : new Error(String(error)),
   );
   let commits = 0;
-  group.hooks = { ...NO_COMMIT_HOOKS, afterCommit: () => (commits += 1) };
+  group.hooks = { beforeCommit: () => (commits += 1), afterRollback: () => undefined };
   return {
     connection,
     group,
@@ -56,7 +56,7 @@ describe('work of one turn', () => {
     const { connection, group } = fixture();
     let answered = false;
     const answer = group.run(add(group, connection, 'a')).then(() => (answered = true));
-    group.hooks = { ...NO_COMMIT_HOOKS, beforeCommit: () => assert.equal(answered, false) };
+    group.hooks = { ...group.hooks, beforeCommit: () => assert.equal(answered, false) };
     assert.equal(connection.isTransaction, false);
     await answer;
     assert.equal(connection.isTransaction, false);
@@ -74,7 +74,7 @@ describe('work of one turn', () => {
   test('that cannot be done fails by itself: what came with it is kept', async () => {
     const { connection, group, names } = fixture();
     let rolledBack = 0;
-    group.hooks = { ...NO_COMMIT_HOOKS, afterRollback: () => (rolledBack += 1) };
+    group.hooks = { ...group.hooks, afterRollback: () => (rolledBack += 1) };
     await group.run(add(group, connection, 'a'));
     const outcomes = await Promise.allSettled([
       group.run(add(group, connection, 'b')),
@@ -92,7 +92,7 @@ describe('work of one turn', () => {
     const { connection, group, names } = fixture();
     let away = true;
     group.hooks = {
-      ...NO_COMMIT_HOOKS,
+      ...group.hooks,
       beforeCommit: () => {
         if (away) throw new BerthError('unavailable', 'the disk is full');
       },
@@ -128,7 +128,7 @@ describe('work of one turn', () => {
     );
     await new Promise((resolve) => setImmediate(resolve));
     const looked = group
-      .readFlushed(() => connection.prepare('select count(*) as count from things').get()?.['count'])
+      .read(() => connection.prepare('select count(*) as count from things').get()?.['count'])
       .then((count) => told.push(`looked ${String(count)}`));
     await new Promise((resolve) => setImmediate(resolve));
     assert.deepEqual(told, []);
@@ -246,28 +246,5 @@ describe('work of one turn', () => {
     group.flush();
     assert.deepEqual(names(), ['a']);
     group.flush();
-  });
-});
-
-describe('notes', () => {
-  test('are written out before anybody looks; where that fails, whoever looks is told, and whoever reads something else is not', async () => {
-    const { connection, group, names } = fixture();
-    const notes = ['a'];
-    let isFull = true;
-    group.hooks = {
-      ...NO_COMMIT_HOOKS,
-      get hasInlineJobs() {
-        return notes.length > 0;
-      },
-      flushInlineJobs: () => {
-        for (const name of notes) add(group, connection, name)();
-        if (isFull) throw new BerthError('unavailable', 'the disk is full');
-        notes.pop();
-      },
-    };
-    await assert.rejects(group.readFlushed(names), /the disk is full/);
-    assert.deepEqual(await group.read(names), []);
-    isFull = false;
-    assert.deepEqual(await group.readFlushed(names), ['a']);
   });
 });

@@ -11,21 +11,8 @@ const LAZY_SYNC_MS = 5;
 export interface CommitHooks {
   /** Writes what is still to be written. */
   beforeCommit(): void;
-  afterCommit(): void;
   afterRollback(): void;
-  /** Whether something is written in a form that nobody else can read. */
-  readonly hasInlineJobs: boolean;
-  /** Writes it out. */
-  flushInlineJobs(): void;
 }
-
-export const NO_COMMIT_HOOKS: CommitHooks = {
-  beforeCommit: () => undefined,
-  afterCommit: () => undefined,
-  afterRollback: () => undefined,
-  hasInlineJobs: false,
-  flushInlineJobs: () => undefined,
-};
 
 interface WorkItem {
   work: () => unknown;
@@ -49,7 +36,6 @@ export class GroupCommit {
   readonly #begin: StatementSync;
   readonly #end: StatementSync;
   #hasBegun = false;
-  #hasWritten = false;
   #first: WorkItem[] = [];
   #last: WorkItem[] = [];
   #scheduled = false;
@@ -59,7 +45,7 @@ export class GroupCommit {
   /** It looks after that. Where syncs come one after the other it is seldom set: to set it and clear it for each costs more than some of the writes. */
   #lazySync: NodeJS.Timeout | undefined;
   #syncs = 0;
-  hooks: CommitHooks = NO_COMMIT_HOOKS;
+  hooks: CommitHooks = { beforeCommit: () => undefined, afterRollback: () => undefined };
 
   constructor(connection: DatabaseSync, disk: DiskSync, translate: (error: unknown) => Error) {
     this.#connection = connection;
@@ -69,17 +55,11 @@ export class GroupCommit {
     this.#end = connection.prepare('commit');
   }
 
-  /** Whoever writes says so first. Work that writes nothing is no transaction, and a statement that is all (`isAll`) is one by itself. */
-  begin(isAll = false): void {
-    this.#hasWritten = true;
-    if (this.#hasBegun || isAll) return;
+  /** Called before each write: the first one begins the transaction. Work that writes nothing needs none. */
+  begin(): void {
+    if (this.#hasBegun) return;
     this.#begin.run();
     this.#hasBegun = true;
-  }
-
-  /** Whether this group has written something. */
-  get hasWritten(): boolean {
-    return this.#hasWritten;
   }
 
   run<T>(work: () => T, size = 1): Promise<T> {
@@ -94,14 +74,6 @@ export class GroupCommit {
   /** The same, after everything else of the turn: a take sees the jobs that came in with it. */
   runLast<T>(work: () => T): Promise<T> {
     return this.#add(this.#last, work, false);
-  }
-
-  /** For what the notes have a part in: they are written out before. */
-  readFlushed<T>(work: () => T): Promise<T> {
-    return this.read(() => {
-      if (this.hooks.hasInlineJobs) this.#writeOut();
-      return work();
-    });
   }
 
   /** What is read is told when it is on the disk: nobody sees what a power cut could undo. It needs no write, so a full disk does not keep it from anybody. */
@@ -158,13 +130,12 @@ export class GroupCommit {
     try {
       results = group.map(({ work }) => work());
       this.hooks.beforeCommit();
-      hasWritten = this.#hasWritten;
-      if (this.#hasBegun) this.#end.run();
-      this.#hasBegun = this.#hasWritten = false;
-      this.hooks.afterCommit();
+      hasWritten = this.#hasBegun;
+      if (hasWritten) this.#end.run();
+      this.#hasBegun = false;
     } catch (error) {
       if (this.#connection.isTransaction) this.#connection.exec('rollback');
-      this.#hasBegun = this.#hasWritten = false;
+      this.#hasBegun = false;
       this.hooks.afterRollback();
       const told = this.#translate(error);
       const all = group.length === 1 || (told instanceof BerthError && told.code === 'unavailable');
@@ -199,20 +170,6 @@ export class GroupCommit {
       return refuse(error);
     }
     answer(true);
-  }
-
-  #writeOut(): void {
-    let failure: Error | undefined;
-    this.#commit([
-      {
-        work: () => this.hooks.flushInlineJobs(),
-        synced: false,
-        size: 1,
-        resolve: () => undefined,
-        reject: (error) => (failure = error as Error),
-      },
-    ]);
-    if (failure !== undefined) throw failure;
   }
 
   /** Something that is committed may not be on the disk, and no sync is on its way that would bring it there. */

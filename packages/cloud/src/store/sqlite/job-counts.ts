@@ -1,39 +1,42 @@
-import { ChurnMap } from '../../support/churn-map.ts';
 import type { CountDeltas } from '../job-store.ts';
-import type { Statements } from './statements.ts';
+import type { Statements, Write } from './statements.ts';
 
-/** There is one server on a SQLite file, and it does one thing at a time. */
-const COUNT_PARTITION = 'sqlite';
-
-/** How many jobs of an endpoint are in which state. Counts move once for each group of changes, not for each job. */
+/**
+ * How many jobs of an endpoint are in which state (`job_counts`). Changes are summed up while a transaction runs
+ * and written once at its end: to update the same row for each job would cost a sixth of a submission.
+ */
 export class JobCounters {
-  readonly #add: ReturnType<Statements['write']>;
-  readonly #moves = new ChurnMap<string, CountDeltas>();
+  readonly #add: Write;
+  readonly #deltas = new Map<string, CountDeltas>();
 
   constructor(statements: Statements) {
-    this.#add =
-      statements.write(`insert into job_counts (endpoint_id, lane, queued, running, completed, failed, retried) values (?, '${COUNT_PARTITION}', ?, ?, ?, ?, ?)
-      on conflict (endpoint_id, lane) do update set queued = queued + excluded.queued, running = running + excluded.running, completed = completed + excluded.completed, failed = failed + excluded.failed, retried = retried + excluded.retried`);
+    // On SQLite there is one server, and so one row for each endpoint. PostgreSQL has one for each writer (`lane`).
+    this.#add = statements.write(
+      `insert into job_counts (endpoint_id, lane, queued, running, completed, failed, retried)
+        values (:endpoint_id, 'sqlite', :queued, :running, :completed, :failed, :retried)
+        on conflict (endpoint_id, lane) do update set queued = queued + excluded.queued, running = running + excluded.running,
+          completed = completed + excluded.completed, failed = failed + excluded.failed, retried = retried + excluded.retried`,
+    );
   }
 
-  add(endpointId: string, move: CountDeltas): void {
-    const sum = this.#moves.get(endpointId);
-    if (sum === undefined) this.#moves.set(endpointId, { ...move });
-    else for (const name of Object.keys(move) as (keyof CountDeltas)[]) sum[name] += move[name];
+  add(endpointId: string, delta: CountDeltas): void {
+    const sum = this.#deltas.get(endpointId);
+    if (sum === undefined) this.#deltas.set(endpointId, { ...delta });
+    else for (const name of Object.keys(delta) as (keyof CountDeltas)[]) sum[name] += delta[name];
   }
 
+  /** Before the commit. */
   flush(): void {
-    for (const [endpointId, sum] of this.#moves)
-      this.#add().run(endpointId, sum.queued, sum.running, sum.completed, sum.failed, sum.retried);
-    this.#moves.clear();
+    for (const [endpoint_id, sum] of this.#deltas) this.#add({ endpoint_id, ...sum });
+    this.#deltas.clear();
   }
 
-  /** What was written is undone, and so is what was to be. */
+  /** After a rollback. */
   discard(): void {
-    this.#moves.clear();
+    this.#deltas.clear();
   }
 
   deleteEndpoint(endpointId: string): void {
-    this.#moves.delete(endpointId);
+    this.#deltas.delete(endpointId);
   }
 }

@@ -1,54 +1,84 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { Value } from '../sql.ts';
+import { numberedValues, numberParameters } from '../named-parameters.ts';
+import type { NamedValues } from '../named-parameters.ts';
+import type { Row, Value } from '../sql.ts';
 import type { GroupCommit } from './group-commit.ts';
 
-/** The statements of the queue, each prepared once. */
+/** A statement that reads. */
+export interface Query<R> {
+  get(values?: NamedValues): R | undefined;
+  all(values?: NamedValues): R[];
+  iterate(values?: NamedValues): Iterable<R>;
+}
+
+/** A statement that writes; answers how many rows it changed. */
+export type Write = (values?: NamedValues) => number;
+
+/** The statements of the queue, each prepared once. Parameters are named: `:seq`. */
 export class Statements {
   readonly #connection: DatabaseSync;
   readonly #group: GroupCommit;
-  readonly #prepared = new Map<string, StatementSync>();
+  readonly #queries = new Map<string, Query<unknown>>();
+  readonly #writes = new Map<string, Write>();
 
   constructor(connection: DatabaseSync, group: GroupCommit) {
     this.#connection = connection;
     this.#group = group;
   }
 
-  select(text: string): Pick<StatementSync, 'get' | 'all' | 'iterate'> {
-    return this.#prepare(text);
+  /** One whose rows are objects. */
+  rows<R = Row>(text: string): Query<R> {
+    return this.#query(text, false) as Query<R>;
   }
 
   /** One whose rows are arrays. */
-  selectArrays(text: string): {
-    get(...values: Value[]): Value[] | undefined;
-    all(...values: Value[]): Value[][];
-    iterate(...values: Value[]): Iterable<Value[]>;
-  } {
-    const known = this.#prepare(text);
-    known.setReturnArrays(true);
-    // The types know rows as objects alone.
-    return known as unknown as ReturnType<Statements['selectArrays']>;
+  arrays(text: string): Query<Value[]> {
+    return this.#query(text, true) as Query<Value[]>;
   }
 
-  /** One that writes: asked for when it is to run, which begins the transaction, unless it is all (`isAll`) that is written. */
-  write(text: string): (isAll?: boolean) => StatementSync {
-    const known = this.#prepare(text);
-    return (isAll) => {
-      this.#group.begin(isAll);
-      return known;
+  /** One that writes. The first write of a group begins its transaction. */
+  write(text: string): Write {
+    const known = this.#writes.get(text);
+    if (known !== undefined) return known;
+    const { statement, values } = this.#prepare(text);
+    const write: Write = (given = {}) => {
+      this.#group.begin();
+      return Number(statement.run(...values(given)).changes);
+    };
+    this.#writes.set(text, write);
+    return write;
+  }
+
+  #query(text: string, asArrays: boolean): Query<unknown> {
+    const key = `${asArrays} ${text}`;
+    const known = this.#queries.get(key);
+    if (known !== undefined) return known;
+    const { statement, values } = this.#prepare(text);
+    statement.setReturnArrays(asArrays);
+    const query: Query<unknown> = {
+      get: (given = {}) => statement.get(...values(given)),
+      all: (given = {}) => statement.all(...values(given)),
+      iterate: (given = {}) => statement.iterate(...values(given)),
+    };
+    this.#queries.set(key, query);
+    return query;
+  }
+
+  #prepare(text: string): { statement: StatementSync; values: (given: NamedValues) => Value[] } {
+    const { text: numbered, names } = numberParameters(text, '?');
+    return {
+      statement: this.#connection.prepare(numbered),
+      values: (given) => numberedValues(names, given),
     };
   }
-
-  #prepare(text: string): StatementSync {
-    const known = this.#prepared.get(text) ?? this.#connection.prepare(text);
-    this.#prepared.set(text, known);
-    return known;
-  }
 }
 
-export function placeholders(count: number): string {
-  return Array.from({ length: count }, () => '?').join(', ');
+/** `a = :a, b = :b` */
+export function assignments(columns: readonly string[]): string {
+  return columns.map((column) => `${column} = :${column}`).join(', ');
 }
 
-export function assignPlaceholders(columns: readonly string[]): string {
-  return columns.map((column) => `${column} = ?`).join(', ');
+/** `(a, b) values (:a, :b)` */
+export function columnsAndValues(columns: readonly string[]): string {
+  return `(${columns.join(', ')}) values (${columns.map((column) => `:${column}`).join(', ')})`;
 }
