@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { crashSummary } from './crash-summary.ts';
 
-test('finds the error among what Node and Python say when they end', () => {
+test('finds the error in the last log lines of Node and Python', () => {
   assert.equal(
     crashSummary([
       'file:///x/handler.ts:1',
@@ -28,16 +28,16 @@ test('finds the error among what Node and Python say when they end', () => {
   assert.equal(crashSummary([]), '');
 });
 
-test('reads what the public SDKs say out of their JSON', () => {
-  const said = (message: string): string => JSON.stringify({ requestId: null, message, level: 'ERROR' });
+test('reads the messages of the public SDKs from their JSON', () => {
+  const sdkLine = (message: string): string => JSON.stringify({ requestId: null, message, level: 'ERROR' });
   assert.equal(
-    crashSummary(['loading', said('Worker is unhealthy, exiting.')]),
+    crashSummary(['loading', sdkLine('Worker is unhealthy, exiting.')]),
     'Worker is unhealthy, exiting.',
   );
   assert.equal(
     crashSummary([
-      said('Traceback:\n  File "h.py", line 1\nValueError: no weights'),
-      said('Worker is unhealthy, exiting.'),
+      sdkLine('Traceback:\n  File "h.py", line 1\nValueError: no weights'),
+      sdkLine('Worker is unhealthy, exiting.'),
     ]),
     'ValueError: no weights',
   );

@@ -3,21 +3,21 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { ReconcileQueue } from './reconcile-queue.ts';
 
-function stage(): {
+function createQueue(): {
   reconcileQueue: ReconcileQueue;
-  looks: string[];
+  runs: string[];
   end: () => void;
   fail: (error: Error) => void;
   errors: unknown[];
   close: () => void;
 } {
-  const looks: string[] = [];
+  const runs: string[] = [];
   const errors: unknown[] = [];
   const pending: { resolve: () => void; reject: (error: Error) => void }[] = [];
   let open = true;
   const reconcileQueue = new ReconcileQueue({
     reconcile: (id) => {
-      looks.push(id);
+      runs.push(id);
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       pending.push({ resolve, reject });
       return promise;
@@ -27,7 +27,7 @@ function stage(): {
   });
   return {
     reconcileQueue,
-    looks,
+    runs,
     errors,
     end: () => pending.shift()?.resolve(),
     fail: (error) => pending.shift()?.reject(error),
@@ -35,40 +35,40 @@ function stage(): {
   };
 }
 
-test('one look at a time for each, side by side for different ones', async () => {
-  const { reconcileQueue, looks, end } = stage();
+test('runs one id at a time and different ids side by side', async () => {
+  const { reconcileQueue, runs, end } = createQueue();
   reconcileQueue.enqueue('a');
   reconcileQueue.enqueue('a');
   reconcileQueue.enqueue('b');
-  assert.deepEqual(looks, ['a', 'b']);
+  assert.deepEqual(runs, ['a', 'b']);
   end();
   await turn();
-  assert.deepEqual(looks, ['a', 'b', 'a'], 'what happened meanwhile is reason for another');
+  assert.deepEqual(runs, ['a', 'b', 'a'], 'an id that is enqueued during its run runs again');
   end();
   end();
   await reconcileQueue.whenAllDone();
   assert.ok(!reconcileQueue.isRunning('a'));
-  assert.equal(looks.length, 3);
+  assert.equal(runs.length, 3);
 });
 
-test('a look that fails is told, and the next one comes all the same', async () => {
-  const { reconcileQueue, looks, errors, fail, end } = stage();
+test('reports a failed run, and runs the id again all the same', async () => {
+  const { reconcileQueue, runs, errors, fail, end } = createQueue();
   reconcileQueue.enqueue('a');
   reconcileQueue.enqueue('a');
   fail(new Error('no'));
   await turn();
-  assert.deepEqual([looks, errors.length], [['a', 'a'], 1]);
+  assert.deepEqual([runs, errors.length], [['a', 'a'], 1]);
   end();
   await reconcileQueue.whenDone('a');
 });
 
-test('nothing is looked at that may not be, also where it was asked for before', async () => {
-  const { reconcileQueue, looks, end, close } = stage();
+test('runs no id that is not enabled, even if it was enqueued before', async () => {
+  const { reconcileQueue, runs, end, close } = createQueue();
   reconcileQueue.enqueue('a');
   reconcileQueue.enqueue('a');
   close();
   end();
   await reconcileQueue.whenDone('a');
   reconcileQueue.enqueue('b');
-  assert.deepEqual(looks, ['a']);
+  assert.deepEqual(runs, ['a']);
 });

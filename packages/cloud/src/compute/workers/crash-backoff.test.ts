@@ -21,7 +21,7 @@ function crashes(count: number): CrashHistory {
 }
 
 describe('crashes of an endpoint', () => {
-  test('a first one is tried again at once, then later and later, up to a minute', () => {
+  test('after a first one the next worker starts at once, then with growing pauses up to a minute', () => {
     assert.deepEqual(
       [0, 1].map((count) => nextStartAt(crashes(count))),
       [0, 0],
@@ -36,7 +36,7 @@ describe('crashes of an endpoint', () => {
     );
   });
 
-  test('are ends that nobody asked for, of a worker that failed or did nothing for less than a minute', () => {
+  test('are unexpected ends of a worker that failed, or that did nothing for less than a minute', () => {
     const well = (over: Partial<Parameters<typeof exitedCleanly>[0]>): boolean =>
       exitedCleanly({ exitCode: 0, readyAt: NOW, worked: false, at: NOW + 1, ...over });
     assert.equal(well({}), false);
@@ -47,17 +47,17 @@ describe('crashes of an endpoint', () => {
     for (const exitCode of [1, null]) assert.equal(well({ worked: true, at: NOW + 60_000, exitCode }), false);
   });
 
-  test('are over when a worker has been ready for a minute, counted from the last of them', () => {
+  test('are over when a worker has been ready for a minute since the last one', () => {
     const over = (readyAt: number, now: number): boolean =>
       hasRecovered(crashes(3), { readySince: [readyAt], isAbandoned: false, now });
     assert.equal(over(NOW + 5_000, NOW + 65_000), false);
     assert.equal(over(NOW + 5_000, NOW + 65_001), true);
-    // One that was ready all along says nothing about those that crashed beside it.
+    // A worker that was ready all along proves nothing about those that crashed.
     assert.equal(over(1, NOW + 60_000), false);
     assert.equal(over(1, NOW + 60_001), true);
   });
 
-  test('are over after an hour where nobody waits and nothing runs, and not before', () => {
+  test('are over after an hour if no job waits and no worker runs', () => {
     const over = (isAbandoned: boolean, now: number): boolean =>
       hasRecovered(crashes(3), { readySince: [], isAbandoned, now });
     assert.equal(over(true, NOW + 3_600_000), false);
@@ -65,7 +65,7 @@ describe('crashes of an endpoint', () => {
     assert.equal(over(false, NOW + 100 * 3_600_000), false);
   });
 
-  test('are told with what the last one said, or why it could not be started', () => {
+  test('are described with the last crash summary, or why the worker could not be started', () => {
     assert.equal(
       describeCrashes(crashes(3)),
       'workers end as soon as they start (3 in a row); the last one said: out of memory',

@@ -3,19 +3,19 @@ import { test } from 'node:test';
 import { sampleEndpoint } from '../../resources/endpoints/endpoint.fixture.ts';
 import { jobCountLimit, endpointLoad } from './endpoint-load.ts';
 
-test('no more jobs are counted than all workers together could ever want, and one', () => {
+test('at most one job more than all workers could need is counted', () => {
   assert.equal(jobCountLimit({ workersMax: 10, scalerType: 'QUEUE_DELAY', scalerValue: 4 }), 11);
   assert.equal(jobCountLimit({ workersMax: 10, scalerType: 'REQUEST_COUNT', scalerValue: 4 }), 41);
   assert.equal(jobCountLimit({ workersMax: 10, scalerType: 'REQUEST_COUNT', scalerValue: 1.5 }), 21);
-  // With no worker wanted, it is still to be seen that something waits.
+  // With a maximum of 0 workers, it is still known whether a job waits.
   assert.equal(jobCountLimit({ workersMax: 0, scalerType: 'QUEUE_DELAY', scalerValue: 4 }), 2);
 });
 
-test('jobs are asked of the queue, late from the delay of the scaler on; requests are what the gateway counts', async () => {
-  const asked: unknown[] = [];
+test('the load of a queue endpoint is its jobs, overdue after the delay of the scaler; of a load balancing endpoint, the requests that the gateway counts', async () => {
+  const calls: unknown[] = [];
   const queue: Parameters<typeof endpointLoad>[2] = {
-    countWaiting: async (...words) => {
-      asked.push(words);
+    countWaiting: async (...args) => {
+      calls.push(args);
       return { waiting: 5, late: 2 };
     },
     counts: async () => ({ completed: 9, failed: 9, inProgress: 3, inQueue: 9, retried: 0 }),
@@ -26,11 +26,11 @@ test('jobs are asked of the queue, late from the delay of the scaler on; request
     overdue: 2,
     inProgress: 3,
   });
-  assert.deepEqual(asked, [['e', 6_000, 4]]);
+  assert.deepEqual(calls, [['e', 6_000, 4]]);
   assert.deepEqual(await endpointLoad({ ...endpoint, type: 'LOAD_BALANCER' }, 7, queue, 10_000), {
     waiting: 7,
     overdue: 0,
     inProgress: 0,
   });
-  assert.equal(asked.length, 1);
+  assert.equal(calls.length, 1);
 });

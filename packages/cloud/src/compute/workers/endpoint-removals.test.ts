@@ -12,7 +12,7 @@ import { WorkerRegistry } from './worker-registry.ts';
 import { sampleWorker } from './worker.fixture.ts';
 import type { Worker } from '../../domain/endpoints/worker-record.ts';
 
-test('an endpoint is removed when the instance of its last worker is, also of one that has just ended by itself, and the logs of all go with it', async () => {
+test('an endpoint is removed after the instance of its last worker, also if the worker has just ended by itself; the logs of all workers are deleted', async () => {
   const steps: string[] = [];
   const removed = Promise.withResolvers<void>();
   const log = createLog({ level: 'silent', format: 'json' });
@@ -24,7 +24,7 @@ test('an endpoint is removed when the instance of its last worker is, also of on
   } as unknown as WorkerStore;
   const engine = {
     remove: () => removed.promise.then(() => void steps.push('instance removed')),
-    deleteLog: async (id: string) => void steps.push(`log of ${id} forgotten`),
+    deleteLog: async (id: string) => void steps.push(`log of ${id} deleted`),
   } as unknown as InstanceEngine;
   const queue = {
     heartbeats: { removeWorker: () => undefined },
@@ -36,16 +36,16 @@ test('an endpoint is removed when the instance of its last worker is, also of on
     onError: (error) => assert.fail(String(error)),
   });
   const registry = new WorkerRegistry(store, log);
-  const parts = {
-    registry: registry,
-    reconcileQueue: reconcileQueue,
+  const deps = {
+    registry,
+    reconcileQueue,
     queue,
     engines: new Map([['LOCAL-1', engine]]),
     store,
     clock: new ManualClock(),
     log,
   };
-  const termination = new WorkerTermination({ ...parts, inFlight: () => 0 });
+  const termination = new WorkerTermination({ ...deps, inFlight: () => 0 });
   const ending = termination.handleExit(
     registry.getOrCreate('e').add(sampleWorker('w', { state: 'leaving' })),
     {
@@ -54,14 +54,14 @@ test('an endpoint is removed when the instance of its last worker is, also of on
     },
   );
   assert.deepEqual(registry.workersOf('e'), []);
-  const removing = new EndpointRemovals({ ...parts, termination: termination }).remove('e');
+  const removing = new EndpointRemovals({ ...deps, termination }).remove('e');
   await new Promise((resolve) => setImmediate(resolve));
   removed.resolve();
   await Promise.all([ending, removing]);
   assert.deepEqual(steps, [
     'instance removed',
-    'log of earlier forgotten',
-    'log of w forgotten',
+    'log of earlier deleted',
+    'log of w deleted',
     'endpoint removed',
   ]);
 });

@@ -9,7 +9,7 @@ function workerSet(): EndpointWorkerSet {
 }
 
 describe('the workers of one endpoint', () => {
-  test('are counted by what they do; one that leaves before it was ready is not counted', () => {
+  test('are counted by state; a worker that is drained before it was ready is not counted', () => {
     const some = workerSet();
     some.add(sampleWorker('starting'));
     some.add(sampleWorker('idle', { state: 'ready', readyAt: 2 }));
@@ -28,7 +28,7 @@ describe('the workers of one endpoint', () => {
     });
   });
 
-  test('an endpoint whose workers crash one after the other shows one that is not well', () => {
+  test('an endpoint in a crash loop has one unhealthy worker', () => {
     const some = workerSet();
     const crash = { lastLine: 'gone', ran: true, now: 1 };
     some.crashes = recordCrash(NO_CRASHES, crash);
@@ -37,7 +37,7 @@ describe('the workers of one endpoint', () => {
     assert.equal(some.counts().unhealthy, 1);
   });
 
-  test('say why none of them takes a job: the cause before its consequences', () => {
+  test('give the reason why none takes a job: the cause before its consequences', () => {
     const some = workerSet();
     assert.equal(some.reason(3), 'no worker wanted yet');
     assert.equal(
@@ -60,7 +60,7 @@ describe('the workers of one endpoint', () => {
     assert.equal(some.reason(3), undefined);
   });
 
-  test('are manned by whoever is there or on the way, and not by who leaves', () => {
+  test('are active when ready or starting, and not when drained', () => {
     const some = workerSet();
     assert.equal(some.hasActiveWorker, false);
     some.add(sampleWorker('w', { state: 'leaving', readyAt: 1 }));
@@ -69,7 +69,7 @@ describe('the workers of one endpoint', () => {
     assert.equal(some.hasActiveWorker, true);
   });
 
-  test('forget their crashes when they are over', () => {
+  test('forget their crashes when those are over', () => {
     const some = workerSet();
     some.crashes = recordCrash(NO_CRASHES, { lastLine: 'gone', ran: true, now: 1_000 });
     some.add(sampleWorker('w', { state: 'ready', readyAt: 2_000 }));

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { LogLine } from '../../domain/log-line.ts';
 import { jobLogLines } from './job-log-lines.ts';
 
-test('a job has the lines that name it and those that name none, up to its end', async () => {
+test('the log of a job has the lines that name it or no job, up to its end', async () => {
   const texts = [
     '{"requestId":"a","message":"Started."}',
     'printed',

@@ -23,7 +23,7 @@ const endpoint: Endpoint = {
   workersMax: 1,
 };
 
-describe('a worker that somebody insists on', () => {
+describe('a worker that is requested by its id', () => {
   let registry: WorkerRegistry;
   let saved: Map<string, Worker>;
   let launched: string[];
@@ -66,35 +66,35 @@ describe('a worker that somebody insists on', () => {
     } as unknown as LoadBalancerPoolDeps);
   });
 
-  /** One that was let go and has not left. */
-  function leaving(version = endpoint.version): { worker: TrackedWorker; leave: () => void } {
+  /** A worker that is being drained. */
+  function draining(version = endpoint.version): { worker: TrackedWorker; finish: () => void } {
     const worker = registry.getOrCreate('e').add(sampleWorker('w', { state: 'leaving', version }));
-    const left = Promise.withResolvers<void>();
-    worker.draining = left.promise;
-    const leave = (): void => {
+    const drained = Promise.withResolvers<void>();
+    worker.draining = drained.promise;
+    const finish = (): void => {
       registry.removeWorker(worker);
       saved.set('w', { ...worker.record, state: 'ended', endedAt: 5 });
-      left.resolve();
+      drained.resolve();
     };
-    return { worker, leave };
+    return { worker, finish };
   }
 
-  test('is started again, and is there from then on', async () => {
+  test('is started again after it was scaled down', async () => {
     saved.set('w', sampleWorker('w', { state: 'ended', endedAt: 5, version: endpoint.version }));
     assert.deepEqual([await pool.resume('e', 'w'), pool.exists('e', 'w'), launched], [true, true, ['w']]);
   });
 
-  test('is waited for where it is just leaving, and then started again', async () => {
-    const { leave } = leaving();
+  test('is started again when its draining has ended', async () => {
+    const { finish } = draining();
     const resumed = pool.resume('e', 'w');
     await turn();
     assert.deepEqual(launched, []);
-    leave();
+    finish();
     assert.deepEqual([await resumed, launched], [true, ['w']]);
   });
 
-  test('does not come back in another version, nor where it was never there', async () => {
-    leaving(endpoint.version - 1);
+  test('is not started again for a newer version of the endpoint, nor if it never existed', async () => {
+    draining(endpoint.version - 1);
     assert.deepEqual(
       [await pool.resume('e', 'w'), await pool.resume('e', 'nobody'), launched],
       [false, false, []],

@@ -6,6 +6,7 @@ import type { WorkerStore } from '../../store/worker-store.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { createLog } from '../../support/log.ts';
+import { HEALTH_CHECK_INTERVAL_MS } from '../reconcile-settings.ts';
 import { LoadBalancerWorkerHealth } from './load-balancer-worker-health.ts';
 import type { ProbeResult } from './load-balancer-worker-health.ts';
 import type { WorkerTermination } from './worker-termination.ts';
@@ -15,32 +16,31 @@ import { sampleWorker } from './worker.fixture.ts';
 
 const endpoint: Endpoint = { ...sampleEndpoint, id: 'e', type: 'LOAD_BALANCER' };
 const ADDRESS = { host: '127.0.0.1', port: 80 };
-const CHECK_EVERY_MS = 5_000;
 
-describe('a load balanced worker that an earlier server left', () => {
+describe('a load balancing worker that an earlier server started', () => {
   let clock: ManualClock;
-  let answer: ProbeResult;
-  let dismissed: (string | null)[];
+  let result: ProbeResult;
+  let drained: (string | null)[];
   let registry: WorkerRegistry;
   let health: LoadBalancerWorkerHealth;
 
   beforeEach(() => {
     clock = new ManualClock();
-    dismissed = [];
+    drained = [];
     const log = createLog({ level: 'silent', format: 'json' });
     registry = new WorkerRegistry({ saveWorker: async () => undefined } as unknown as WorkerStore, log);
     const engine = { address: async () => ADDRESS } as unknown as InstanceEngine;
     const termination = {
-      drain: async (one: TrackedWorker, reason: string | null) => {
-        one.record = { ...one.record, state: 'leaving' };
-        dismissed.push(reason);
+      drain: async (target: TrackedWorker, reason: string | null) => {
+        target.record = { ...target.record, state: 'leaving' };
+        drained.push(reason);
       },
     } as unknown as WorkerTermination;
     health = new LoadBalancerWorkerHealth({
-      registry: registry,
-      termination: termination,
+      registry,
+      termination,
       engines: new Map([['LOCAL-1', engine]]),
-      probe: async () => answer,
+      probe: async () => result,
       inFlight: () => 0,
       clock,
       log,
@@ -56,41 +56,41 @@ describe('a load balanced worker that an earlier server left', () => {
 
   async function checks(worker: TrackedWorker, count: number): Promise<void> {
     for (let done = 0; done < count; done += 1) {
-      clock.advance(CHECK_EVERY_MS);
+      clock.advance(HEALTH_CHECK_INTERVAL_MS);
       await health.check(worker, endpoint, clock.now());
     }
   }
 
-  test('and that hangs is unhealthy after three checks, and let go after six', async () => {
-    answer = 'unhealthy';
+  test('is unhealthy after three failed checks, and drained after six', async () => {
+    result = 'unhealthy';
     const worker = adopted('ready');
     await checks(worker, 2);
     assert.equal(worker.unhealthyReason, null);
     await checks(worker, 1);
-    assert.deepEqual([worker.unhealthyReason, dismissed], ['its health check fails', []]);
+    assert.deepEqual([worker.unhealthyReason, drained], ['its health check fails', []]);
     await checks(worker, 3);
-    assert.deepEqual(dismissed, ['its health check fails']);
+    assert.deepEqual(drained, ['its health check fails']);
   });
 
-  test('and that comes back takes requests again', async () => {
-    answer = 'unhealthy';
+  test('takes requests again when its check succeeds again', async () => {
+    result = 'unhealthy';
     const worker = adopted('ready');
     await checks(worker, 5);
-    answer = 'ready';
+    result = 'ready';
     await checks(worker, 1);
     assert.deepEqual([worker.address, worker.failedChecks, worker.unhealthyReason], [ADDRESS, 0, null]);
-    answer = 'unhealthy';
+    result = 'unhealthy';
     await checks(worker, 5);
-    assert.deepEqual(dismissed, []);
+    assert.deepEqual(drained, []);
     registry.removeWorker(worker);
   });
 
-  test('before it was ready is asked until it is, with no strikes: it has the time of its start', async () => {
-    answer = 'starting';
+  test('is probed until it is ready; failed probes before that do not count', async () => {
+    result = 'starting';
     const worker = adopted('starting');
     await checks(worker, 20);
-    assert.deepEqual([worker.failedChecks, dismissed], [0, []]);
-    answer = 'ready';
+    assert.deepEqual([worker.failedChecks, drained], [0, []]);
+    result = 'ready';
     while (worker.address === undefined) await registry.changes.waitForNext('e', 1_000).changed;
     assert.equal(worker.record.state, 'ready');
   });

@@ -16,36 +16,36 @@ import { sampleWorker } from './worker.fixture.ts';
 
 const SECOND = 1_000;
 
-describe('a worker of a queue', () => {
+describe('a queue worker', () => {
   let clock: ManualClock;
   let heartbeats: WorkerHeartbeats;
-  let stops: CancellationRegistry;
-  /** The time at which another server heard of it. */
-  let heardElsewhereAt: number;
+  let cancellations: CancellationRegistry;
+  /** When another server received a heartbeat of it. */
+  let heartbeatElsewhereAt: number;
   /** How many jobs it had then. */
   let busyElsewhere: number;
-  /** It holds a job, as the store knows. */
+  /** Whether it holds a job, as the store says. */
   let holdsJob: boolean;
-  let dismissed: (string | null)[];
+  let drained: (string | null)[];
   let worker: TrackedWorker;
   let health: QueueWorkerHealth;
 
   beforeEach(() => {
     clock = new ManualClock();
     heartbeats = new WorkerHeartbeats(clock);
-    stops = new CancellationRegistry(clock, heartbeats);
-    heardElsewhereAt = -WORKER_TIMEOUT_MS;
+    cancellations = new CancellationRegistry(clock, heartbeats);
+    heartbeatElsewhereAt = -WORKER_TIMEOUT_MS;
     busyElsewhere = 0;
     holdsJob = false;
-    dismissed = [];
+    drained = [];
     const store = {
       workers: async (_endpoint: string, seenSince: number) =>
-        heardElsewhereAt >= seenSince
+        heartbeatElsewhereAt >= seenSince
           ? [
               {
                 endpointId: 'e',
                 workerId: 'w',
-                seenAt: heardElsewhereAt,
+                seenAt: heartbeatElsewhereAt,
                 busy: busyElsewhere,
                 unhealthy: null,
               },
@@ -58,7 +58,7 @@ describe('a worker of a queue', () => {
       heartbeats,
       reaper,
       workers: (endpointId: string) => store.workers(endpointId, clock.now() - WORKER_TIMEOUT_MS),
-      cancellations: stops,
+      cancellations,
     } as unknown as JobQueue;
     const registry = new WorkerRegistry(
       { saveWorker: async () => undefined } as unknown as WorkerStore,
@@ -68,16 +68,16 @@ describe('a worker of a queue', () => {
       drain: async (one: TrackedWorker, reason: string | null) => {
         if (one.record.state === 'leaving') return;
         one.record = { ...one.record, state: 'leaving' };
-        dismissed.push(reason);
+        drained.push(reason);
       },
     } as unknown as WorkerTermination;
     worker = registry.getOrCreate('e').add(sampleWorker('w', { endpointId: 'e' }));
-    health = new QueueWorkerHealth({ registry: registry, termination: termination, queue });
+    health = new QueueWorkerHealth({ registry, termination, queue });
   });
 
-  /** Looks at it as often as the workerSet does. */
+  /** Checks it as often as the reconciler does. */
   async function pass(seconds: number, meanwhile: () => void = () => undefined): Promise<void> {
-    for (let looks = 0; looks < 2 * seconds; looks += 1) {
+    for (let checks = 0; checks < 2 * seconds; checks += 1) {
       clock.advance(SECOND / 2);
       meanwhile();
       await health.check(worker, clock.now());
@@ -86,93 +86,93 @@ describe('a worker of a queue', () => {
 
   const ready = (): Promise<void> => pass(1, () => heartbeats.recordHeartbeat('e', 'w'));
 
-  test('that falls silent with nothing to do is let go, and says why', async () => {
+  test('without heartbeats and jobs is drained, with the reason', async () => {
     await ready();
     assert.equal(worker.record.state, 'ready');
     await pass(29);
-    assert.deepEqual([dismissed, worker.unhealthyReason], [[], null]);
+    assert.deepEqual([drained, worker.unhealthyReason], [[], null]);
     await pass(15);
-    assert.deepEqual(dismissed, ['it has not been heard of for 30 s']);
+    assert.deepEqual(drained, ['it has not been heard of for 30 s']);
     assert.equal(worker.unhealthyReason, 'it has not been heard of for 30 s');
   });
 
-  test('that has not spoken yet is starting, and is not judged by its silence', async () => {
+  test('without a first heartbeat is starting, and is not drained', async () => {
     await pass(120);
-    assert.deepEqual([dismissed, worker.record.state], [[], 'starting']);
+    assert.deepEqual([drained, worker.record.state], [[], 'starting']);
   });
 
-  test('stays as long as it is heard of, also where it only waits for an answer', async () => {
+  test('is kept while it sends heartbeats or has a request open', async () => {
     await pass(60, () => heartbeats.recordHeartbeat('e', 'w'));
-    const leave = heartbeats.requestStarted('e', 'w');
+    const finish = heartbeats.requestStarted('e', 'w');
     await pass(60);
-    leave();
-    assert.deepEqual(dismissed, []);
+    finish();
+    assert.deepEqual(drained, []);
   });
 
-  test('that speaks to another server alone is ready, busy and idle all the same', async () => {
-    const hears = (): number => (heardElsewhereAt = clock.now());
-    await pass(6, hears);
+  test('whose heartbeats go to another server is ready, busy and idle in the same way', async () => {
+    const beat = (): number => (heartbeatElsewhereAt = clock.now());
+    await pass(6, beat);
     assert.deepEqual([worker.record.state, worker.busy], ['ready', false]);
     assert.notEqual(worker.idleSince, null);
     busyElsewhere = 1;
-    await pass(6, hears);
+    await pass(6, beat);
     assert.deepEqual([worker.busy, worker.idleSince], [true, null]);
-    assert.deepEqual(dismissed, []);
+    assert.deepEqual(drained, []);
   });
 
-  test('stays where another server hears of it', async () => {
+  test('is kept while another server receives its heartbeats', async () => {
     await ready();
-    await pass(120, () => (heardElsewhereAt = clock.now()));
-    assert.deepEqual(dismissed, []);
+    await pass(120, () => (heartbeatElsewhereAt = clock.now()));
+    assert.deepEqual(drained, []);
     await pass(45);
-    assert.equal(dismissed.length, 1);
+    assert.equal(drained.length, 1);
   });
 
-  test('stays while it holds a job: a handler that never yields keeps it from speaking', async () => {
+  test('is kept while it holds a job: a handler that never yields prevents heartbeats', async () => {
     await ready();
     holdsJob = true;
     await pass(120);
-    assert.deepEqual(dismissed, []);
+    assert.deepEqual(drained, []);
     holdsJob = false;
     await pass(15);
-    assert.equal(dismissed.length, 1);
+    assert.equal(drained.length, 1);
   });
 
-  test('that goes on with a stopped job is let go, also where it could not be told', async () => {
+  test('that goes on with a cancelled job is drained, even if the cancellation did not reach it', async () => {
     await ready();
-    stops.add('e', 'w', 'stopped');
+    cancellations.add('e', 'w', 'stopped');
     const pings = (): void => {
       heartbeats.recordRunningJobs('e', 'w', ['stopped']);
-      stops.recordRunningJobs('e', 'w', ['stopped']);
+      cancellations.recordRunningJobs('e', 'w', ['stopped']);
     };
     await pass(14, pings);
-    assert.deepEqual(dismissed, []);
+    assert.deepEqual(drained, []);
     await pass(3, pings);
-    assert.deepEqual(dismissed, ['it went on with a job that was cancelled or had run out of time']);
+    assert.deepEqual(drained, ['it went on with a job that was cancelled or had run out of time']);
   });
 
-  test('that goes on with a stopped job and has others is left to finish them as long as it asks for something, and no longer', async () => {
+  test('that goes on with a cancelled job may finish its other jobs as long as it sends takes', async () => {
     await ready();
-    stops.add('e', 'w', 'stopped');
+    cancellations.add('e', 'w', 'stopped');
     heartbeats.assignJobs('e', 'w', { seq: 2, id: 'other', lease: null });
-    const pings = (): void => stops.recordRunningJobs('e', 'w', ['stopped', 'other']);
+    const pings = (): void => cancellations.recordRunningJobs('e', 'w', ['stopped', 'other']);
     await pass(60, () => {
       heartbeats.recordTake('e', 'w', false);
       pings();
     });
-    assert.deepEqual(dismissed, []);
-    stops.add('e', 'w', 'stopped as well');
+    assert.deepEqual(drained, []);
+    cancellations.add('e', 'w', 'stopped as well');
     const blocked = (): void => {
       heartbeats.recordHeartbeat('e', 'w');
-      stops.recordRunningJobs('e', 'w', ['stopped', 'stopped as well', 'other']);
+      cancellations.recordRunningJobs('e', 'w', ['stopped', 'stopped as well', 'other']);
     };
     await pass(29, blocked);
-    assert.deepEqual(dismissed, []);
+    assert.deepEqual(drained, []);
     await pass(3, blocked);
-    assert.equal(dismissed.length, 1);
+    assert.equal(drained.length, 1);
   });
 
-  test('has its time after this server itself was away, or has just started', async () => {
+  test('gets the full timeout after this server was suspended or has just started', async () => {
     await ready();
     clock.advance(3600 * SECOND);
     await health.check(worker, clock.now());
@@ -180,6 +180,6 @@ describe('a worker of a queue', () => {
     await pass(29);
     heartbeats.recordHeartbeat('e', 'w');
     await pass(29);
-    assert.deepEqual(dismissed, []);
+    assert.deepEqual(drained, []);
   });
 });

@@ -9,63 +9,63 @@ import { sampleWorker } from './worker.fixture.ts';
 
 const LONGEST_PAUSE_MS = 500;
 
-describe('looks at an endpoint whose jobs wait', () => {
-  let looks: number;
+describe('reconciliations of an endpoint with queued jobs', () => {
+  let runs: number;
   let registry: WorkerRegistry;
   let early: ScaleUpTrigger;
 
   beforeEach(() => {
     mock.timers.reset();
     mock.timers.enable({ apis: ['setTimeout'] });
-    looks = 0;
+    runs = 0;
     registry = new WorkerRegistry({} as WorkerStore, createLog({ level: 'silent', format: 'json' }));
     const reconcileQueue = new ReconcileQueue({
-      reconcile: async () => void (looks += 1),
+      reconcile: async () => void (runs += 1),
       isEnabled: () => true,
       onError: (error) => assert.fail(String(error)),
     });
     early = new ScaleUpTrigger(registry, reconcileQueue, LONGEST_PAUSE_MS);
   });
 
-  /** The round that is under way ends, as it does between two timers. */
+  /** Lets the current reconciliation end, as it does between two timers. */
   async function pass(milliseconds: number): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
     mock.timers.tick(milliseconds);
     await new Promise((resolve) => setImmediate(resolve));
   }
 
-  test('come at once for the first job, and once for all that come right after it', async () => {
+  test('happen at once for the first job, and once for all that follow shortly', async () => {
     for (let job = 0; job < 100; job += 1) early.onJobQueued('e');
-    assert.equal(looks, 1);
+    assert.equal(runs, 1);
     await pass(10);
-    assert.equal(looks, 2);
+    assert.equal(runs, 2);
     await pass(1_000);
-    assert.equal(looks, 2);
+    assert.equal(runs, 2);
   });
 
-  test('become rarer while jobs keep coming and no worker does', async () => {
+  test('become rarer while more jobs are queued and no worker starts', async () => {
     const at: number[] = [];
     for (let now = 0; now < 2_000; now += 5) {
       early.onJobQueued('e');
       if (now === 0) at.push(now);
-      const before = looks;
+      const before = runs;
       await pass(5);
-      if (looks > before) at.push(now + 5);
+      if (runs > before) at.push(now + 5);
     }
     assert.deepEqual(at, [0, 10, 30, 70, 150, 310, 630, 1_130, 1_630]);
   });
 
-  test('do not come where a worker is there, or on its way', async () => {
+  test('do not happen if a worker is ready or starting', async () => {
     const { workers } = registry.getOrCreate('e');
     registry.getOrCreate('e').add(sampleWorker('w', { endpointId: 'e' }));
     early.onJobQueued('e');
-    assert.equal(looks, 0);
+    assert.equal(runs, 0);
     workers.clear();
     early.onJobQueued('e');
-    assert.equal(looks, 1);
+    assert.equal(runs, 1);
     early.onJobQueued('e');
     registry.getOrCreate('e').add(sampleWorker('v', { endpointId: 'e' }));
     await pass(10);
-    assert.equal(looks, 1);
+    assert.equal(runs, 1);
   });
 });

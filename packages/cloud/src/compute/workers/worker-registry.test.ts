@@ -8,7 +8,7 @@ import type { Worker } from '../../domain/endpoints/worker-record.ts';
 
 const log = createLog({ level: 'silent', format: 'json' });
 
-test('a worker that took up the id of another is another one', () => {
+test('a worker with the id of an earlier one is another worker', () => {
   const registry = new WorkerRegistry({} as WorkerStore, log);
   const earlier = registry.getOrCreate('e').add(sampleWorker('w'));
   assert.equal(registry.isTracked(earlier), true);
@@ -22,7 +22,7 @@ test('a worker that took up the id of another is another one', () => {
   assert.equal(registry.findWorker('e', 'w'), undefined);
 });
 
-test('whoever waits for a worker is woken when it is ready, also where that cannot be written down', async () => {
+test('waiting requests are woken when a worker is ready, even if that cannot be stored', async () => {
   const saved: Worker[] = [];
   const store = {
     saveWorker: async (worker: Worker) => {

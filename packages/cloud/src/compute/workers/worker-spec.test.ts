@@ -7,7 +7,7 @@ import type { WorkerSpecInput } from './worker-spec.ts';
 import { samplePlacement } from './worker.fixture.ts';
 
 const endpoint: Endpoint = { ...sampleEndpoint, type: 'QUEUE', ports: [], env: {}, args: '' };
-const parts: WorkerSpecInput = {
+const input: WorkerSpecInput = {
   endpoint,
   record: { id: 'w' },
   placement: samplePlacement,
@@ -20,10 +20,10 @@ const parts: WorkerSpecInput = {
   onProgress: () => undefined,
 };
 
-describe('a worker in the words of the engines', () => {
-  test('finds the addresses of the queue with the placeholders of the worker SDK, each with a query', () => {
+describe('the instance spec of a worker', () => {
+  test('has the URLs of the queue with the placeholders of the worker SDK, each with a query', () => {
     const { env } = workerSpec({
-      ...parts,
+      ...input,
       placement: { ...samplePlacement, gpuTypeId: 'NVIDIA A40', gpuCount: 1 },
     });
     assert.equal(env['RUNPOD_WEBHOOK_GET_JOB'], 'http://berth/v2/e/job-take/$ID?gpu=NVIDIA%20A40');
@@ -34,25 +34,25 @@ describe('a worker in the words of the engines', () => {
     assert.equal(env['RUNPOD_AI_API_KEY'], 't');
   });
 
-  test('one that takes requests has no addresses of a queue', () => {
-    const { env } = workerSpec({ ...parts, endpoint: { ...endpoint, type: 'LOAD_BALANCER' } });
+  test('has no queue URLs on a load balancing endpoint', () => {
+    const { env } = workerSpec({ ...input, endpoint: { ...endpoint, type: 'LOAD_BALANCER' } });
     assert.deepEqual(
       Object.keys(env).filter((name) => name.startsWith('RUNPOD_WEBHOOK')),
       [],
     );
   });
 
-  test('what tells who it is cannot be changed by its own environment', () => {
+  test('has an id that its own environment cannot change', () => {
     assert.equal(
-      workerSpec({ ...parts, env: { RUNPOD_POD_ID: 'another', MINE: 'x' } }).env['RUNPOD_POD_ID'],
+      workerSpec({ ...input, env: { RUNPOD_POD_ID: 'another', MINE: 'x' } }).env['RUNPOD_POD_ID'],
       'w',
     );
-    assert.equal(workerSpec({ ...parts, env: { MINE: 'x' } }).env['MINE'], 'x');
+    assert.equal(workerSpec({ ...input, env: { MINE: 'x' } }).env['MINE'], 'x');
   });
 
-  test('has its volume and the folder of its code', () => {
+  test('mounts its volume and the directory of its code', () => {
     const { mounts, env } = workerSpec({
-      ...parts,
+      ...input,
       volume: { id: 'v', folder: '/data/v' },
       artifact: '/data/builds/b.tar.gz',
     });
@@ -64,14 +64,14 @@ describe('a worker in the words of the engines', () => {
     assert.equal(env['RUNPOD_VOLUME_ID'], 'v');
   });
 
-  test('takes requests where its environment says, or else at the first port that it declares, or else at 80', () => {
+  test('takes requests at the port of its environment, or else the first declared port, or else 80', () => {
     const ports = (env: Record<string, string>, declared: string[] = []): [number, number] =>
       loadBalancerPorts({ ...endpoint, env, ports: declared });
     assert.deepEqual(ports({ PORT: '5000', PORT_HEALTH: '5001' }, ['8000/http']), [5000, 5001]);
     assert.deepEqual(ports({}, ['8000/http', '9000/http']), [8000, 8000]);
     assert.deepEqual(ports({ PORT: 'x' }), [80, 80]);
     assert.deepEqual(
-      workerSpec({ ...parts, endpoint: { ...endpoint, type: 'LOAD_BALANCER', env: { PORT_HEALTH: '81' } } })
+      workerSpec({ ...input, endpoint: { ...endpoint, type: 'LOAD_BALANCER', env: { PORT_HEALTH: '81' } } })
         .ports,
       [
         { port: 80, protocol: 'http', listenPortVariable: 'PORT' },

@@ -11,16 +11,16 @@ import type { TrackedWorker } from './tracked-worker.ts';
 import { WorkerRegistry } from './worker-registry.ts';
 import { sampleWorker } from './worker.fixture.ts';
 
-describe('a worker that leaves', () => {
+describe('the end of a worker', () => {
   let steps: string[];
   let requests: number;
-  /** It was given jobs. */
+  /** Whether it was given jobs. */
   let jobs: boolean;
-  /** So many of them it has. */
+  /** How many jobs it has. */
   let busy: number;
-  /** A job that was stopped keeps it from the others. */
+  /** Whether it is stuck with a cancelled job. */
   let stuck: boolean;
-  /** What its own check said. */
+  /** The finding of its own fitness check. */
   let unhealthy: string | null;
   /** What happens while it is being stopped. */
   let onStop: () => Promise<void>;
@@ -58,21 +58,21 @@ describe('a worker that leaves', () => {
     const queue = {
       heartbeats,
       cancellations: { isStuck: () => stuck },
-      drainWorker: () => void steps.push('dismissed'),
+      drainWorker: () => void steps.push('no more jobs'),
       reaper: {
         workerGone: async (_endpoint: string, _worker: string, reason: string) => void steps.push(reason),
       },
     } as unknown as JobQueue;
     const log = createLog({ level: 'silent', format: 'json' });
     const reconcileQueue = new ReconcileQueue({
-      reconcile: async () => void steps.push('looked'),
+      reconcile: async () => void steps.push('reconciled'),
       isEnabled: () => true,
       onError: (error) => assert.fail(String(error)),
     });
     registry = new WorkerRegistry(store, log);
     termination = new WorkerTermination({
-      registry: registry,
-      reconcileQueue: reconcileQueue,
+      registry,
+      reconcileQueue,
       queue,
       engines: new Map([['LOCAL-1', engine]]),
       inFlight: () => requests,
@@ -82,23 +82,23 @@ describe('a worker that leaves', () => {
     worker = registry.getOrCreate('e').add(sampleWorker('w', { state: 'ready', readyAt: 2 }));
   });
 
-  test('is told to end when it has finished what it has', async () => {
+  test('stops it when it has finished its requests', async () => {
     requests = 1;
     removed.resolve();
-    const leaving = termination.drain(worker, null);
-    assert.deepEqual([worker.record.state, steps], ['leaving', ['dismissed', 'saved as leaving']]);
+    const drained = termination.drain(worker, null);
+    assert.deepEqual([worker.record.state, steps], ['leaving', ['no more jobs', 'saved as leaving']]);
     requests = 0;
-    await leaving;
+    await drained;
     assert.deepEqual(steps.slice(2), ['stopped', 'removing', 'saved as ended']);
     assert.equal(registry.findWorker('e', 'w'), undefined);
   });
 
-  test('and is stuck with a job that was stopped is not waited for: its other jobs go back', async () => {
+  test('does not wait for one that is stuck with a cancelled job: its other jobs go back', async () => {
     busy = 1;
     removed.resolve();
-    const leaving = termination.drain(worker, 'it went on');
+    const drained = termination.drain(worker, 'it went on');
     stuck = true;
-    await leaving;
+    await drained;
     assert.deepEqual(steps.slice(2), [
       'stopped',
       'the worker that ran the job ended: it went on',
@@ -107,7 +107,7 @@ describe('a worker that leaves', () => {
     ]);
   });
 
-  test('and is stuck is heard of as ended by then: its other jobs go back all the same', async () => {
+  test('reported by the engine while a stuck worker is stopped: its other jobs go back all the same', async () => {
     [busy, stuck] = [1, true];
     removed.resolve();
     onStop = () => termination.handleExit(worker, { exitCode: 137, reason: 'it ended with code 137' });
@@ -118,7 +118,7 @@ describe('a worker that leaves', () => {
     );
   });
 
-  test('and is heard of as ended by then, has its end written down once, as it was', async () => {
+  test('reported by the engine while it is stopped is recorded once, as reported', async () => {
     removed.resolve();
     onStop = () => termination.handleExit(worker, { exitCode: 7, reason: 'it ended with code 7', at: 5 });
     await termination.drain(worker, 'it was in the way');
@@ -129,27 +129,27 @@ describe('a worker that leaves', () => {
     );
   });
 
-  test('is left alone as soon as another server looks after it', async () => {
+  test('is left to another server that has become the leader', async () => {
     requests = 1;
-    const leaving = termination.drain(worker, null);
+    const drained = termination.drain(worker, null);
     registry.clear();
     requests = 0;
-    await leaving;
-    assert.deepEqual(steps, ['dismissed', 'saved as leaving']);
+    await drained;
+    assert.deepEqual(steps, ['no more jobs', 'saved as leaving']);
     assert.equal(worker.record.endedAt, null);
   });
 
-  test('is gone at once, and settled when that is written down', async () => {
-    const over = termination.terminate(worker, { reason: null });
+  test('untracks it at once, and is done when it is recorded', async () => {
+    const ended = termination.terminate(worker, { reason: null });
     assert.equal(registry.findWorker('e', 'w'), undefined);
-    const settled = termination.waitUntilDone('e', 'w').then(() => steps.push('settled'));
+    const done = termination.waitUntilDone('e', 'w').then(() => steps.push('done'));
     removed.resolve();
-    await Promise.all([over, settled]);
-    assert.deepEqual(steps, ['removing', 'saved as ended', 'settled']);
+    await Promise.all([ended, done]);
+    assert.deepEqual(steps, ['removing', 'saved as ended', 'done']);
     await termination.waitUntilDone('e', 'unknown');
   });
 
-  test('by itself has crashed: its jobs are told why, and its endpoint is looked at', async () => {
+  test('by itself is a crash: its jobs get the reason, and its endpoint is reconciled', async () => {
     removed.resolve();
     await termination.handleExit(worker, { exitCode: 1, reason: 'it ended with code 1' });
     assert.equal(worker.record.reason, 'it ended with code 1: Error: no model');
@@ -157,7 +157,7 @@ describe('a worker that leaves', () => {
       'the worker that ran the job ended: it ended with code 1: Error: no model',
       'removing',
       'saved as ended',
-      'looked',
+      'reconciled',
     ]);
     assert.deepEqual(
       [registry.find('e')?.crashes.count, registry.find('e')?.crashes.lastLine],
@@ -165,7 +165,7 @@ describe('a worker that leaves', () => {
     );
   });
 
-  test('by itself because its own check failed tells what that found, not the last line of its log', async () => {
+  test('after a failed fitness check has the finding as its reason, not the last log line', async () => {
     removed.resolve();
     unhealthy = 'model_is_there: RuntimeError: no weights';
     await termination.handleExit(worker, { exitCode: 1, reason: 'it ended with code 1' });
@@ -177,7 +177,7 @@ describe('a worker that leaves', () => {
     ['a job', () => (jobs = true)],
     ['a request', () => (worker.served = true)],
   ] as const) {
-    test(`by itself and with code 0, after it was given ${what}, is no mishap`, async () => {
+    test(`by itself with code 0, after it was given ${what}, is no crash`, async () => {
       removed.resolve();
       work();
       await termination.handleExit(worker, { exitCode: 0, reason: 'it ended with code 0' });
@@ -185,7 +185,7 @@ describe('a worker that leaves', () => {
     });
   }
 
-  test('by itself and with code 0, before it did anything, has crashed all the same', async () => {
+  test('by itself with code 0, before it did anything, is a crash', async () => {
     removed.resolve();
     await termination.handleExit(worker, { exitCode: 0, reason: 'it ended with code 0', at: 3 });
     assert.deepEqual(
