@@ -109,7 +109,7 @@ describe('what pods leave behind', {
       'the log tells of both',
       async () =>
         parseLogLines(server).filter(({ msg }) =>
-          / could not be cleared away; trying again$/.test(String(msg)),
+          / could not be (cleared away|deleted); trying again$/.test(String(msg)),
         ).length === 2,
     );
     const [aside = ''] = left('instances');

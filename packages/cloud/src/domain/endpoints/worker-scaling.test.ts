@@ -29,7 +29,7 @@ const worker = (id: string, over: Partial<ScaledWorker> = {}): ScaledWorker => (
 });
 
 describe('the scaler', () => {
-  test('starts one at once where there is none and a job waits', () => {
+  test('starts a worker at once if there is none and a job waits', () => {
     assert.deepEqual(scale(settings(), load({ waiting: 5 }), [], NOW), { start: 1, stop: [] });
     assert.deepEqual(scale(settings({ workersMax: 0 }), load({ waiting: 5 }), [], NOW), {
       start: 0,
@@ -38,7 +38,7 @@ describe('the scaler', () => {
     assert.deepEqual(scale(settings(), load(), [], NOW), { start: 0, stop: [] });
   });
 
-  test('by queue delay gives every late job a worker, less those on their way', () => {
+  test('by queue delay gives every overdue job a worker, minus those that are starting', () => {
     const busy = worker('a', { busy: true, idleSince: null });
     const starting = worker('b', { state: 'starting', idleSince: null });
     assert.equal(scale(settings(), load({ waiting: 6, overdue: 4 }), [busy], NOW).start, 4);
@@ -49,13 +49,13 @@ describe('the scaler', () => {
     );
   });
 
-  test('by request count goes straight to what the requests need', () => {
+  test('by request count goes to the target in one step', () => {
     const byCount = settings({ scalerType: 'REQUEST_COUNT', scalerValue: 4, workersMax: 100 });
     assert.equal(scale(byCount, load({ waiting: 97, inProgress: 3 }), [], NOW).start, 25);
     assert.equal(scale(byCount, load({ waiting: 1 }), [], NOW).start, 1);
   });
 
-  test('keeps the minimum, and stops idle ones only after their time, the longest idle first', () => {
+  test('keeps the minimum, and stops workers only after their idle timeout, the longest idle first', () => {
     assert.equal(scale(settings({ workersMin: 2 }), load(), [], NOW).start, 2);
     const workers = [
       worker('young', { idleSince: NOW - 4_999 }),
@@ -71,7 +71,7 @@ describe('the scaler', () => {
     );
   });
 
-  test('above a lowered maximum lets the idle go first', () => {
+  test('above a lowered maximum stops idle workers first', () => {
     const workers = [worker('busy', { busy: true, idleSince: null }), worker('idle')];
     assert.deepEqual(scale(settings({ workersMax: 1 }), load({ inProgress: 1 }), workers, NOW).stop, [
       'idle',
@@ -96,7 +96,7 @@ const anySettings = fc.record({
   scalerValue: fc.integer({ min: 1, max: 10 }),
 });
 
-test(`never above the maximum, never below the minimum, never both ways at once, never someone busy or starting for idleness (seed ${seed})`, () => {
+test(`never exceeds the maximum, goes below the minimum, starts and stops at once, or stops a busy or starting worker for being idle (seed ${seed})`, () => {
   fc.assert(
     fc.property(
       anySettings,
@@ -143,7 +143,7 @@ test(`never above the maximum, never below the minimum, never both ways at once,
   );
 });
 
-test(`a load that wavers does not make the fleet waver (seed ${seed})`, () => {
+test(`a varying load does not start and stop workers (seed ${seed})`, () => {
   fc.assert(
     fc.property(fc.array(fc.nat(3), { minLength: 50, maxLength: 200 }), (jitter) => {
       const chosen = settings({

@@ -1,48 +1,47 @@
 import type { ScalerType } from '../records.ts';
 
-/** What an endpoint says about its size. */
+/** The scaling settings of an endpoint. */
 export interface ScalerSettings {
   workersMin: number;
   workersMax: number;
   /** Seconds. */
   idleTimeout: number;
   scalerType: ScalerType;
-  /** Seconds of waiting, or requests for each worker. */
+  /** Seconds of queue delay, or requests per worker. */
   scalerValue: number;
 }
 
-/** What there is to do. Jobs of low priority start nothing and are not counted. */
+/** The load of an endpoint. Jobs of low priority start no workers and are not counted. */
 export interface EndpointLoad {
   waiting: number;
-  /** Those of the waiting that have waited longer than the scaler's delay. */
+  /** Jobs that have waited longer than the scaler's delay. */
   overdue: number;
   inProgress: number;
 }
 
 export interface ScaledWorker {
   id: string;
-  /** Starting: not heard of yet. Leaving: on its way out, and no longer counted. */
+  /** Starting: no heartbeat yet. Leaving: it is being drained and no longer counts. */
   state: 'starting' | 'ready' | 'leaving';
   busy: boolean;
-  /** Since when it has had nothing to do; null while it has, or is starting. */
+  /** Null while it is busy or starting. */
   idleSince: number | null;
 }
 
 export interface ScalingDecision {
   start: number;
-  /** Workers that are no longer needed, the longest idle first. */
+  /** Ids of workers to stop, the longest idle first. */
   stop: string[];
 }
 
 /**
  * How many workers to start and which to stop.
  *
- * By request count, the target is what the requests there are need. By queue delay, every
- * job that has waited too long gets a worker, less those already on their way: a slow start
- * is not answered with more starts. Either way an endpoint that has none starts one at once,
- * and the step goes straight to the target. A worker is stopped only after its idle time,
- * which keeps a load that wavers from starting and stopping workers; one that is still
- * starting is never stopped for idleness.
+ * By request count, the target is the number of workers that the requests need. By queue delay,
+ * every overdue job gets a worker, minus those that are starting: a slow start causes no further
+ * starts. With either, an endpoint without workers starts one for the first job at once. The scaler
+ * goes to the target in one step. A worker is stopped only after its idle timeout, so that a varying
+ * load does not start and stop workers; a starting worker is never stopped for being idle.
  */
 export function scale(
   settings: ScalerSettings,
@@ -53,21 +52,21 @@ export function scale(
   const present = workers.filter(({ state }) => state !== 'leaving');
   const target = clamp(targetWorkerCount(settings, load, present), settings);
   const surplus = present.length - settings.workersMax;
-  const restful = present
+  const idle = present
     .filter((worker) => isIdlePastTimeout(worker, settings, now))
     .sort((a, b) => (a.idleSince ?? 0) - (b.idleSince ?? 0));
-  const spare = Math.min(restful.length, present.length - target);
-  // Above the maximum (it was lowered) those with nothing to do go first, then whoever is left, and those finish their job.
+  const spare = Math.min(idle.length, present.length - target);
+  // Above a lowered maximum, idle workers are stopped first, then others, which finish their jobs.
   const excess =
     surplus > spare
       ? present
-          .filter((worker) => !restful.slice(0, spare).includes(worker))
+          .filter((worker) => !idle.slice(0, spare).includes(worker))
           .sort((a, b) => Number(a.busy) - Number(b.busy))
           .slice(0, surplus - Math.max(0, spare))
       : [];
   return {
     start: Math.max(0, target - present.length),
-    stop: [...restful.slice(0, Math.max(0, spare)), ...excess].map(({ id }) => id),
+    stop: [...idle.slice(0, Math.max(0, spare)), ...excess].map(({ id }) => id),
   };
 }
 

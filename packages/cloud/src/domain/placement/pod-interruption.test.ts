@@ -51,8 +51,8 @@ const pods = fc
   )
   .filter((drawn) => gpusOf(drawn) <= TOTAL);
 
-describe('making room', () => {
-  test('takes no more than is needed, from nobody who may stay, and only where that is enough', () =>
+describe('interrupting pods', () => {
+  test('stops no more pods than needed, none that may not be interrupted, and only if that is enough', () =>
     checkProperty(
       fc.property(
         pods,
@@ -92,7 +92,7 @@ describe('making room', () => {
       ),
     ));
 
-  test('comes after a place that is free now and after one that is left anyway', () => {
+  test('comes after free GPUs and after those of stopping pods', () => {
     const sites = [
       { ...siteWith(0), dataCenterId: 'FULL-1', engine: 'full' },
       { ...siteWith(1), engine: 'roomy' },

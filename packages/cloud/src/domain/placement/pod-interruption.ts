@@ -4,41 +4,40 @@ import { INTERRUPTED_DETAIL } from '../pods/pod-states.ts';
 import type { PodPlacement, PodCandidate } from './pod-placement.ts';
 import type { GpusInUse, Pod } from '../pods/pod-record.ts';
 
-/** Who has the hardware. */
+/** The pods and workers that use GPUs. */
 export interface GpuUsers {
-  /** The GPUs that pods and workers have or are about to have. */
+  /** The GPUs of pods and workers that run or are about to start. */
   gpusInUse: GpusInUse[];
-  /** Pods of any account that run and may be interrupted. */
+  /** Running pods of any account that may be interrupted. */
   interruptible: Pod[];
-  /** Pods that are stopping and still have their GPUs, which `gpusInUse` counts. Their GPUs may be promised to pods that it counts as well. */
+  /** Stopping pods that still have their GPUs, which `gpusInUse` counts. The same GPUs may be reserved for pods that it counts as well. */
   stopping: Pod[];
 }
 
 export interface PlacementWithInterruptions {
   placement: PodPlacement;
-  /** Those that have to go for it, told to stop. */
+  /** Pods that have to stop for it. */
   interrupted: Pod[];
 }
 
 /**
- * A place. Where none is free now, one that pods are about to leave anyway, and where that is not
- * enough, one that interruptible pods have to leave: the lowest bids first, the newest first among
- * equals, and no more of them than are needed. One that is locked stays. `place` throws `capacity`
- * where there is no room.
+ * Places a pod on free GPUs; if there are none, on GPUs of pods that are stopping; and if that is not
+ * enough, on GPUs of interruptible pods: the lowest bids first, the newest first among equals, and no
+ * more of them than needed. Locked pods are not interrupted. `place` throws `capacity` if nothing fits.
  */
 export function placeOrInterrupt(
-  place: (sites: readonly PodCandidate[], held: readonly GpusInUse[]) => PodPlacement,
-  sites: readonly PodCandidate[],
+  place: (candidates: readonly PodCandidate[], gpusInUse: readonly GpusInUse[]) => PodPlacement,
+  candidates: readonly PodCandidate[],
   { gpusInUse, stopping, interruptible }: GpuUsers,
   now: number,
 ): PlacementWithInterruptions {
-  const full = tryPlace(() => place(sites, gpusInUseWithout(gpusInUse, stopping)));
+  const full = tryPlace(() => place(candidates, gpusInUseWithout(gpusInUse, stopping)));
   if (!(full instanceof BerthError)) return { placement: full, interrupted: [] };
-  const without = (going: readonly Pod[]): PodPlacement | BerthError =>
+  const without = (victims: readonly Pod[]): PodPlacement | BerthError =>
     tryPlace(() =>
       place(
-        candidatesWithout(sites, [...stopping, ...going]),
-        gpusInUseWithout(gpusInUse, [...stopping, ...going]),
+        candidatesWithout(candidates, [...stopping, ...victims]),
+        gpusInUseWithout(gpusInUse, [...stopping, ...victims]),
       ),
     );
   const soon = without([]);
@@ -46,23 +45,23 @@ export function placeOrInterrupt(
   const order = interruptible
     .filter(isInterruptible)
     .sort((one, other) => (one.bidPerGpu ?? 0) - (other.bidPerGpu ?? 0) || other.createdAt - one.createdAt);
-  let going: Pod[] = [];
+  let victims: Pod[] = [];
   let found: PodPlacement | BerthError = full;
   for (const pod of order) {
-    going.push(pod);
-    found = without(going);
+    victims.push(pod);
+    found = without(victims);
     if (!(found instanceof BerthError)) break;
   }
   if (found instanceof BerthError) throw full;
-  for (const pod of [...going].reverse()) {
-    const fewer = going.filter((one) => one !== pod);
+  for (const pod of [...victims].reverse()) {
+    const fewer = victims.filter((one) => one !== pod);
     const still = without(fewer);
-    if (!(still instanceof BerthError)) [going, found] = [fewer, still];
+    if (!(still instanceof BerthError)) [victims, found] = [fewer, still];
   }
-  return { placement: found, interrupted: going.map((pod) => requestStop(pod, now, INTERRUPTED_DETAIL)) };
+  return { placement: found, interrupted: victims.map((pod) => requestStop(pod, now, INTERRUPTED_DETAIL)) };
 }
 
-/** For a pod that is interruptible itself. */
+/** An interruptible pod interrupts no others. */
 export function withoutInterruptible(holders: GpuUsers): GpuUsers {
   return { ...holders, interruptible: [] };
 }
@@ -80,21 +79,21 @@ function tryPlace(place: () => PodPlacement): PodPlacement | BerthError {
   }
 }
 
-/** What the engines will have free when these are gone. */
-function candidatesWithout(sites: readonly PodCandidate[], gone: readonly Pod[]): PodCandidate[] {
-  return sites.map((site) => {
+/** The capacity when these pods have ended. */
+function candidatesWithout(candidates: readonly PodCandidate[], gone: readonly Pod[]): PodCandidate[] {
+  return candidates.map((candidate) => {
     const together = new Set(
-      sites.filter(({ engine }) => engine === site.engine).map(({ dataCenterId }) => dataCenterId),
+      candidates.filter(({ engine }) => engine === candidate.engine).map(({ dataCenterId }) => dataCenterId),
     );
     const freed = (gpuTypeId: string): number =>
       gone
         .filter((pod) => together.has(pod.dataCenterId) && pod.gpuTypeId === gpuTypeId)
         .reduce((sum, { gpuCount }) => sum + gpuCount, 0);
     return {
-      ...site,
+      ...candidate,
       capacity: {
-        ...site.capacity,
-        gpus: site.capacity.gpus.map((gpu) => ({
+        ...candidate.capacity,
+        gpus: candidate.capacity.gpus.map((gpu) => ({
           ...gpu,
           free: Math.min(gpu.total, gpu.free + freed(gpu.gpuTypeId)),
         })),
@@ -103,8 +102,8 @@ function candidatesWithout(sites: readonly PodCandidate[], gone: readonly Pod[])
   });
 }
 
-function gpusInUseWithout(held: readonly GpusInUse[], gone: readonly Pod[]): GpusInUse[] {
-  return held.map((holder) => ({
+function gpusInUseWithout(gpusInUse: readonly GpusInUse[], gone: readonly Pod[]): GpusInUse[] {
+  return gpusInUse.map((holder) => ({
     ...holder,
     count:
       holder.count -

@@ -32,8 +32,8 @@ const site = (
 const wish = (fields: Partial<HardwareRequest>): HardwareRequest => ({ ...ANY_HARDWARE, ...fields });
 const two = [site('A', [gpu('small', 2), gpu('large', 4)]), site('B', [gpu('small', 8)])];
 
-describe('where a pod runs', () => {
-  test('types and data centers in the given order, or where most is free', () => {
+describe('the placement of a pod', () => {
+  test('takes types and data centers in the given order, or where most GPUs are free', () => {
     assert.partialDeepStrictEqual(
       placePod(wish({ gpuTypeIds: ['large', 'small'], gpuOrder: 'custom' }), undefined, two, []),
       { dataCenterId: 'A', gpuTypeId: 'large', gpuCount: 1, vcpuCount: 4, memoryInGb: 16 },
@@ -62,7 +62,7 @@ describe('where a pod runs', () => {
     );
   });
 
-  test('what others hold or are about to is not given again, and data centers of one engine share', () => {
+  test('does not reserve a GPU twice, and data centers of one engine share GPUs', () => {
     const held: GpusInUse[] = [{ dataCenterId: 'A', gpuTypeId: 'small', count: 2 }];
     assert.equal(placePod(wish({ gpuTypeIds: ['small'] }), undefined, two, held).dataCenterId, 'B');
     assert.throws(
@@ -89,7 +89,7 @@ describe('where a pod runs', () => {
     );
   });
 
-  test('a volume says where; an image that no engine runs, and a place that is not there, are refused', () => {
+  test('follows the volume, and refuses an image that no engine runs and a data center that does not exist', () => {
     const volume = {
       id: 'v',
       accountId: 'a',
@@ -108,7 +108,7 @@ describe('where a pod runs', () => {
     assert.throws(() => placePod(wish({ dataCenterIds: ['C'] }), undefined, two, []), { code: 'capacity' });
   });
 
-  test('a CPU pod needs memory that the machine has', () => {
+  test('requires the memory of a CPU pod', () => {
     const cpu = wish({
       compute: 'CPU',
       cpuFlavors: [
@@ -130,7 +130,7 @@ describe('where a pod runs', () => {
     );
   });
 
-  test('a pod that was stopped comes back where it was, with as many GPUs as are asked for', () => {
+  test('puts a stopped pod back where it was, with the requested number of GPUs', () => {
     const pod = {
       ...samplePod,
       compute: 'GPU' as const,
@@ -161,7 +161,7 @@ describe('where a pod runs', () => {
     );
   });
 
-  test('whatever is asked, no GPU is given twice and a refusal is for want of GPUs', () =>
+  test('never gives a GPU twice, and refuses only for lack of GPUs', () =>
     checkProperty(
       fc.property(
         fc.array(

@@ -4,21 +4,15 @@ import { type CudaRequirement, matchesCuda } from '../catalog/cuda-requirements.
 import { memoryInGbOf } from '../catalog/cpu-selection.ts';
 import type { GpusInUse, Pod } from '../pods/pod-record.ts';
 import type { Capacity, GpuCapacity, InstanceNetworkMode } from './engine-capacity.ts';
+import { MEMORY_PER_GPU_GB, NO_CAPACITY_MESSAGE, VCPU_PER_GPU } from './hardware-shares.ts';
 
-/** Kept word for word: clients recognise a full house by it. */
-export const NO_CAPACITY_MESSAGE =
-  'There are no longer any instances available with the requested specifications. Please refresh and try again.';
-
-/** What a pod gets of the machine for each of its GPUs, where it does not ask for more. */
-const VCPU_PER_GPU = 4;
-const MEMORY_PER_GPU_GB = 16;
-/** Less than this and a machine is full. */
+/** A machine with less free memory takes no more CPU pods. */
 const MIN_FREE_MEMORY_GB = 0.25;
 
-/** What hardware a pod asks for. */
+/** The hardware that a pod needs. */
 export interface HardwareRequest {
   compute: ComputeType;
-  /** The most wanted first, or whichever is there in the greatest number; none is any. */
+  /** In order of preference, or in any order if `gpuOrder` is `availability`. Empty for any type. */
   gpuTypeIds: readonly string[];
   gpuOrder: 'custom' | 'availability';
   gpuCount: number;
@@ -26,21 +20,21 @@ export interface HardwareRequest {
   minVcpuPerGpu: number;
   minMemoryPerGpu: number;
   cuda: CudaRequirement;
-  /** Where; none is anywhere. */
+  /** Empty for any data center. */
   dataCenterIds: readonly string[];
   dataCenterOrder: 'custom' | 'availability';
 }
 
-/** A data center as it stands now. Those of one engine share its machines. */
+/** A data center with its present capacity. Data centers of one engine share its machines. */
 export interface PodCandidate {
   dataCenterId: string;
   engine: string;
   capacity: Capacity;
-  /** Why its engine cannot run the image; undefined where it can. */
+  /** Why its engine cannot run the image; undefined if it can. */
   imageProblem: string | undefined;
-  /** How its instances can have one network; undefined where they cannot. */
+  /** How its instances can share a network; undefined if they cannot. */
   network?: InstanceNetworkMode;
-  /** Addresses that are in use there for something else. */
+  /** Subnets that are in use there already. */
   subnetsInUse?(): Promise<string[]>;
 }
 
@@ -49,59 +43,64 @@ export type PodPlacement = Pick<
   'dataCenterId' | 'gpuTypeId' | 'gpuCount' | 'cpuFlavorId' | 'vcpuCount' | 'memoryInGb' | 'cudaVersion'
 >;
 
-/** Where a new pod runs: the most wanted hardware first, among the data centers that may have it. Throws the reason why nowhere. */
+/** Finds hardware for a new pod, in its order of preference. Throws the reason if there is none. */
 export function placePod(
-  wish: HardwareRequest,
+  request: HardwareRequest,
   volume: NetworkVolume | undefined,
-  sites: readonly PodCandidate[],
-  held: readonly GpusInUse[],
+  candidates: readonly PodCandidate[],
+  gpusInUse: readonly GpusInUse[],
 ): PodPlacement {
-  const allowed = allowedCandidates(wish, volume, sites);
+  const allowed = allowedCandidates(request, volume, candidates);
   const able = allowed.filter(({ imageProblem }) => imageProblem === undefined);
   if (able.length === 0) throw ruleError(allowed[0]?.imageProblem ?? 'no engine can run the image');
   const place =
-    wish.compute === 'CPU' ? findCpuPlacement(wish, able) : findGpuPlacement(wish, able, sites, held);
-  if (place === undefined) throw capacityError(shortageDetails(wish, able, sites, held));
+    request.compute === 'CPU'
+      ? findCpuPlacement(request, able)
+      : findGpuPlacement(request, able, candidates, gpusInUse);
+  if (place === undefined) throw capacityError(shortageDetails(request, able, candidates, gpusInUse));
   return place;
 }
 
-/** One data center that has room for all of these pods at once, with the place of each. Throws the reason why there is none. */
+/** Finds one data center with capacity for all pods of a cluster. Throws the reason if there is none. */
 export function placeCluster(
-  wish: HardwareRequest,
+  request: HardwareRequest,
   count: number,
   volume: NetworkVolume | undefined,
-  sites: readonly PodCandidate[],
-  held: readonly GpusInUse[],
+  candidates: readonly PodCandidate[],
+  gpusInUse: readonly GpusInUse[],
 ): PodPlacement {
-  if (sites.length === 0) throw ruleError('none of the data centers here can give several pods one network');
-  const allowed = allowedCandidates(wish, volume, sites);
+  if (candidates.length === 0)
+    throw ruleError('none of the data centers here can give several pods one network');
+  const allowed = allowedCandidates(request, volume, candidates);
   const able = allowed.filter(({ imageProblem }) => imageProblem === undefined);
   if (able.length === 0) throw ruleError(allowed[0]?.imageProblem ?? 'no engine can run the image');
-  const roomy = able.filter((site) => podCapacity(site, wish, sites, held) >= count);
-  const place = roomy.length === 0 ? undefined : findGpuPlacement(wish, roomy, sites, held);
+  const roomy = able.filter((candidate) => podCapacity(candidate, request, candidates, gpusInUse) >= count);
+  const place = roomy.length === 0 ? undefined : findGpuPlacement(request, roomy, candidates, gpusInUse);
   if (place !== undefined) return place;
   throw capacityError(
     able.map(
-      (site) =>
-        `${site.dataCenterId}: has room for ${podCapacity(site, wish, sites, held)} pods with ${wish.gpuCount} ${wish.gpuTypeIds.join(', ') || 'GPU'} each, ${count} are asked for; a cluster is in one data center`,
+      (candidate) =>
+        `${candidate.dataCenterId}: has room for ${podCapacity(candidate, request, candidates, gpusInUse)} pods with ${request.gpuCount} ${request.gpuTypeIds.join(', ') || 'GPU'} each, ${count} are asked for; a cluster is in one data center`,
     ),
   );
 }
 
-/** How many pods like this fit now: each on one machine, and all of them into what the records leave. */
+/** How many such pods fit now: each into one machine, and all of them into what is not reserved. */
 function podCapacity(
-  site: PodCandidate,
-  wish: HardwareRequest,
-  sites: readonly PodCandidate[],
-  held: readonly GpusInUse[],
+  candidate: PodCandidate,
+  request: HardwareRequest,
+  candidates: readonly PodCandidate[],
+  gpusInUse: readonly GpusInUse[],
 ): number {
-  const rooms = site.capacity.gpus
-    .filter(({ gpuTypeId }) => wish.gpuTypeIds.includes(gpuTypeId))
+  const rooms = candidate.capacity.gpus
+    .filter(({ gpuTypeId }) => request.gpuTypeIds.includes(gpuTypeId))
     .map((gpu) => {
-      const free = freeGpus(site, gpu, sites, held);
+      const free = freeGpus(candidate, gpu, candidates, gpusInUse);
       return {
-        machine: fits(wish, site, gpu, free) ? Math.floor(gpu.free / wish.gpuCount) : 0,
-        records: Math.floor(Math.max(0, unreservedGpus(site, gpu.gpuTypeId, sites, held)) / wish.gpuCount),
+        machine: fits(request, candidate, gpu, free) ? Math.floor(gpu.free / request.gpuCount) : 0,
+        records: Math.floor(
+          Math.max(0, unreservedGpus(candidate, gpu.gpuTypeId, candidates, gpusInUse)) / request.gpuCount,
+        ),
       };
     });
   return Math.min(
@@ -110,16 +109,16 @@ function podCapacity(
   );
 }
 
-/** The same place again, for a pod that was stopped. */
+/** Finds the same hardware again for a stopped pod. */
 export function placeExistingPod(
   pod: Pod,
   gpuCount: number,
-  sites: readonly PodCandidate[],
-  held: readonly GpusInUse[],
+  candidates: readonly PodCandidate[],
+  gpusInUse: readonly GpusInUse[],
 ): PodPlacement {
   const { dataCenterId, gpuTypeId, cpuFlavorId, vcpuCount, memoryInGb, cudaVersion } = pod;
   const perGpu = pod.gpuCount === 0 || gpuCount === 0 ? 1 : gpuCount / pod.gpuCount;
-  const wish: HardwareRequest = {
+  const request: HardwareRequest = {
     compute: gpuTypeId !== null && gpuCount > 0 ? 'GPU' : 'CPU',
     gpuTypeIds: gpuTypeId === null ? [] : [gpuTypeId],
     gpuOrder: 'custom',
@@ -131,8 +130,8 @@ export function placeExistingPod(
     dataCenterIds: [dataCenterId],
     dataCenterOrder: 'custom',
   };
-  const place = placePod(wish, undefined, sites, held);
-  // What it had of the machine stays as it was.
+  const place = placePod(request, undefined, candidates, gpusInUse);
+  // It keeps its share of the machine.
   return {
     ...place,
     gpuTypeId,
@@ -147,7 +146,7 @@ export function placeExistingPod(
 function allowedCandidates(
   { dataCenterIds }: HardwareRequest,
   volume: NetworkVolume | undefined,
-  sites: readonly PodCandidate[],
+  candidates: readonly PodCandidate[],
 ): PodCandidate[] {
   if (volume !== undefined && dataCenterIds.length > 0 && !dataCenterIds.includes(volume.dataCenterId)) {
     throw ruleError(
@@ -157,8 +156,8 @@ function allowedCandidates(
   const wanted = volume === undefined ? dataCenterIds : [volume.dataCenterId];
   const allowed =
     wanted.length === 0
-      ? [...sites]
-      : wanted.flatMap((id) => sites.filter(({ dataCenterId }) => dataCenterId === id));
+      ? [...candidates]
+      : wanted.flatMap((id) => candidates.filter(({ dataCenterId }) => dataCenterId === id));
   if (allowed.length === 0)
     throw new BerthError(
       'capacity',
@@ -167,13 +166,13 @@ function allowedCandidates(
   return allowed;
 }
 
-/** Cores are shared, and so is memory: what can never fit, or finds the machine full, is refused. */
+/** Cores and memory are shared. A pod is refused if the machine is too small for it, or has no memory free. */
 function findCpuPlacement(
   { cpuFlavors }: HardwareRequest,
-  sites: readonly PodCandidate[],
+  candidates: readonly PodCandidate[],
 ): PodPlacement | undefined {
   for (const choice of cpuFlavors) {
-    for (const { dataCenterId, capacity } of sites) {
+    for (const { dataCenterId, capacity } of candidates) {
       const memoryInGb = memoryInGbOf(choice);
       if (memoryInGb <= capacity.memoryInGb && (capacity.freeMemoryInGb ?? Infinity) >= MIN_FREE_MEMORY_GB) {
         return {
@@ -192,47 +191,52 @@ function findCpuPlacement(
 }
 
 function findGpuPlacement(
-  wish: HardwareRequest,
+  request: HardwareRequest,
   able: readonly PodCandidate[],
-  sites: readonly PodCandidate[],
-  held: readonly GpusInUse[],
+  candidates: readonly PodCandidate[],
+  gpusInUse: readonly GpusInUse[],
 ): PodPlacement | undefined {
   const options = able
-    .flatMap((site) =>
-      site.capacity.gpus.map((gpu) => ({ site, gpu, free: freeGpus(site, gpu, sites, held) })),
+    .flatMap((candidate) =>
+      candidate.capacity.gpus.map((gpu) => ({
+        candidate,
+        gpu,
+        free: freeGpus(candidate, gpu, candidates, gpusInUse),
+      })),
     )
     .filter(
-      ({ site, gpu, free }) =>
-        (wish.gpuTypeIds.length === 0 || wish.gpuTypeIds.includes(gpu.gpuTypeId)) &&
-        fits(wish, site, gpu, free),
+      ({ candidate, gpu, free }) =>
+        (request.gpuTypeIds.length === 0 || request.gpuTypeIds.includes(gpu.gpuTypeId)) &&
+        fits(request, candidate, gpu, free),
     );
   const most = new Map<string, number>();
   for (const { gpu, free } of options) most.set(gpu.gpuTypeId, Math.max(free, most.get(gpu.gpuTypeId) ?? 0));
   const typeRank = (id: string): number =>
-    wish.gpuOrder === 'custom' && wish.gpuTypeIds.length > 0
-      ? wish.gpuTypeIds.indexOf(id)
+    request.gpuOrder === 'custom' && request.gpuTypeIds.length > 0
+      ? request.gpuTypeIds.indexOf(id)
       : -(most.get(id) ?? 0);
-  const placeRank = (id: string, free: number): number =>
-    wish.dataCenterOrder === 'custom' && wish.dataCenterIds.length > 0
-      ? wish.dataCenterIds.indexOf(id)
+  const dataCenterRank = (id: string, free: number): number =>
+    request.dataCenterOrder === 'custom' && request.dataCenterIds.length > 0
+      ? request.dataCenterIds.indexOf(id)
       : -free;
-  // The type counts first, then its name, so that one type is not mixed with another, and then the place.
+  // Ordered by type, then by its name so that types of equal rank are not mixed, then by data center.
   const [best] = options.sort(
     (one, other) =>
       typeRank(one.gpu.gpuTypeId) - typeRank(other.gpu.gpuTypeId) ||
       one.gpu.gpuTypeId.localeCompare(other.gpu.gpuTypeId) ||
-      placeRank(one.site.dataCenterId, one.free) - placeRank(other.site.dataCenterId, other.free),
+      dataCenterRank(one.candidate.dataCenterId, one.free) -
+        dataCenterRank(other.candidate.dataCenterId, other.free),
   );
   if (best === undefined) return undefined;
-  const { gpuCount } = wish;
-  const { gpu, site } = best;
+  const { gpuCount } = request;
+  const { gpu, candidate } = best;
   return {
-    dataCenterId: site.dataCenterId,
+    dataCenterId: candidate.dataCenterId,
     gpuTypeId: gpu.gpuTypeId,
     gpuCount,
     cpuFlavorId: null,
-    vcpuCount: Math.max(VCPU_PER_GPU, wish.minVcpuPerGpu) * gpuCount,
-    memoryInGb: memoryInGbFor(wish, gpu, site.capacity),
+    vcpuCount: Math.max(VCPU_PER_GPU, request.minVcpuPerGpu) * gpuCount,
+    memoryInGb: memoryInGbFor(request, gpu, candidate.capacity),
     cudaVersion: gpu.cudaVersion,
   };
 }
@@ -250,38 +254,38 @@ function fits(
   );
 }
 
-/** What the engine has free, and no more than the records leave: some that are recorded may not have taken theirs yet. */
+/** What the engine has free, limited to what is not reserved: a recorded pod may not have started yet. */
 function freeGpus(
-  site: PodCandidate,
+  candidate: PodCandidate,
   gpu: GpuCapacity,
-  sites: readonly PodCandidate[],
-  held: readonly GpusInUse[],
+  candidates: readonly PodCandidate[],
+  gpusInUse: readonly GpusInUse[],
 ): number {
-  return Math.min(gpu.free, unreservedGpus(site, gpu.gpuTypeId, sites, held));
+  return Math.min(gpu.free, unreservedGpus(candidate, gpu.gpuTypeId, candidates, gpusInUse));
 }
 
-/** What the records leave of one type, on all machines of the engine together. */
+/** How many GPUs of a type are not reserved by records, on all machines of the engine together. */
 function unreservedGpus(
   { engine }: PodCandidate,
   wanted: string,
-  sites: readonly PodCandidate[],
-  held: readonly GpusInUse[],
+  candidates: readonly PodCandidate[],
+  gpusInUse: readonly GpusInUse[],
 ): number {
   const together = new Set(
-    sites.filter((site) => site.engine === engine).map(({ dataCenterId }) => dataCenterId),
+    candidates.filter((candidate) => candidate.engine === engine).map(({ dataCenterId }) => dataCenterId),
   );
-  const taken = held
+  const taken = gpusInUse
     .filter(({ dataCenterId, gpuTypeId }) => together.has(dataCenterId) && gpuTypeId === wanted)
     .reduce((sum, { count }) => sum + count, 0);
   const there =
-    sites
-      .find((site) => site.engine === engine)
+    candidates
+      .find((candidate) => candidate.engine === engine)
       ?.capacity.gpus.filter(({ gpuTypeId }) => gpuTypeId === wanted)
       .reduce((sum, { total }) => sum + total, 0) ?? 0;
   return there - taken;
 }
 
-/** A default is no reason to refuse a small machine. */
+/** On a small machine the default share is reduced; a requested minimum is not. */
 function memoryInGbFor(
   { gpuCount, minMemoryPerGpu }: HardwareRequest,
   { virtual }: GpuCapacity,
@@ -295,8 +299,8 @@ function memoryInGbFor(
 function shortageDetails(
   { compute, gpuTypeIds, gpuCount, cpuFlavors }: HardwareRequest,
   able: readonly PodCandidate[],
-  sites: readonly PodCandidate[],
-  held: readonly GpusInUse[],
+  candidates: readonly PodCandidate[],
+  gpusInUse: readonly GpusInUse[],
 ): string[] {
   if (compute === 'CPU') {
     const least = Math.min(...cpuFlavors.map(memoryInGbOf));
@@ -305,14 +309,14 @@ function shortageDetails(
         `${dataCenterId}: the machine has ${capacity.memoryInGb} GB of memory, ${capacity.freeMemoryInGb ?? 'some'} GB free; ${least} GB are asked for`,
     );
   }
-  return able.flatMap((site) => {
-    const gpus = site.capacity.gpus.filter(
+  return able.flatMap((candidate) => {
+    const gpus = candidate.capacity.gpus.filter(
       ({ gpuTypeId }) => gpuTypeIds.length === 0 || gpuTypeIds.includes(gpuTypeId),
     );
-    if (gpus.length === 0) return [`${site.dataCenterId}: has no ${gpuTypeIds.join(', ') || 'GPU'}`];
+    if (gpus.length === 0) return [`${candidate.dataCenterId}: has no ${gpuTypeIds.join(', ') || 'GPU'}`];
     return gpus.map(
       (gpu) =>
-        `${site.dataCenterId}: ${Math.max(0, freeGpus(site, gpu, sites, held))} of ${gpu.total} ${gpu.gpuTypeId} are free, ${gpuCount} are asked for`,
+        `${candidate.dataCenterId}: ${Math.max(0, freeGpus(candidate, gpu, candidates, gpusInUse))} of ${gpu.total} ${gpu.gpuTypeId} are free, ${gpuCount} are asked for`,
     );
   });
 }

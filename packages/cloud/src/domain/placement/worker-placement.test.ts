@@ -54,14 +54,14 @@ function placeOf(endpoint: Endpoint, sites: readonly WorkerCandidate[]): string 
     : `${placement.place.dataCenterId} ${placement.place.gpuTypeId ?? 'CPU'}`;
 }
 
-describe('placement', () => {
-  test('takes the most wanted GPU that is free, in whichever data center that is', () => {
+describe('the placement of a worker', () => {
+  test('takes the most preferred free GPU, in any data center', () => {
     const sites = [site('A', [gpu(L4, 4)]), site('B', [gpu(RTX, 0), gpu(A40, 1)])];
     assert.equal(placeOf(onGpu({ gpuTypeIds: [RTX, A40, L4] }), sites), `B ${A40}`);
     assert.equal(placeOf(onGpu(), sites), `A ${L4}`);
   });
 
-  test('a worker with several GPUs has them in one machine', () => {
+  test('takes several GPUs from one machine', () => {
     const sites = [site('A', [gpu(A40, 1), gpu(A40, 1)]), site('B', [gpu(A40, 2)])];
     assert.equal(placeOf(onGpu({ gpuTypeIds: [A40], gpuCount: 2 }), sites), `B ${A40}`);
     assert.match(
@@ -70,7 +70,7 @@ describe('placement', () => {
     );
   });
 
-  test('asks for a CUDA version where one is wanted, and a virtual GPU has each', () => {
+  test('honours a required CUDA version, which a virtual GPU always has', () => {
     const endpoint = onGpu({ gpuTypeIds: [A40], minCudaVersion: '12.6' });
     assert.equal(
       placeOf(endpoint, [site('old', [gpu(A40, 1)]), site('new', [gpu(A40, 1, { cudaVersion: '12.8' })])]),
@@ -82,7 +82,7 @@ describe('placement', () => {
     );
   });
 
-  test('keeps to the data centers of the endpoint and to where its volume is', () => {
+  test('uses the data centers of the endpoint and of its volume only', () => {
     const sites = [site('A'), site('B'), site('C', [], { volumeId: 'v' })];
     assert.equal(placeOf(onCpu({ dataCenterIds: ['B'] }), sites), 'B CPU');
     assert.equal(placeOf(onCpu({ networkVolumeIds: ['v'] }), sites), 'C CPU');
@@ -93,7 +93,7 @@ describe('placement', () => {
     assert.equal(placeOf(onCpu(), []), 'none of the data centers (any) is connected');
   });
 
-  test('says why the image cannot run in the words of an engine that runs such images', () => {
+  test('gives the reason of an engine that runs such images', () => {
     const sites = [
       site('A', [], { images: 'folders', imageProblem: 'only folders run here' }),
       site('B', [], { imageProblem: 'not a name of an image' }),
@@ -103,7 +103,7 @@ describe('placement', () => {
     assert.equal(placeOf(onCpu(), [...sites, site('C')]), 'C CPU');
   });
 
-  test('a CPU worker gets the memory of its flavor', () => {
+  test('gives a CPU worker the memory of its flavor', () => {
     const placement = placeWorker(onCpu({ cpuFlavors: [{ id: 'cpu5g', vcpuCount: 4 }] }), [site('A')]);
     assert.deepEqual(placement, {
       place: { dataCenterId: 'A', gpuTypeId: null, gpuCount: 0, cpu: 4, memoryInGb: 16, volumeId: undefined },
@@ -111,7 +111,7 @@ describe('placement', () => {
   });
 });
 
-test(`one round never gives a GPU to two (seed ${seed})`, () => {
+test(`a GPU is never given to two workers (seed ${seed})`, () => {
   const anySite = fc.array(fc.record({ type: fc.constantFrom(A40, L4, RTX), free: fc.nat(8) }), {
     maxLength: 4,
   });

@@ -1,16 +1,18 @@
 import type { Endpoint } from '../records.ts';
 import { findCpuFlavor } from '../catalog/cpu-flavors.ts';
+import { DEFAULT_VCPU_COUNT } from '../catalog/cpu-selection.ts';
 import { matchesCuda } from '../catalog/cuda-requirements.ts';
 import { eligibleGpuTypes } from '../catalog/gpu-selection.ts';
 import type { Capacity, EngineCapabilities, GpuCapacity } from './engine-capacity.ts';
+import { MEMORY_PER_GPU_GB, NO_CAPACITY_MESSAGE, VCPU_PER_GPU } from './hardware-shares.ts';
 
-/** One data center as a place for a worker. */
+/** A data center that may run a worker. */
 export interface WorkerCandidate {
   dataCenterId: string;
-  /** What its engine calls an image. */
+  /** Which images its engine runs. */
   images: EngineCapabilities['images'];
   capacity: Capacity;
-  /** Why its engine cannot run the image; undefined where it can. */
+  /** Why its engine cannot run the image; undefined if it can. */
   imageProblem: string | undefined;
   /** The endpoint's volume in this data center. */
   volumeId: string | undefined;
@@ -25,19 +27,16 @@ export interface WorkerPlacement {
   volumeId: string | undefined;
 }
 
-/** What a worker with GPUs gets of the machine for each of them. */
-const CPU_PER_GPU = 4;
-const MEMORY_PER_GPU_GB = 16;
-
-/** Kept word for word: clients recognise a full house by it. */
-const NO_CAPACITY_MESSAGE =
-  'There are no longer any instances available with the requested specifications. Please refresh and try again.';
-
 export type WorkerPlacementResult = { place: WorkerPlacement } | { refused: string };
 
-/** Where a worker of this endpoint shall run: the most wanted hardware first, among the data centers that may have it. */
-export function placeWorker(endpoint: Endpoint, sites: readonly WorkerCandidate[]): WorkerPlacementResult {
-  const allowed = sites.filter(({ dataCenterId, volumeId }) => isAllowed(endpoint, dataCenterId, volumeId));
+/** Finds hardware for a worker of this endpoint, in its order of preference. */
+export function placeWorker(
+  endpoint: Endpoint,
+  candidates: readonly WorkerCandidate[],
+): WorkerPlacementResult {
+  const allowed = candidates.filter(({ dataCenterId, volumeId }) =>
+    isAllowed(endpoint, dataCenterId, volumeId),
+  );
   if (allowed.length === 0)
     return {
       refused: `none of the data centers ${endpoint.dataCenterIds.join(', ') || '(any)'} is connected${endpoint.networkVolumeIds.length > 0 ? " with the endpoint's network volume" : ''}`,
@@ -50,14 +49,14 @@ export function placeWorker(endpoint: Endpoint, sites: readonly WorkerCandidate[
   return found === undefined ? { refused: NO_CAPACITY_MESSAGE } : { place: found };
 }
 
-/** Why none of these can run the image, as it is told by an engine that runs images of this kind, if there is one. */
+/** Why none of these can run the image. The reason of an engine that runs this kind of image comes first. */
 export function imageProblemOf(
   { image }: Pick<Endpoint, 'image'>,
-  sites: readonly Pick<WorkerCandidate, 'images' | 'imageProblem'>[],
+  candidates: readonly Pick<WorkerCandidate, 'images' | 'imageProblem'>[],
 ): string | undefined {
-  if (sites.some((site) => site.imageProblem === undefined)) return undefined;
+  if (candidates.some((candidate) => candidate.imageProblem === undefined)) return undefined;
   const wanted = image.startsWith('local/') ? 'folders' : 'containers';
-  return (sites.find(({ images }) => images === wanted) ?? sites[0])?.imageProblem;
+  return (candidates.find(({ images }) => images === wanted) ?? candidates[0])?.imageProblem;
 }
 
 function isAllowed(
@@ -71,44 +70,44 @@ function isAllowed(
   );
 }
 
-/** Cores are shared, and memory is what runs out: the engine itself knows when. */
+/** Cores are shared. The engine refuses a start when it has no memory left. */
 function findCpuPlacement(
   { cpuFlavors }: Endpoint,
-  sites: readonly WorkerCandidate[],
+  candidates: readonly WorkerCandidate[],
 ): WorkerPlacement | undefined {
-  const [site] = sites;
+  const [candidate] = candidates;
   const [choice] = cpuFlavors;
-  if (site === undefined) return undefined;
-  const cpu = choice?.vcpuCount ?? 2;
+  if (candidate === undefined) return undefined;
+  const cpu = choice?.vcpuCount ?? DEFAULT_VCPU_COUNT;
   const memoryInGb = cpu * (findCpuFlavor(choice?.id ?? '')?.ramGbPerVcpu ?? 2);
   return {
-    dataCenterId: site.dataCenterId,
+    dataCenterId: candidate.dataCenterId,
     gpuTypeId: null,
     gpuCount: 0,
     cpu,
     memoryInGb,
-    volumeId: site.volumeId,
+    volumeId: candidate.volumeId,
   };
 }
 
 function findGpuPlacement(
   endpoint: Endpoint,
-  sites: readonly WorkerCandidate[],
+  candidates: readonly WorkerCandidate[],
 ): WorkerPlacement | undefined {
   const { gpuCount } = endpoint;
   const eligible = eligibleGpuTypes(endpoint);
   const types =
     eligible.length > 0
       ? eligible
-      : [...new Set(sites.flatMap(({ capacity }) => capacity.gpus.map(({ gpuTypeId }) => gpuTypeId)))];
+      : [...new Set(candidates.flatMap(({ capacity }) => capacity.gpus.map(({ gpuTypeId }) => gpuTypeId)))];
   for (const gpuTypeId of types) {
-    for (const { dataCenterId, capacity, volumeId } of sites) {
+    for (const { dataCenterId, capacity, volumeId } of candidates) {
       if (capacity.gpus.some((gpu) => gpuFits(gpu, endpoint, gpuTypeId)))
         return {
           dataCenterId,
           gpuTypeId,
           gpuCount,
-          cpu: CPU_PER_GPU * gpuCount,
+          cpu: VCPU_PER_GPU * gpuCount,
           memoryInGb: MEMORY_PER_GPU_GB * gpuCount,
           volumeId,
         };
@@ -129,18 +128,18 @@ function gpuFits(
   );
 }
 
-/** What this round has already given away is no longer free for the rest of it. It is all of one machine. */
+/** Takes the GPUs of a placement from the capacity, for the workers that are placed next. They all come from one machine. */
 export function reserveCapacity(
-  sites: WorkerCandidate[],
+  candidates: WorkerCandidate[],
   endpoint: Endpoint,
   { dataCenterId, gpuTypeId, gpuCount }: WorkerPlacement,
 ): void {
-  const site = sites.find((candidate) => candidate.dataCenterId === dataCenterId);
-  if (site === undefined || gpuTypeId === null) return;
-  const taken = site.capacity.gpus.findIndex((gpu) => gpuFits(gpu, endpoint, gpuTypeId));
-  site.capacity = {
-    ...site.capacity,
-    gpus: site.capacity.gpus.map((gpu, index) =>
+  const candidate = candidates.find((one) => one.dataCenterId === dataCenterId);
+  if (candidate === undefined || gpuTypeId === null) return;
+  const taken = candidate.capacity.gpus.findIndex((gpu) => gpuFits(gpu, endpoint, gpuTypeId));
+  candidate.capacity = {
+    ...candidate.capacity,
+    gpus: candidate.capacity.gpus.map((gpu, index) =>
       index === taken ? { ...gpu, free: gpu.free - gpuCount } : gpu,
     ),
   };
