@@ -5,39 +5,41 @@ import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { temporaryName } from '../temporary-name.ts';
 import { readTar, TarError } from './tar-read.ts';
-import type { TarReadEntry } from './tar-read.ts';
+import type { TarEntry } from './tar-read.ts';
 
 export interface UnpackOptions {
-  /** Where an entry is to be, below the folder; undefined leaves it out. */
+  /** The name of an entry below the folder; undefined skips it. */
   rename?(name: string): string | undefined;
   onBytes?(count: number): void;
   onFile?(): void;
 }
 
-/** Writes the entries of a tar below a folder. A name that leads out of it is refused, and so is one that leads through a link of the same archive. */
+/** Writes the entries of a tar archive below a folder. Names that lead out of it are refused, and so are names that lead through a link of the same archive. */
 export async function unpackTar(
   folder: string,
   source: AsyncIterable<Uint8Array>,
-  { rename: renamed = (name) => name, onBytes, onFile }: UnpackOptions = {},
+  { rename: newName = (name) => name, onBytes, onFile }: UnpackOptions = {},
 ): Promise<void> {
   const links = new Set<string>();
-  const place = (name: string): string => {
+  const safeName = (name: string): string => {
     const names = name.split('/').filter((part) => part !== '' && part !== '.');
     if (names.includes('..') || name.includes('\0'))
-      throw new TarError(`the archive has a name that leads elsewhere: ${JSON.stringify(name.slice(0, 80))}`);
+      throw new TarError(
+        `the archive has a name that leads out of the folder: ${JSON.stringify(name.slice(0, 80))}`,
+      );
     for (let depth = 1; depth < names.length; depth += 1)
       if (links.has(names.slice(0, depth).join('/')))
         throw new TarError(
-          `the archive has a name that leads through a link of its own: ${JSON.stringify(name.slice(0, 80))}`,
+          `the archive has a name that leads through one of its links: ${JSON.stringify(name.slice(0, 80))}`,
         );
     return names.join('/');
   };
   for await (const entry of readTar(source)) {
-    const wanted = renamed(entry.name);
-    if (wanted === undefined) continue;
-    const name = place(wanted);
+    const renamed = newName(entry.name);
+    if (renamed === undefined) continue;
+    const name = safeName(renamed);
     const path = join(folder, name);
-    await write(entry, path, () => join(folder, place(renamed(entry.target) ?? entry.target)), onBytes);
+    await write(entry, path, () => join(folder, safeName(newName(entry.target) ?? entry.target)), onBytes);
     if (entry.type === 'link') links.add(name);
     else links.delete(name);
     if (entry.type === 'file') onFile?.();
@@ -45,9 +47,9 @@ export async function unpackTar(
 }
 
 async function write(
-  entry: TarReadEntry,
+  entry: TarEntry,
   path: string,
-  linked: () => string,
+  hardLinkTarget: () => string,
   onBytes: ((count: number) => void) | undefined,
 ): Promise<void> {
   if (entry.type === 'other') return;
@@ -58,14 +60,14 @@ async function write(
   }
   await mkdir(dirname(path), { recursive: true });
   if (entry.type === 'link' || entry.type === 'hard-link') {
-    await clear(path);
-    return entry.type === 'link' ? symlink(entry.target, path) : link(linked(), path);
+    await removeExisting(path);
+    return entry.type === 'link' ? symlink(entry.target, path) : link(hardLinkTarget(), path);
   }
-  // Under another name until it is whole: others may look for it.
+  // Under a temporary name until it is complete: nobody sees half a file.
   const unfinished = join(dirname(path), temporaryName(basename(path), randomUUID()));
   try {
     await pipeline(
-      counted(entry.content, onBytes),
+      countBytes(entry.content, onBytes),
       createWriteStream(unfinished, { flags: 'wx', mode: entry.mode | 0o600 }),
     );
     await chmod(unfinished, entry.mode);
@@ -77,13 +79,13 @@ async function write(
   }
 }
 
-/** What is there goes: it is a link's place that is written to, not what it leads to. */
-async function clear(path: string): Promise<void> {
+/** Removes an existing file or link, so that a link is replaced and not followed. */
+async function removeExisting(path: string): Promise<void> {
   const found = await lstat(path).catch(() => undefined);
   if (found !== undefined && !found.isDirectory()) await rm(path);
 }
 
-async function* counted(
+async function* countBytes(
   content: AsyncIterable<Uint8Array>,
   onBytes: ((count: number) => void) | undefined,
 ): AsyncGenerator<Uint8Array> {

@@ -17,7 +17,9 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
 import { checkProperty } from '../../../../testing/src/property-testing.ts';
-import { tarHeader, packTree } from './tar-pack.ts';
+import { pack } from 'tar-stream';
+import type { Headers } from 'tar-stream';
+import { packTree } from './tar-pack.ts';
 import { readTar, TarError } from './tar-read.ts';
 import { unpackTar } from './tar-unpack.ts';
 
@@ -26,8 +28,22 @@ const all = async (source: AsyncIterable<Uint8Array>): Promise<Buffer> =>
 async function* inPieces(bytes: Buffer, size: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }
-const file = (name: string, more: object = {}) =>
-  tarHeader({ name, type: 'file', size: 0, mode: 0o644, modifiedAt: 0, target: '', ...more });
+/** A tar archive of these entries, without content. */
+async function archiveOf(...entries: (Partial<Headers> & { name: string })[]): Promise<Buffer> {
+  const archive = pack();
+  for (const entry of entries) archive.entry({ mtime: new Date(0), ...entry }, '');
+  archive.finalize();
+  return all(archive as AsyncIterable<Uint8Array>);
+}
+/** Writes a field of the first header and corrects its checksum. */
+function withField(archive: Buffer, at: number, bytes: Buffer): Buffer {
+  const changed = Buffer.from(archive);
+  bytes.copy(changed, at);
+  changed.fill(' ', 148, 156);
+  const sum = changed.subarray(0, 512).reduce((total, byte) => total + byte, 0);
+  changed.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
+  return changed;
+}
 
 describe('tar', () => {
   let here: string;
@@ -49,7 +65,7 @@ describe('tar', () => {
     assert.equal(readlinkSync(join(other, 'link')), 'run.sh');
   };
 
-  test('what is packed here is unpacked by the usual program, and the other way round', async () => {
+  test('GNU tar unpacks what is packed here, and the other way round', async () => {
     writeFileSync(join(here, 'ours.tar'), await all(packTree(join(here, 'tree'), 'tree')));
     mkdirSync(join(here, 'by-tar'));
     execFileSync('tar', ['-xf', join(here, 'ours.tar'), '-C', join(here, 'by-tar')]);
@@ -70,7 +86,7 @@ describe('tar', () => {
     }
   });
 
-  test('however it is cut into pieces, the same comes out', async () => {
+  test('gives the same entries however the stream is split', async () => {
     const packed = await all(packTree(join(here, 'tree'), 'tree'));
     const told = async (size: number): Promise<unknown[]> => {
       const found = [];
@@ -89,7 +105,7 @@ describe('tar', () => {
     assert.equal(names.length, whole.length);
   });
 
-  test('names as long as they may be are unpacked, and those that are no text are left out', async () => {
+  test('keeps the longest names, and leaves out names that are not UTF-8', async () => {
     const [from, to] = [join(here, 'odd'), join(here, 'odd-again')];
     mkdirSync(from);
     const long = '文'.repeat(85);
@@ -99,18 +115,63 @@ describe('tar', () => {
     assert.deepEqual(readdirSync(join(to, 'odd')), [long]);
   });
 
-  test('an archive that is damaged, cut off, or leads elsewhere is refused', async () => {
+  test('refuses an archive that is damaged, incomplete, or leads out of the folder', async () => {
     const packed = await all(packTree(join(here, 'tree'), 'tree'));
     const refuse = (bytes: Buffer) =>
       assert.rejects(unpackTar(join(here, 'refused'), inPieces(bytes, 1_000)), TarError);
     await refuse(packed.subarray(0, packed.length - 1_500));
+    await refuse(packed.subarray(0, packed.length - 1_024));
     await refuse(packed.subarray(0, 300_000));
+    await refuse(Buffer.alloc(0));
     await refuse(Buffer.from('not an archive'.repeat(100)));
-    const end = Buffer.alloc(1_024);
-    await refuse(Buffer.concat([file('../out'), end]));
-    await refuse(Buffer.concat([file('a/../../out'), end]));
-    await refuse(Buffer.concat([file('way', { kind: 'link', target: '/etc' }), file('way/out'), end]));
-    await unpackTar(join(here, 'refused'), inPieces(Buffer.concat([file('/rooted/inside'), end]), 100));
+    await refuse(await archiveOf({ name: '../out' }));
+    await refuse(await archiveOf({ name: 'a/../../out' }));
+    await refuse(await archiveOf({ name: 'way', type: 'symlink', linkname: '/etc' }, { name: 'way/out' }));
+    await refuse(await archiveOf({ name: 'hard', type: 'link', linkname: '../../etc/passwd' }));
+    await unpackTar(join(here, 'refused'), inPieces(await archiveOf({ name: '/rooted/inside' }), 100));
     assert.ok(statSync(join(here, 'refused', 'rooted', 'inside')).isFile());
+  });
+
+  test('refuses invalid sizes and endless headers', async () => {
+    const archive = await archiveOf({ name: 'file' });
+    const refuse = (source: AsyncIterable<Uint8Array>) =>
+      assert.rejects(unpackTar(join(here, 'sizes'), source), TarError);
+    const size = (...bytes: number[]): Buffer =>
+      withField(archive, 124, Buffer.concat([Buffer.from(bytes), Buffer.alloc(12 - bytes.length)]));
+    // A negative number and one of 88 bits, both binary, and a text.
+    await refuse(inPieces(withField(archive, 124, Buffer.alloc(12, 0xf0).fill(0xff, 0, 8)), 512));
+    await refuse(inPieces(size(0x80, 1), 512));
+    await refuse(inPieces(withField(archive, 124, Buffer.from('none\0')), 512));
+    // A pax header of 8 GB that is really sent.
+    const pax = withField(withField(archive, 156, Buffer.from('x')), 124, Buffer.from('77777777777\0'));
+    let sent = 0;
+    await refuse(
+      (async function* () {
+        yield pax.subarray(0, 512);
+        for (; sent < 100_000_000; sent += 65_536) yield Buffer.alloc(65_536, 0x41);
+      })(),
+    );
+    assert.ok(sent < 4_000_000, String(sent));
+  });
+
+  test('passes on an error of the source', async () => {
+    const broken = new Error('the connection broke');
+    await assert.rejects(
+      unpackTar(
+        join(here, 'broken'),
+        (async function* () {
+          yield (await archiveOf({ name: 'file' })).subarray(0, 512);
+          throw broken;
+        })(),
+      ),
+      (error) => error === broken,
+    );
+  });
+
+  test('keeps the mode 0 of a file', async () => {
+    mkdirSync(join(here, 'locked'));
+    writeFileSync(join(here, 'locked', 'file'), '', { mode: 0 });
+    await unpackTar(join(here, 'unlocked'), packTree(join(here, 'locked'), 'locked'));
+    assert.equal(statSync(join(here, 'unlocked', 'locked', 'file')).mode & 0o777, 0);
   });
 });
