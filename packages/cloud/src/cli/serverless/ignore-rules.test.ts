@@ -62,7 +62,7 @@ const IGNORE_FILES = [
   '[z-a]bc',
 ];
 
-/** What is ignored, walked from the top: nothing below a folder that is. */
+/** The ignored files. Nothing below an ignored folder is looked at. */
 function ignored(rules: IgnoreRules): string[] {
   return FILES.filter((file) => {
     const parts = file.split('/');
@@ -75,7 +75,7 @@ function ignored(rules: IgnoreRules): string[] {
 const git = spawnSync('git', ['--version']).status === 0;
 
 describe('ignore rules', () => {
-  test('mean what they mean to git', { skip: !git && 'there is no git here' }, () => {
+  test('mean the same as to git', { skip: !git && 'git is not installed' }, () => {
     const folder = mkdtempSync(join(tmpdir(), 'berth-ignore-'));
     try {
       spawnSync('git', ['init', '-q', folder]);
@@ -101,7 +101,7 @@ describe('ignore rules', () => {
     }
   });
 
-  test('that say nothing ignore nothing', () => {
+  test('without a pattern ignore nothing', () => {
     for (const text of ['', '\n\n', '# all\n', '/', '!', '!abc'])
       assert.deepEqual(ignored(new IgnoreRules(text)), [], JSON.stringify(text));
   });

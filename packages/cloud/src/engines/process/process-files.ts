@@ -2,9 +2,6 @@ import { stat } from 'node:fs/promises';
 import { basename, join, posix } from 'node:path';
 import { Readable } from 'node:stream';
 import { BerthError, notFound, ruleError } from '../../support/errors.ts';
-import { packTree } from '../../support/tar/tar-pack.ts';
-import { TarError } from '../../support/tar/tar-read.ts';
-import { unpackTar } from '../../support/tar/tar-unpack.ts';
 import type { InstanceFile, InstanceFiles } from '../instance-files.ts';
 import type { ProcessInstance } from './process-instance.ts';
 
@@ -33,6 +30,8 @@ export class ProcessFiles implements InstanceFiles {
   async read(id: string, path: string): Promise<Readable> {
     const place = await this.#place(id, path);
     if ((await statIfThere(place)) === undefined) throw notFound('file', path);
+    // Loaded at the first copy: a server start does not need it.
+    const { packTree } = await import('../../support/tar/tar-pack.ts');
     // A mount is a link; what is wanted is what it leads to.
     return Readable.from(
       packTree((await statIfThere(place))?.isDirectory() === true ? `${place}/.` : place, basename(place)),
@@ -43,6 +42,10 @@ export class ProcessFiles implements InstanceFiles {
   async write(id: string, folder: string, tar: Readable): Promise<void> {
     const place = await this.#place(id, folder);
     if ((await statIfThere(place))?.isDirectory() !== true) throw notFound('folder', folder);
+    const [{ TarError }, { unpackTar }] = await Promise.all([
+      import('../../support/tar/tar-read.ts'),
+      import('../../support/tar/tar-unpack.ts'),
+    ]);
     try {
       await unpackTar(place, tar.iterator({ destroyOnReturn: false }));
     } catch (error) {
