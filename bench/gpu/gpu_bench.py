@@ -59,20 +59,33 @@ class Berth:
         shutil.copy(HANDLERS / source, folder / "handler.py")
         shutil.copytree(ROOT / "packages/worker-python/src/berth_worker", folder / "berth_worker", ignore=shutil.ignore_patterns("__pycache__"))
         environment = {**os.environ, "BERTH_URL": self.url, "BERTH_API_KEY": KEY}
-        command = [str(ROOT / "packages/cloud/bin/berth"), "deploy", str(folder), "--name", name, "--gpu", gpu_type(self), "--json"]
+        command = [str(ROOT / "packages/cloud/bin/berth"), "deploy", str(folder), "--name", name, "--gpu", gpu_type(), "--json"]
         done = subprocess.run(command, capture_output=True, text=True, env=environment)
         if done.returncode != 0:
             raise RuntimeError(done.stderr + done.stdout)
         return json.loads(done.stdout)["id"]
+
+    def wait_until_running(self, endpoint, job, seconds=120):
+        """Fails with the reason of the job and the worker's log where no worker takes it."""
+        for _ in range(seconds * 20):
+            status = self.json("GET", f"/v2/{endpoint}/status/{job}")
+            if status["status"] != "IN_QUEUE":
+                return
+            time.sleep(0.05)
+        raise RuntimeError(f"the job still waits: {status.get('reason')}")
+
+    def delete(self, endpoint):
+        self.call("DELETE", f"/v2/serverless/{endpoint}").close()
 
     def stop(self):
         self.process.terminate()
         self.process.wait(30)
 
 
-def gpu_type(berth):
-    gpus = berth.json("GET", "/v2/catalog/gpus")["gpus"]
-    return next((gpu["id"] for gpu in gpus if gpu.get("count", 1)), gpus[0]["id"])
+def gpu_type():
+    """The name of the first GPU of this machine, as the catalog spells it."""
+    names = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True, check=True)
+    return os.environ.get("BENCH_GPU") or names.stdout.splitlines()[0].strip()
 
 
 def direct(program):
@@ -88,6 +101,7 @@ def cold_start(berth, endpoint):
     """The first job of an endpoint without workers, in seconds from submit to first chunk."""
     began = time.time()
     job = berth.json("POST", f"/v2/{endpoint}/run", {"input": {"tokens": 1}})["id"]
+    berth.wait_until_running(endpoint, job)
     with berth.call("GET", f"/v2/{endpoint}/stream/{job}", headers={"Accept": "text/event-stream"}) as events:
         for line in events:
             if line.startswith(b"data:"):
@@ -126,7 +140,9 @@ def main():
             f"    g=m.tokens({count}); next(g); a=time.perf_counter(); n=sum(1 for _ in g); rates.append(n/(time.perf_counter()-a))\n"
             "print(json.dumps({'ready': ready, 'rates': rates}))"
         )
+        print("alone:", json.dumps(alone), flush=True)
         cold, _ = cold_start(berth, model)
+        print("cold start:", cold, flush=True)
         rates = [stream_rate(berth, model, count) for _ in range(3)]
         figures["cold start, s"] = {"through Berth": cold, "import, load and first token alone": alone["ready"], "added": cold - alone["ready"], "bar": BARS["cold_start_s"]}
         figures["tokens a second"] = {
@@ -135,7 +151,9 @@ def main():
             "ratio": statistics.median(rates) / statistics.median(alone["rates"]),
             "bar": BARS["tokens"],
         }
+        berth.delete(model)  # its worker holds the GPU
         matmul = berth.deploy("matmul", "matmul.py")
+        berth.wait_until_running(matmul, berth.json("POST", f"/v2/{matmul}/run", {"input": {}})["id"])
         times, on_gpu = [], []
         for _ in range(300):
             began = time.perf_counter()
