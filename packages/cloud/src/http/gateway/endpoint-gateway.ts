@@ -36,8 +36,8 @@ export interface EndpointGatewayDeps {
 }
 
 /**
- * In front of load balancing endpoints: takes every request to one of the endpoint's workers.
- * There are no retries: only a request that no worker has seen anything of goes to another one.
+ * The proxy of load balancing endpoints: forwards every request to one of the endpoint's workers.
+ * There are no retries: only a request of which no worker has seen anything goes to another one.
  */
 export class EndpointGateway {
   readonly #deps: EndpointGatewayDeps;
@@ -45,8 +45,8 @@ export class EndpointGateway {
   readonly #balancer: LoadBalancer;
   readonly #connections: UpstreamConnectionPool;
   readonly #deadlines: RequestDeadlines;
-  /** Connections that ask for, or speak, another protocol. */
-  readonly #callers = new Set<Duplex>();
+  /** Connections with an upgrade, or that ask for one. */
+  readonly #upgrades = new Set<Duplex>();
 
   constructor(deps: EndpointGatewayDeps) {
     this.#deps = deps;
@@ -56,20 +56,15 @@ export class EndpointGateway {
     this.#deadlines = new RequestDeadlines(this.#limits.requestMs);
   }
 
-  /** `waitsToContinue`: the client has sent its headers and waits for `100 Continue`; it gets that once a worker is there. */
-  async serve(
-    request: Request,
-    response: Response,
-    address: GatewayUrl,
-    waitsToContinue = false,
-  ): Promise<void> {
+  /** `expectsContinue`: the client has sent its headers and waits for `100 Continue`, which it gets once there is a worker. */
+  async serve(request: Request, response: Response, url: GatewayUrl, expectsContinue = false): Promise<void> {
     try {
-      const endpoint = await this.#admit(request, address.endpointId);
-      const head = upstreamRequestHead(request, address);
+      const endpoint = await this.#authorize(request, url.endpointId);
+      const head = upstreamRequestHead(request, url);
       if (head.length !== undefined && head.length > this.#limits.bodyBytes)
         throw requestTooLarge(this.#limits.bodyBytes);
       let body: Buffer | undefined;
-      await this.#withPlace(
+      await this.#withWorker(
         endpoint,
         request,
         () => abortOnClose(response),
@@ -79,52 +74,51 @@ export class EndpointGateway {
             request,
             response,
             upstream: worker,
-            url: address,
+            url,
             policy: WORKER_PROXY_POLICY,
             head,
             body,
             connections: this.#connections,
             deadlines: this.#deadlines,
             limits: this.#limits,
-            expectsContinue: waitsToContinue,
+            expectsContinue,
           });
         },
       );
     } catch (error) {
       discardBody(request);
-      this.#refuse(response, error, address);
+      this.#sendError(response, error, url);
     }
   }
 
-  /** A WebSocket, or any other protocol that begins as a request. While it is open it counts as one request in flight. */
-  async upgrade(request: Request, socket: Duplex, head: Buffer, address: GatewayUrl): Promise<void> {
-    const caller = new UpgradeClient(socket, head);
-    this.#callers.add(socket);
-    socket.on('close', () => this.#callers.delete(socket));
+  /** A WebSocket, or another protocol that begins with a request. While it is open it counts as one request in flight. */
+  async upgrade(request: Request, socket: Duplex, head: Buffer, url: GatewayUrl): Promise<void> {
+    const client = new UpgradeClient(socket, head);
+    this.#upgrades.add(socket);
+    socket.on('close', () => this.#upgrades.delete(socket));
     try {
-      const endpoint = await this.#admit(request, address.endpointId);
-      const opening = upstreamRequestHead(request, address, request.headers.upgrade);
-      if (opening.length !== 0)
-        throw new BerthError('rule', 'a request that changes the protocol has no body');
-      await this.#withPlace(
+      const endpoint = await this.#authorize(request, url.endpointId);
+      const upgradeHead = upstreamRequestHead(request, url, request.headers.upgrade);
+      if (upgradeHead.length !== 0) throw new BerthError('rule', 'an upgrade request must not have a body');
+      await this.#withWorker(
         endpoint,
         request,
-        () => caller.gone,
+        () => client.gone,
         (worker) =>
           tunnelUpgrade({
             request,
-            client: caller,
+            client,
             upstream: worker,
-            url: address,
+            url,
             policy: WORKER_PROXY_POLICY,
-            head: opening,
+            head: upgradeHead,
             connections: this.#connections,
             deadlines: this.#deadlines,
             limits: this.#limits,
           }),
       );
     } catch (error) {
-      if (!socket.destroyed) this.#refuse(caller.createResponse(request), error, address);
+      if (!socket.destroyed) this.#sendError(client.createResponse(request), error, url);
     }
   }
 
@@ -138,44 +132,46 @@ export class EndpointGateway {
     return this.#balancer.demand(endpointId);
   }
 
-  /** An endpoint has changed or gone: that counts for those who wait too. Without an id, any may have. */
+  /** An endpoint was changed or removed: applies that to waiting requests. Without an id, all endpoints are checked. */
   refreshEndpoint(endpointId?: string): void {
     this.#balancer.refreshEndpoint(endpointId);
   }
 
-  /** The server stops: nobody waits any longer, and open connections of other protocols are closed. Requests under way may end. */
+  /** The server stops: waiting requests are rejected and upgraded connections closed. Requests in flight may end. */
   close(): void {
     this.#balancer.close();
-    for (const socket of this.#callers) socket.destroy();
+    for (const socket of this.#upgrades) socket.destroy();
     this.#connections.close();
   }
 
-  async #admit(request: Request, endpointId: string): Promise<Endpoint> {
+  async #authorize(request: Request, endpointId: string): Promise<Endpoint> {
     const token = bearerOrBareKey(request.headers.authorization);
     const { endpoint } = await authorizeForEndpoint(this.#deps, token, endpointId, 'write');
     if (endpoint.type !== 'LOAD_BALANCER') throw new BerthError('rule', 'not allowed for QB API');
     return endpoint;
   }
 
-  /** Gets a worker for a request, and another one for as long as none can be reached. */
-  async #withPlace(
+  /** Finds a worker for a request, and another one if it cannot be reached. */
+  async #withWorker(
     endpoint: Endpoint,
     request: Request,
-    gone: () => AbortSignal,
+    disconnected: () => AbortSignal,
     send: (worker: Upstream) => Promise<boolean>,
   ): Promise<void> {
-    const visit = this.#balancer.register(endpoint, parseWorkerAffinity(request.headers[AFFINITY_HEADER]));
+    const pending = this.#balancer.register(endpoint, parseWorkerAffinity(request.headers[AFFINITY_HEADER]));
     let signal: AbortSignal | undefined;
-    let place = this.#balancer.tryAcquire(visit) ?? (await this.#balancer.acquire(visit, (signal = gone())));
+    let slot =
+      this.#balancer.tryAcquire(pending) ??
+      (await this.#balancer.acquire(pending, (signal = disconnected())));
     try {
-      while (!(await send(place.worker)))
-        place = await this.#balancer.reacquire(visit, place, (signal ??= gone()));
+      while (!(await send(slot.worker)))
+        slot = await this.#balancer.reacquire(pending, slot, (signal ??= disconnected()));
     } finally {
-      place.release();
+      slot.release();
     }
   }
 
-  #refuse(response: Response, error: unknown, { endpointId }: GatewayUrl): void {
+  #sendError(response: Response, error: unknown, { endpointId }: GatewayUrl): void {
     sendGatewayError(
       response,
       error instanceof GatewayError ? error : toBerthError(error, this.#deps.log, endpointId),

@@ -28,7 +28,7 @@ export interface ForwardOptions {
   url: ForwardedPath;
   policy: ProxyPolicy;
   head: UpstreamRequestHead;
-  /** The body, where it was here whole before a worker was chosen; undefined where it is still to come. */
+  /** The body, if it had arrived whole before a worker was chosen. */
   body: Buffer | undefined;
   connections: UpstreamConnectionPool;
   deadlines: RequestDeadlines;
@@ -38,33 +38,33 @@ export interface ForwardOptions {
 }
 
 /**
- * Takes one request to a worker and its answer back, both as they come: nothing is kept here
- * but what is on its way. Resolves when it is over: answered, refused or cut off. Answers
- * false where the worker could not be reached: then nothing of the request has left, and it
- * may go to another.
+ * Forwards one request to a worker and streams its response back; nothing is buffered beyond what
+ * is in transit. Resolves when the exchange is over: answered, rejected or aborted. Resolves to
+ * false if the worker could not be reached: then nothing of the request was sent, and another
+ * worker may get it.
  */
-export function forwardRequest(parts: ForwardOptions): Promise<boolean> {
+export function forwardRequest(options: ForwardOptions): Promise<boolean> {
   return new Promise((resolve) => {
-    if (parts.response.destroyed) return resolve(true);
-    new ForwardedExchange(parts, resolve).start();
+    if (options.response.destroyed) return resolve(true);
+    new ForwardedExchange(options, resolve).start();
   });
 }
 
 class ForwardedExchange implements UpstreamListener, DeadlineListener {
-  readonly #parts: ForwardOptions;
+  readonly #options: ForwardOptions;
   readonly #resolve: (reached: boolean) => void;
   readonly #connection: UpstreamConnection;
   #deadline: Deadline;
   readonly #relay: ResponseRelay;
   #body: RequestBodySender | undefined;
   #reached = false;
-  #over = false;
-  readonly #onGone = (): void => this.#settle(true);
+  #finished = false;
+  readonly #onClientClose = (): void => this.#finish(true);
   #onDrain: (() => void) | undefined;
 
-  constructor(parts: ForwardOptions, resolve: (reached: boolean) => void) {
-    const { request, response, upstream, url, policy, connections, limits } = parts;
-    this.#parts = parts;
+  constructor(options: ForwardOptions, resolve: (reached: boolean) => void) {
+    const { request, response, upstream, url, policy, connections, limits } = options;
+    this.#options = options;
     this.#resolve = resolve;
     this.#connection = connections.acquire(upstream.host, upstream.port);
     this.#relay = new ResponseRelay({
@@ -76,24 +76,24 @@ class ForwardedExchange implements UpstreamListener, DeadlineListener {
       method: request.method ?? 'GET',
       maxBodyBytes: limits.bodyBytes,
     });
-    this.#deadline = parts.deadlines.start(this);
+    this.#deadline = options.deadlines.start(this);
   }
 
   start(): void {
-    const { request, response, head, body } = this.#parts;
-    response.on('close', this.#onGone);
+    const { request, response, head, body } = this.#options;
+    response.on('close', this.#onClientClose);
     const { socket } = this.#connection;
-    // The head and the part of the body that is here already leave as one.
-    const follows = head.length !== 0 && body === undefined;
-    if (follows) socket.cork();
+    // The head and the part of the body that has arrived leave in one packet.
+    const hasMoreBody = head.length !== 0 && body === undefined;
+    if (hasMoreBody) socket.cork();
     socket.write(body === undefined ? head.text : head.text + body.toString('latin1'), 'latin1');
     this.#connection.begin(request.method ?? 'GET', this);
-    if (follows) process.nextTick(() => socket.uncork());
+    if (hasMoreBody) process.nextTick(() => socket.uncork());
   }
 
   connected(): void {
     this.#reached = true;
-    const { request, response, head, body, limits, expectsContinue } = this.#parts;
+    const { request, response, head, body, limits, expectsContinue } = this.#options;
     if (head.length === 0 || body !== undefined) return;
     this.#body = new RequestBodySender(request, this.#connection.socket, {
       length: head.length,
@@ -110,22 +110,22 @@ class ForwardedExchange implements UpstreamListener, DeadlineListener {
   }
 
   head(head: UpstreamResponseHead): void {
-    if (this.#parts.policy.deadlineEndsAt === 'head') this.#parts.deadlines.clear(this.#deadline);
-    if (!this.#over && !this.#relay.head(head)) this.#settle(true);
+    if (this.#options.policy.deadlineEndsAt === 'head') this.#options.deadlines.clear(this.#deadline);
+    if (!this.#finished && !this.#relay.head(head)) this.#finish(true);
   }
 
   data(chunk: Buffer): void {
-    if (!this.#over && !this.#relay.data(chunk)) this.#settle(true);
+    if (!this.#finished && !this.#relay.data(chunk)) this.#finish(true);
   }
 
   end(trailers: RawHeaders): void {
-    if (this.#over) return;
+    if (this.#finished) return;
     this.#relay.end(trailers);
-    this.#settle(true);
+    this.#finish(true);
   }
 
   batchParsed(): void {
-    if (!this.#over && !this.#relay.flush()) this.#slowDown();
+    if (!this.#finished && !this.#relay.flush()) this.#pauseUpstream();
   }
 
   upgraded(socket: Socket): void {
@@ -133,57 +133,57 @@ class ForwardedExchange implements UpstreamListener, DeadlineListener {
   }
 
   broken(error: Error): void {
-    if (this.#reached) this.#fail(badGateway(error.message, this.#parts.policy));
-    else this.#settle(false);
+    if (this.#reached) this.#fail(badGateway(error.message, this.#options.policy));
+    else this.#finish(false);
   }
 
   overdue(): void {
-    const { policy, deadlines } = this.#parts;
-    // A long upload is no silence.
+    const { policy, deadlines } = this.#options;
+    // A long upload is not a timeout.
     if (policy.deadlineEndsAt === 'head' && this.#body?.done === false)
       this.#deadline = deadlines.start(this);
     else this.#fail(upstreamTimeout(deadlines.milliseconds, policy));
   }
 
-  /** Where only the head is due, the time for it begins when all was sent. It may have come before. */
+  /** If only the head has a deadline, its time begins when the request is sent. The head may have arrived before. */
   #awaitHead(): void {
-    const { policy, deadlines } = this.#parts;
+    const { policy, deadlines } = this.#options;
     if (policy.deadlineEndsAt !== 'head' || this.#deadline.listener === undefined) return;
     deadlines.clear(this.#deadline);
     this.#deadline = deadlines.start(this);
   }
 
-  /** Where the answer has begun, this cuts it off. */
-  #fail(refusal: GatewayError | BerthError): void {
-    if (this.#over) return;
-    this.#settle(true);
+  /** If the response has begun, it is aborted. */
+  #fail(error: GatewayError | BerthError): void {
+    if (this.#finished) return;
+    this.#finish(true);
     sendGatewayError(
-      this.#parts.response,
-      refusal,
-      this.#parts.policy.addsWorkerHeader ? this.#parts.upstream.id : undefined,
+      this.#options.response,
+      error,
+      this.#options.policy.addsWorkerHeader ? this.#options.upstream.id : undefined,
     );
   }
 
   /** The client reads more slowly than the worker writes. */
-  #slowDown(): void {
+  #pauseUpstream(): void {
     const { socket } = this.#connection;
     socket.pause();
-    this.#onDrain ??= () => void (this.#over || socket.resume());
-    this.#parts.response.once('drain', this.#onDrain);
+    this.#onDrain ??= () => void (this.#finished || socket.resume());
+    this.#options.response.once('drain', this.#onDrain);
   }
 
-  #settle(reached: boolean): void {
-    if (this.#over) return;
-    this.#over = true;
-    const { request, response, head, body, connections, deadlines } = this.#parts;
-    // Many workers may be tried for one response.
-    if (!reached) response.off('close', this.#onGone);
+  #finish(reached: boolean): void {
+    if (this.#finished) return;
+    this.#finished = true;
+    const { request, response, head, body, connections, deadlines } = this.#options;
+    // Several workers may be tried for one response.
+    if (!reached) response.off('close', this.#onClientClose);
     deadlines.clear(this.#deadline);
     const sent = head.length === 0 || body !== undefined || this.#body?.done === true;
     if (sent) connections.release(this.#connection);
     else this.#connection.destroy();
     if (!sent && reached) {
-      // Whoever answers before it has read everything does not want the rest.
+      // A worker that answers before it has read the whole body does not want the rest.
       this.#body?.stop();
       discardBody(request);
     }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
-import { DOMAIN, authenticator, createGatewayFixture, readAll, waitUntil } from './gateway.fixture.ts';
+import { DOMAIN, latch, createGatewayFixture, readAll, waitUntil } from './gateway.fixture.ts';
 import type { GatewayFixture } from './gateway.fixture.ts';
 
 describe('a request through the gateway', () => {
@@ -266,7 +266,7 @@ describe('who may pass the gateway', () => {
 test('when the server stops, what is under way ends, and no connection to a worker is kept', async (context) => {
   const stage = await createGatewayFixture();
   context.after(() => stage.close());
-  const [held, inside] = [authenticator(), authenticator()];
+  const [held, inside] = [latch(), latch()];
   const slow = await stage.worker('slow', async (_request, response) => {
     inside.open();
     await held.opened;

@@ -5,7 +5,7 @@ import { prefixCookiePath } from './cookie-path.ts';
 import { prefixLocation } from './redirect-location.ts';
 import type { RawHeaders, UpstreamResponseHead } from './upstream/upstream-response-parser.ts';
 
-/** They speak of one connection, and there are two here. */
+/** They describe one connection, and are not forwarded. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -21,17 +21,17 @@ const FORWARDED_PROTO = 'x-forwarded-proto';
 const FORWARDED_HOST = 'x-forwarded-host';
 const FORWARDED_PREFIX = 'x-forwarded-prefix';
 const WORKER_HEADER_LOWER = WORKER_HEADER.toLowerCase();
-/** Methods whose requests say how long they are even when they are empty. */
+/** Methods whose requests have a Content-Length even if it is 0. */
 const WITH_LENGTH: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
 export interface UpstreamRequestHead {
-  /** As it goes to the worker: the request line, the headers and the empty line. */
+  /** The request line, the headers and the empty line. */
   text: string;
-  /** Bytes of its body; undefined where it is not told beforehand. */
+  /** Bytes of its body; undefined if it is sent in chunks. */
   length: number | undefined;
 }
 
-/** The head of a request as its worker gets it: the headers in the case and order in which they came. */
+/** The head of a request as its worker gets it: headers keep their case and order. */
 export function upstreamRequestHead(
   request: Request,
   { path, prefix }: ForwardedPath,
@@ -70,7 +70,7 @@ export function upstreamRequestHead(
         hasLength = true;
         break;
       case 'transfer-encoding':
-        // Chunks are undone and made anew on the way, so this one stays true; said twice, it is said once.
+        // The body is sent on in chunks, so this header stays; a duplicate is removed.
         if (length === undefined) continue;
         length = undefined;
         break;
@@ -89,7 +89,7 @@ export function upstreamRequestHead(
   return { text: `${text}\r\n`, length };
 }
 
-/** The headers of a worker's answer as the client gets them. */
+/** The headers of a worker's response as the client gets them. */
 export function clientResponseHeaders(
   { headers }: UpstreamResponseHead,
   workerId: string | undefined,
@@ -123,7 +123,7 @@ export function clientResponseHeaders(
   return kept;
 }
 
-/** The answer that agrees to another protocol goes through as it is, with the worker's name. */
+/** The head of a 101 response, unchanged except for the worker's id. */
 export function upgradeResponseHead(
   { message, headers }: UpstreamResponseHead,
   workerId: string | undefined,
@@ -135,7 +135,7 @@ export function upgradeResponseHead(
   return `${text}\r\n`;
 }
 
-/** What the Connection header names goes no further either. Hardly any message names something. */
+/** Headers that the Connection header names are not forwarded either. Few messages name any. */
 function namedByConnection(rawHeaders: readonly string[]): Set<string> | undefined {
   let named: Set<string> | undefined;
   for (let at = 0; at < rawHeaders.length; at += 2) {

@@ -1,19 +1,19 @@
 const MEGABYTE = 1024 * 1024;
 
 export interface GatewayLimits {
-  /** Of a request's body and of a response's, each. */
+  /** Of a request body, and of a response body. */
   bodyBytes: number;
-  /** From the moment a worker gets a request until it has answered it whole. An opened WebSocket has no limit. */
+  /** From the start of a request at its worker to the end of the response. An open WebSocket has no limit. */
   requestMs: number;
   /** How long a request waits for a free worker. */
   waitMs: number;
-  /** How long one waits that will have no other worker than its own. */
+  /** How long a request waits that accepts only one worker. */
   strictWaitMs: number;
   /** Requests of one endpoint that may wait at the same time. */
   maxWaiting: number;
   /** How long a worker may take to accept a connection. */
   connectMs: number;
-  /** A worker that refused a connection is left alone this long. */
+  /** A worker that refused a connection is skipped for this long. */
   unreachableMs: number;
 }
 
@@ -27,21 +27,21 @@ export const GATEWAY_LIMITS: Readonly<GatewayLimits> = {
   unreachableMs: 1_000,
 };
 
-/** For pods: bodies of any size, and as long as the hosted service waits for the head of an answer. */
+/** For pods: bodies of any size, and the time that the hosted service waits for the head of a response. */
 export const POD_GATEWAY_LIMITS: Readonly<GatewayLimits> = {
   ...GATEWAY_LIMITS,
   bodyBytes: Infinity,
   requestMs: 100_000,
 };
 
-/** So much of a body that nobody wants is read all the same, so that the answer arrives. */
+/** This much of an unwanted body is read and discarded, so that the response arrives. */
 export const MAX_DISCARDED_BYTES = 64 * MEGABYTE;
 
-/** What a caller is told to wait when there is no worker, in seconds. */
+/** How long clients are told to wait if there is no worker. */
 export const RETRY_AFTER_S = 5;
 
-/** As large as what clients may send here. */
+/** Of a worker's response. */
 export const MAX_RESPONSE_HEAD_BYTES = 128 * 1024;
 
-/** A body that is here whole, and no longer than this, leaves as one with its head. */
+/** A body that has arrived whole and is at most this long is sent in one write with its head. */
 export const MAX_COALESCED_BYTES = 16 * 1024;

@@ -4,13 +4,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import {
-  readResponse,
-  authenticator,
-  createGatewayFixture,
-  waitUntilStable,
-  waitUntil,
-} from './gateway.fixture.ts';
+import { readResponse, latch, createGatewayFixture, waitUntilStable, waitUntil } from './gateway.fixture.ts';
 import type { GatewayFixture } from './gateway.fixture.ts';
 
 const MEGABYTE = 1024 * 1024;
@@ -39,7 +33,7 @@ describe('streams through the gateway', () => {
   });
 
   test('each event arrives before the next is made, and the headers before the first', async () => {
-    const steps = Array.from({ length: 5 }, authenticator);
+    const steps = Array.from({ length: 5 }, latch);
     handle = async (_request, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
       for (const [number, step] of steps.entries()) {
@@ -121,7 +115,7 @@ describe('streams through the gateway', () => {
   });
 
   test('a worker that reads slowly slows the client down', async () => {
-    const reading = authenticator();
+    const reading = latch();
     handle = async (request, response) => {
       request.pause();
       await reading.opened;
@@ -182,8 +176,8 @@ describe('streams through the gateway', () => {
   });
 
   test('a client that goes away takes its request away from the worker', async () => {
-    const begun = authenticator();
-    const gone = authenticator();
+    const begun = latch();
+    const gone = latch();
     handle = (_request, response) => {
       response.write('first');
       response.on('close', () => gone.open());
@@ -200,8 +194,8 @@ describe('streams through the gateway', () => {
   });
 
   test('one that goes away while it sends does too', async () => {
-    const gone = authenticator();
-    const first = authenticator();
+    const gone = latch();
+    const first = latch();
     handle = (request) => {
       request.on('data', () => first.open());
       request.on('error', () => gone.open());

@@ -7,7 +7,7 @@ import type { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import {
   closedPort,
-  authenticator,
+  latch,
   createGatewayFixture,
   readAll,
   waitUntilStable,
@@ -318,7 +318,7 @@ describe('other protocols through the gateway', () => {
   });
 
   test('a slow reader slows the other side down', async () => {
-    const begun = authenticator();
+    const begun = latch();
     worker.server.removeAllListeners('upgrade');
     let written = 0;
     worker.server.on('upgrade', async (_request, socket: Socket) => {

@@ -2,20 +2,20 @@ import { RESERVED_ENDPOINT_IDS } from '../../domain/endpoints/reserved-endpoint-
 import { endpointIdStart } from '../jobs/job-url.ts';
 import type { WildcardDomain } from './wildcard-domain.ts';
 
-/** The path of a request, as whoever serves it sees it and as its client wrote it. */
+/** The path of a request, split into the gateway's part and the worker's part. */
 export interface ForwardedPath {
-  /** Path and query as the server behind the gateway sees them. */
+  /** Path and query for the server behind the gateway. */
   path: string;
-  /** What the client put before that path, such as `/v2/{endpoint_id}`; nothing where the host name says where it goes. */
+  /** The part before that path, such as `/v2/{endpoint_id}`; empty if the host name selects the target. */
   prefix: string;
 }
 
-/** Where a request to an endpoint goes. */
+/** The target of a request to an endpoint. */
 export interface GatewayUrl extends ForwardedPath {
   endpointId: string;
 }
 
-/** Takes `/v2/{endpoint_id}<path>` apart; undefined where it is no address of an endpoint. */
+/** Parses `/v2/{endpoint_id}<path>`; undefined if it is not the URL of an endpoint. */
 export function parseEndpointPath(url: string): GatewayUrl | undefined {
   const start = endpointIdStart(url);
   if (start === undefined) return undefined;
@@ -32,7 +32,7 @@ export function endpointIdFromHost(host: string | undefined, domain: WildcardDom
   return label !== undefined && /^[a-z0-9]+$/.test(label) ? label : undefined;
 }
 
-/** The same as an address: with a host name, the whole path is the worker's. */
+/** The same as a URL: under a host name, the whole path belongs to the worker. */
 export function parseEndpointHost(
   host: string | undefined,
   url: string,
@@ -44,7 +44,7 @@ export function parseEndpointHost(
     : { endpointId, path: url.startsWith('/') ? url : `/${url}`, prefix: '' };
 }
 
-/** `%61` is `a`, wherever it stands. What cannot be read, or has control characters in it, is left as it is: no endpoint has such an id, and PostgreSQL cannot even be asked for one with a NUL. */
+/** Decodes percent escapes. An invalid segment, or one with control characters, stays as it is: no endpoint has such an id, and PostgreSQL refuses text with a NUL. */
 function decodeSegment(segment: string): string {
   if (!segment.includes('%')) return segment;
   try {

@@ -7,10 +7,10 @@ import { MAX_DISCARDED_BYTES, RETRY_AFTER_S } from './gateway-limits.ts';
 import { WORKER_PROXY_POLICY } from './proxy-policy.ts';
 import type { ProxyPolicy } from './proxy-policy.ts';
 
-/** What the gateway answers in a worker's place. */
+/** A response of the gateway in place of the worker's. */
 export class GatewayError extends Error {
   readonly status: number;
-  /** A word for programs, where the interface has one. */
+  /** A code for programs, if the API has one. */
   readonly reason: string | undefined;
   readonly headers: Record<string, string>;
 
@@ -20,7 +20,7 @@ export class GatewayError extends Error {
     { reason, headers = {} }: { reason?: string; headers?: Record<string, string> } = {},
   ) {
     super(message);
-    this.name = 'Refusal';
+    this.name = 'GatewayError';
     this.status = status;
     this.reason = reason;
     this.headers = headers;
@@ -45,14 +45,14 @@ export const upstreamTimeout = (
 export const badGateway = (why: string, { noun }: ProxyPolicy = WORKER_PROXY_POLICY): GatewayError =>
   new GatewayError(502, `the ${noun} did not answer: ${why}`);
 export const requestTooLarge = (limit: number): BerthError =>
-  new BerthError('too-large', `the body is larger than the ${limit} bytes that are passed on here`);
+  new BerthError('too-large', `the body is larger than the ${limit} bytes that are forwarded`);
 export const responseTooLarge = (limit: number): GatewayError =>
-  new GatewayError(502, `the worker's response is larger than the ${limit} bytes that are passed on here`);
+  new GatewayError(502, `the worker's response is larger than the ${limit} bytes that are forwarded`);
 
-/** Answers with a refusal; where the answer has begun already, cuts it off, so that nobody takes a part for the whole. */
+/** Sends the error; if the response has begun, aborts it, so that it does not look whole. */
 export function sendGatewayError(
   response: Response,
-  refusal: GatewayError | BerthError,
+  error: GatewayError | BerthError,
   workerId?: string,
 ): void {
   if (response.headersSent) {
@@ -60,26 +60,26 @@ export function sendGatewayError(
     return;
   }
   if (workerId !== undefined) response.setHeader(WORKER_HEADER, workerId);
-  if (refusal instanceof BerthError) sendJobError(response, refusal);
+  if (error instanceof BerthError) sendJobError(response, error);
   else
     sendJson(
       response,
-      refusal.status,
+      error.status,
       JSON.stringify({
-        error: refusal.message,
-        ...(refusal.reason !== undefined && { reason: refusal.reason }),
+        error: error.message,
+        ...(error.reason !== undefined && { reason: error.reason }),
       }),
-      refusal.headers,
+      error.headers,
     );
 }
 
-/** Reads the rest of a body and throws it away: to close on a client that still sends would lose the answer. One that does not end is closed on all the same. */
+/** Reads the rest of a body and discards it: closing on a client that still sends would lose the response. After a limit the connection is closed anyway. */
 export function discardBody(request: Request): void {
   if (request.readableEnded || request.destroyed) return;
-  let dropped = 0;
+  let discarded = 0;
   request.on('data', (chunk: Buffer) => {
-    dropped += chunk.length;
-    if (dropped > MAX_DISCARDED_BYTES) request.destroy();
+    discarded += chunk.length;
+    if (discarded > MAX_DISCARDED_BYTES) request.destroy();
   });
   request.resume();
 }

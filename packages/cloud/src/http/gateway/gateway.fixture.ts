@@ -146,7 +146,7 @@ export async function createGatewayFixture({
   endpoint: settings = {},
 }: GatewayFixtureOptions = {}): Promise<GatewayFixture> {
   const context = await createServiceContext();
-  const latch = new Authenticator(context);
+  const authenticator = new Authenticator(context);
   const keys = new ApiKeys(context);
   const ann = await context.account('ann');
   const stranger = await context.account('bob');
@@ -169,7 +169,7 @@ export async function createGatewayFixture({
   const pool = new FakeWorkerPool();
   const gateway = new EndpointGateway({
     pool,
-    authenticator: latch,
+    authenticator,
     endpoints,
     log: createLog({ level: 'silent', format: 'json' }),
     limits,
@@ -286,7 +286,7 @@ export async function readResponse(outgoing: ReturnType<typeof ask>): Promise<Re
   };
 }
 
-export function authenticator(): { opened: Promise<void>; open(): void } {
+export function latch(): { opened: Promise<void>; open(): void } {
   const { promise, resolve } = Promise.withResolvers<void>();
   return { opened: promise, open: () => resolve() };
 }

@@ -1,12 +1,12 @@
 import { request } from 'node:http';
 
-/** What a worker says of itself: 200 is ready, 204 is still starting, anything else or nothing is unhealthy. */
+/** 200 is ready, 204 is starting, any other response or none is unhealthy. */
 export type WorkerHealth = 'ready' | 'starting' | 'unhealthy';
 
-/** What may not stand in a path and its query. A percent sign may, where it escapes something already. */
-const NOT_IN_A_PATH = /%(?![0-9a-f]{2})|[^a-z0-9\-._~!$&'()*+,;=:@/?%]/giu;
+/** Characters that must be escaped in a path and its query. An existing escape stays. */
+const UNESCAPED = /%(?![0-9a-f]{2})|[^a-z0-9\-._~!$&'()*+,;=:@/?%]/giu;
 
-/** Asks a worker how it is. Never throws: no answer is an answer. */
+/** Sends a health check to a worker. Never throws: no response means unhealthy. */
 export function probeWorker(
   host: string,
   port: number,
@@ -14,27 +14,27 @@ export function probeWorker(
   timeoutMs: number,
 ): Promise<WorkerHealth> {
   return new Promise((resolve) => {
-    const asking = request({
+    const probe = request({
       host,
       port,
-      path: escaped(path.startsWith('/') ? path : `/${path}`),
+      path: escapePath(path.startsWith('/') ? path : `/${path}`),
       agent: false,
       headers: { connection: 'close', 'user-agent': 'berth-health-check' },
     });
-    const settle = (health: WorkerHealth): void => {
+    const finish = (health: WorkerHealth): void => {
       clearTimeout(timer);
       resolve(health);
-      asking.destroy();
+      probe.destroy();
     };
-    const timer = setTimeout(() => settle('unhealthy'), timeoutMs);
-    asking.on('error', () => settle('unhealthy'));
-    asking.on('response', ({ statusCode }) =>
-      settle(statusCode === 200 ? 'ready' : statusCode === 204 ? 'starting' : 'unhealthy'),
+    const timer = setTimeout(() => finish('unhealthy'), timeoutMs);
+    probe.on('error', () => finish('unhealthy'));
+    probe.on('response', ({ statusCode }) =>
+      finish(statusCode === 200 ? 'ready' : statusCode === 204 ? 'starting' : 'unhealthy'),
     );
-    asking.end();
+    probe.end();
   });
 }
 
-function escaped(path: string): string {
-  return path.toWellFormed().replace(NOT_IN_A_PATH, encodeURIComponent);
+function escapePath(path: string): string {
+  return path.toWellFormed().replace(UNESCAPED, encodeURIComponent);
 }

@@ -8,15 +8,15 @@ import type { Upstream, WorkerPool } from '../../domain/endpoints/worker-pool.ts
 import type { GatewayError } from './gateway.errors.ts';
 import { noWorkers, workerGone, workerTimeout } from './gateway.errors.ts';
 
-/** Whoever waits looks again this often, whatever is told. */
+/** Waiting requests are checked again this often, even without a notification. */
 const RECHECK_MS = 10_000;
 
-/** What of an endpoint decides over its requests. */
+/** The fields of an endpoint that matter for balancing. */
 export type BalancedEndpoint = Pick<Endpoint, 'id' | 'scalerType' | 'scalerValue'>;
 
 export interface LoadBalancerDeps {
   pool: WorkerPool;
-  /** Endpoints as they are now. */
+  /** The current endpoints. */
   endpoints: { find(id: string): Promise<BalancedEndpoint | undefined> };
   limits: GatewayLimits;
   log: FastifyBaseLogger;
@@ -24,58 +24,58 @@ export interface LoadBalancerDeps {
 
 /** A request on its way to a worker. */
 export interface PendingRequest {
-  /** As it was when the request came. */
+  /** As it was when the request arrived. */
   endpoint: BalancedEndpoint;
   affinity: WorkerAffinity | undefined;
-  /** Its turn: whoever came before has a smaller one. */
+  /** Its place in the order of arrival. */
   sequence: number;
-  /** How long it waits for a worker in all, in the time of `performance.now()`. */
+  /** When it stops waiting for a worker, in the time of `performance.now()`. */
   deadline: number;
 }
 
 /** One request's hold on a worker. */
 export interface WorkerSlot {
   worker: Upstream;
-  /** The request is over. Said twice, it counts once. */
+  /** The request is over. May be called twice. */
   release(): void;
 }
 
 interface WaitingRequest {
   request: PendingRequest;
-  assign(place: WorkerSlot): void;
-  reject(refusal: Error): void;
+  assign(slot: WorkerSlot): void;
+  reject(error: Error): void;
 }
 
 /** The requests of one endpoint. */
 interface EndpointRequests {
   endpointId: string;
-  /** How many requests one worker has at the same time, as was last heard. */
+  /** How many requests one worker gets at the same time, by the latest configuration. */
   maxPerWorker: number;
-  /** In flight, by worker. */
+  /** Requests in flight by worker. */
   loads: Map<string, number>;
   inFlight: number;
-  /** In the order in which they came. */
+  /** In order of arrival. */
   waiting: Set<WaitingRequest>;
-  /** The greatest number that has waited here. */
+  /** The highest sequence number that has waited. */
   highestSequence: number;
-  /** Set while someone watches the pool for those who wait. */
+  /** Set while the pool is watched for waiting requests. */
   watch: AbortController | undefined;
-  /** Workers that refused a connection, while they are left alone. */
+  /** Workers that refused a connection a short time ago. */
   unreachable: Set<string>;
 }
 
 /**
- * Gives every request a worker: the least loaded of those that are ready and have room. How
- * many requests a worker has room for is the endpoint's own scaler value. Where none has
- * room, requests wait in the order in which they came, so many and so long and no more.
+ * Gives every request a worker: the least loaded of those that are ready and have capacity. The
+ * capacity of a worker is the endpoint's scaler value. If none has capacity, requests wait in
+ * order of arrival, up to a number and a time.
  */
 export class LoadBalancer {
   readonly #pool: WorkerPool;
   readonly #endpoints: LoadBalancerDeps['endpoints'];
   readonly #limits: GatewayLimits;
   readonly #log: FastifyBaseLogger;
-  readonly #fastPath = new Map<string, EndpointRequests>();
-  /** Where the next look for a worker begins: of several with the same load, not always the first. */
+  readonly #byEndpoint = new Map<string, EndpointRequests>();
+  /** Where the next search begins, so that workers with equal load take turns. */
   #turn = 0;
   #arrivals = 0;
   #closed = false;
@@ -87,10 +87,10 @@ export class LoadBalancer {
     this.#log = log;
   }
 
-  /** A request has come: its turn and its time begin. */
+  /** Called when a request arrives: its place in the order and its deadline are set. */
   register(endpoint: BalancedEndpoint, affinity: WorkerAffinity | undefined): PendingRequest {
     this.#arrivals += 1;
-    this.#heed(this.#lane(endpoint), endpoint);
+    this.#applyConfig(this.#requestsOf(endpoint), endpoint);
     const { waitMs, strictWaitMs } = this.#limits;
     return {
       endpoint,
@@ -100,125 +100,129 @@ export class LoadBalancer {
     };
   }
 
-  /** A place at once, where there is one and nobody waits for it. */
+  /** A slot at once, if one is free and no request waits. */
   tryAcquire({ endpoint, affinity }: PendingRequest): WorkerSlot | undefined {
-    const lane = this.#lane(endpoint);
-    if (lane.waiting.size > 0 || this.#closed) return undefined;
-    const worker = this.#choose(lane, affinity);
-    return worker === undefined ? undefined : this.#seat(lane, worker, true);
+    const requests = this.#requestsOf(endpoint);
+    if (requests.waiting.size > 0 || this.#closed) return undefined;
+    const worker = this.#choose(requests, affinity);
+    return worker === undefined ? undefined : this.#assignSlot(requests, worker, true);
   }
 
-  /** Waits for a place. Throws a refusal where the room is full, the time is over or the worker asked for is gone. */
-  async acquire(visit: PendingRequest, signal: AbortSignal): Promise<WorkerSlot> {
-    await this.#settleWorker(visit);
-    const lane = this.#lane(visit.endpoint);
-    if (lane.waiting.size >= this.#limits.maxWaiting) throw noWorkers();
-    return this.#waitIn(lane, visit, signal);
+  /** Waits for a slot. Throws if too many wait, the time is over or the requested worker is gone. */
+  async acquire(request: PendingRequest, signal: AbortSignal): Promise<WorkerSlot> {
+    await this.#ensureWorker(request);
+    const requests = this.#requestsOf(request.endpoint);
+    if (requests.waiting.size >= this.#limits.maxWaiting) throw noWorkers();
+    return this.#waitForSlot(requests, request, signal);
   }
 
   /**
-   * A place at another worker, for a request that its own could not be given. Where there is
-   * none it waits on, in its turn and for what is left of its time, however full the room is.
+   * A slot at another worker, for a request whose worker could not be reached. If there is none,
+   * it waits again at its old place, for the rest of its time, however many wait.
    */
-  async reacquire(visit: PendingRequest, place: WorkerSlot, signal: AbortSignal): Promise<WorkerSlot> {
-    const lane = this.#lane(visit.endpoint);
-    this.#shun(lane, place.worker.id);
-    const other = this.#choose(lane, visit.affinity);
-    const taken = other === undefined ? undefined : this.#seat(lane, other, true);
-    place.release();
+  async reacquire(request: PendingRequest, slot: WorkerSlot, signal: AbortSignal): Promise<WorkerSlot> {
+    const requests = this.#requestsOf(request.endpoint);
+    this.#skipUnreachable(requests, slot.worker.id);
+    const other = this.#choose(requests, request.affinity);
+    const taken = other === undefined ? undefined : this.#assignSlot(requests, other, true);
+    slot.release();
     if (taken !== undefined) return taken;
-    await this.#settleWorker(visit);
-    return this.#waitIn(this.#lane(visit.endpoint), visit, signal);
+    await this.#ensureWorker(request);
+    return this.#waitForSlot(this.#requestsOf(request.endpoint), request, signal);
   }
 
-  /** An endpoint has changed or gone: that counts for those who wait too. Without an id, any may have. */
+  /** An endpoint was changed or removed: applies that to waiting requests. Without an id, all endpoints are checked. */
   refreshEndpoint(endpointId?: string): void {
-    for (const lane of this.#fastPath.values())
-      if (lane.waiting.size > 0 && (endpointId ?? lane.endpointId) === lane.endpointId)
-        void this.#lookUp(lane);
+    for (const requests of this.#byEndpoint.values())
+      if (requests.waiting.size > 0 && (endpointId ?? requests.endpointId) === requests.endpointId)
+        void this.#refresh(requests);
   }
 
   /** How many requests each worker of an endpoint has in flight. */
   inFlightByWorker(endpointId: string): ReadonlyMap<string, number> {
-    return this.#fastPath.get(endpointId)?.loads ?? new Map();
+    return this.#byEndpoint.get(endpointId)?.loads ?? new Map();
   }
 
   /** Requests in flight and waiting. */
   demand(endpointId: string): number {
-    const lane = this.#fastPath.get(endpointId);
-    return lane === undefined ? 0 : lane.inFlight + lane.waiting.size;
+    const requests = this.#byEndpoint.get(endpointId);
+    return requests === undefined ? 0 : requests.inFlight + requests.waiting.size;
   }
 
-  /** Nobody is let in any more. */
+  /** Rejects waiting and new requests. */
   close(): void {
     this.#closed = true;
-    for (const lane of this.#fastPath.values())
-      for (const waiting of [...lane.waiting]) waiting.reject(noWorkers());
+    for (const requests of this.#byEndpoint.values())
+      for (const waiting of [...requests.waiting]) waiting.reject(noWorkers());
   }
 
-  #waitIn(lane: EndpointRequests, visit: PendingRequest, signal: AbortSignal): Promise<WorkerSlot> {
-    const left = visit.deadline - performance.now();
+  #waitForSlot(
+    requests: EndpointRequests,
+    request: PendingRequest,
+    signal: AbortSignal,
+  ): Promise<WorkerSlot> {
+    const left = request.deadline - performance.now();
     if (this.#closed || signal.aborted || left <= 0) {
-      this.#forgetIdle(lane);
-      throw left <= 0 ? waitTimeoutError(visit) : noWorkers();
+      this.#removeIfIdle(requests);
+      throw left <= 0 ? waitTimeoutError(request) : noWorkers();
     }
     return new Promise((resolve, reject) => {
       const leave = (): void => {
         clearTimeout(timer);
         signal.removeEventListener('abort', abandoned);
-        lane.waiting.delete(waiting);
-        if (lane.waiting.size > 0) return;
-        lane.watch?.abort();
-        lane.watch = undefined;
+        requests.waiting.delete(waiting);
+        if (requests.waiting.size > 0) return;
+        requests.watch?.abort();
+        requests.watch = undefined;
       };
       const waiting: WaitingRequest = {
-        request: visit,
-        assign: (place) => {
+        request,
+        assign: (slot) => {
           leave();
-          resolve(place);
+          resolve(slot);
         },
-        reject: (refusal) => {
+        reject: (error) => {
           leave();
-          this.#tell(lane);
-          this.#forgetIdle(lane);
-          reject(refusal);
+          this.#reportDemand(requests);
+          this.#removeIfIdle(requests);
+          reject(error);
         },
       };
-      const timer = setTimeout(() => waiting.reject(waitTimeoutError(visit)), left);
+      const timer = setTimeout(() => waiting.reject(waitTimeoutError(request)), left);
       const abandoned = (): void => waiting.reject(noWorkers());
       signal.addEventListener('abort', abandoned, { once: true });
-      enqueue(lane, waiting);
-      this.#tell(lane);
-      if (lane.watch === undefined) void this.#watch(lane);
-      else this.#admitWaiting(lane);
+      enqueue(requests, waiting);
+      this.#reportDemand(requests);
+      if (requests.watch === undefined) void this.#watch(requests);
+      else this.#admitWaiting(requests);
     });
   }
 
-  /** The worker that a request insists on has to be there, or to come back. */
-  async #settleWorker({ endpoint, affinity }: PendingRequest): Promise<void> {
-    if (!isStrictAffinity(affinity) || this.#isThere(endpoint.id, affinity.workerId)) return;
+  /** The worker that a request insists on must exist, or be resumed. */
+  async #ensureWorker({ endpoint, affinity }: PendingRequest): Promise<void> {
+    if (!isStrictAffinity(affinity) || this.#exists(endpoint.id, affinity.workerId)) return;
     const resumed =
       affinity.kind === 'strict-resume' &&
       ((await this.#pool.resume?.(endpoint.id, affinity.workerId)) ?? false);
     if (!resumed) throw workerGone(affinity.workerId);
   }
 
-  #isThere(endpointId: string, workerId: string): boolean {
+  #exists(endpointId: string, workerId: string): boolean {
     return (
       this.#pool.ready(endpointId).some(({ id }) => id === workerId) ||
       (this.#pool.exists?.(endpointId, workerId) ?? false)
     );
   }
 
-  #choose(lane: EndpointRequests, affinity: WorkerAffinity | undefined): Upstream | undefined {
-    const { maxPerWorker } = lane;
-    const ready = this.#pool.ready(lane.endpointId);
+  #choose(requests: EndpointRequests, affinity: WorkerAffinity | undefined): Upstream | undefined {
+    const { maxPerWorker } = requests;
+    const ready = this.#pool.ready(requests.endpointId);
     if (affinity !== undefined) {
       const wanted = ready.find(({ id }) => id === affinity.workerId);
       if (
         wanted !== undefined &&
-        !lane.unreachable.has(wanted.id) &&
-        (lane.loads.get(wanted.id) ?? 0) < maxPerWorker
+        !requests.unreachable.has(wanted.id) &&
+        (requests.loads.get(wanted.id) ?? 0) < maxPerWorker
       )
         return wanted;
       if (isStrictAffinity(affinity)) return undefined;
@@ -229,111 +233,108 @@ export class LoadBalancer {
     let least = maxPerWorker;
     for (let step = 0; step < count && least > 0; step += 1) {
       const worker = ready[(this.#turn + step) % count] as Upstream;
-      const load = lane.loads.get(worker.id) ?? 0;
-      if (load >= least || lane.unreachable.has(worker.id)) continue;
+      const load = requests.loads.get(worker.id) ?? 0;
+      if (load >= least || requests.unreachable.has(worker.id)) continue;
       best = worker;
       least = load;
     }
     return best;
   }
 
-  /** Leaves a worker alone for a while, even where it is the only one: it may have ended, and that is known a moment later. */
-  #shun(lane: EndpointRequests, workerId: string): void {
-    if (lane.unreachable.has(workerId)) return;
-    this.#log.info(
-      { endpointId: lane.endpointId, workerId },
-      'a worker that is said to be ready cannot be reached',
-    );
-    lane.unreachable.add(workerId);
+  /** Skips a worker for a while, even if it is the only one: it may have ended, which is known a moment later. */
+  #skipUnreachable(requests: EndpointRequests, workerId: string): void {
+    if (requests.unreachable.has(workerId)) return;
+    this.#log.info({ endpointId: requests.endpointId, workerId }, 'a ready worker cannot be reached');
+    requests.unreachable.add(workerId);
     const over = (): void => {
-      lane.unreachable.delete(workerId);
-      this.#admitWaiting(lane);
-      this.#forgetIdle(lane);
+      requests.unreachable.delete(workerId);
+      this.#admitWaiting(requests);
+      this.#removeIfIdle(requests);
     };
     setTimeout(over, this.#limits.unreachableMs).unref();
   }
 
-  #seat(lane: EndpointRequests, worker: Upstream, isNew: boolean): WorkerSlot {
-    const { endpointId } = lane;
-    const loadBefore = lane.loads.get(worker.id) ?? 0;
-    lane.loads.set(worker.id, loadBefore + 1);
-    lane.inFlight += 1;
+  #assignSlot(requests: EndpointRequests, worker: Upstream, isNew: boolean): WorkerSlot {
+    const { endpointId } = requests;
+    const loadBefore = requests.loads.get(worker.id) ?? 0;
+    requests.loads.set(worker.id, loadBefore + 1);
+    requests.inFlight += 1;
     this.#pool.reportActivity(endpointId, worker.id, loadBefore + 1);
-    if (isNew) this.#tell(lane);
+    if (isNew) this.#reportDemand(requests);
     let left = false;
     const leave = (): void => {
       if (left) return;
       left = true;
-      lane.inFlight -= 1;
-      const load = (lane.loads.get(worker.id) ?? 1) - 1;
-      if (load === 0) lane.loads.delete(worker.id);
-      else lane.loads.set(worker.id, load);
+      requests.inFlight -= 1;
+      const load = (requests.loads.get(worker.id) ?? 1) - 1;
+      if (load === 0) requests.loads.delete(worker.id);
+      else requests.loads.set(worker.id, load);
       this.#pool.reportActivity(endpointId, worker.id, load);
-      this.#tell(lane);
-      if (lane.waiting.size > 0) this.#admitWaiting(lane);
-      else this.#forgetIdle(lane);
+      this.#reportDemand(requests);
+      if (requests.waiting.size > 0) this.#admitWaiting(requests);
+      else this.#removeIfIdle(requests);
     };
     return { worker, release: leave };
   }
 
-  #admitWaiting(lane: EndpointRequests): void {
+  #admitWaiting(requests: EndpointRequests): void {
     let full = false;
-    for (const waiting of lane.waiting) {
+    for (const waiting of requests.waiting) {
       const { affinity } = waiting.request;
       if (full && !isStrictAffinity(affinity)) continue;
-      const worker = this.#choose(lane, affinity);
-      if (worker !== undefined) waiting.assign(this.#seat(lane, worker, false));
+      const worker = this.#choose(requests, affinity);
+      if (worker !== undefined) waiting.assign(this.#assignSlot(requests, worker, false));
       else if (!isStrictAffinity(affinity)) full = true;
-      else if (!this.#isThere(lane.endpointId, affinity.workerId))
+      else if (!this.#exists(requests.endpointId, affinity.workerId))
         waiting.reject(workerGone(affinity.workerId));
     }
   }
 
-  /** Takes over what an endpoint says. */
-  #heed(lane: EndpointRequests, endpoint: BalancedEndpoint): void {
-    const before = lane.maxPerWorker;
-    lane.maxPerWorker = maxRequestsPerWorker(endpoint);
-    if (lane.maxPerWorker > before && lane.waiting.size > 0) this.#admitWaiting(lane);
+  /** Applies the configuration of an endpoint. */
+  #applyConfig(requests: EndpointRequests, endpoint: BalancedEndpoint): void {
+    const before = requests.maxPerWorker;
+    requests.maxPerWorker = maxRequestsPerWorker(endpoint);
+    if (requests.maxPerWorker > before && requests.waiting.size > 0) this.#admitWaiting(requests);
   }
 
-  /** Where the endpoint cannot be looked up, what was known of it goes on counting. */
-  async #lookUp(lane: EndpointRequests): Promise<void> {
-    const { endpointId } = lane;
+  /** If the endpoint cannot be read, its last known configuration stays in use. */
+  async #refresh(requests: EndpointRequests): Promise<void> {
+    const { endpointId } = requests;
     try {
       const endpoint = await this.#endpoints.find(endpointId);
-      if (endpoint !== undefined) this.#heed(lane, endpoint);
-      else for (const waiting of [...lane.waiting]) waiting.reject(notFound('endpoint', endpointId));
+      if (endpoint !== undefined) this.#applyConfig(requests, endpoint);
+      else for (const waiting of [...requests.waiting]) waiting.reject(notFound('endpoint', endpointId));
     } catch (error) {
-      this.#log.warn({ err: error, endpointId }, 'an endpoint for which requests wait cannot be looked up');
+      this.#log.warn({ err: error, endpointId }, 'an endpoint with waiting requests cannot be read');
     }
   }
 
-  /** Looks whenever the pool has changed, as long as someone waits. */
-  async #watch(lane: EndpointRequests): Promise<void> {
+  /** Assigns workers whenever the pool changes, as long as requests wait. */
+  async #watch(requests: EndpointRequests): Promise<void> {
     const watching = new AbortController();
-    lane.watch = watching;
+    requests.watch = watching;
     try {
-      while (lane.watch === watching) {
-        // Listening begins before the look: what changes in between is not missed.
-        const changed = this.#pool.waitForChange(lane.endpointId, RECHECK_MS, watching.signal);
-        this.#admitWaiting(lane);
-        await this.#lookUp(lane);
+      while (requests.watch === watching) {
+        // Subscribed before the check, so that no change in between is missed.
+        const changed = this.#pool.waitForChange(requests.endpointId, RECHECK_MS, watching.signal);
+        this.#admitWaiting(requests);
+        await this.#refresh(requests);
         await changed;
       }
     } catch (error) {
       this.#log.error(
-        { err: error, endpointId: lane.endpointId },
-        'the workers of an endpoint cannot be watched; those who wait for one are sent away',
+        { err: error, endpointId: requests.endpointId },
+        'the workers of an endpoint cannot be watched; its waiting requests are rejected',
       );
-      for (const waiting of [...lane.waiting]) waiting.reject(noWorkers());
+      for (const waiting of [...requests.waiting]) waiting.reject(noWorkers());
     }
   }
 
-  #lane(endpoint: BalancedEndpoint): EndpointRequests {
+  #requestsOf(endpoint: BalancedEndpoint): EndpointRequests {
     const endpointId = endpoint.id;
-    let lane = this.#fastPath.get(endpointId);
-    if (lane === undefined) {
-      lane = {
+    let requests = this.#byEndpoint.get(endpointId);
+    if (requests === undefined) {
+      requests = {
         endpointId,
         maxPerWorker: maxRequestsPerWorker(endpoint),
         loads: new Map(),
@@ -343,38 +344,37 @@ export class LoadBalancer {
         watch: undefined,
         unreachable: new Set(),
       };
-      this.#fastPath.set(endpointId, lane);
+      this.#byEndpoint.set(endpointId, requests);
     }
-    return lane;
+    return requests;
   }
 
-  #forgetIdle(lane: EndpointRequests): void {
-    if (lane.inFlight === 0 && lane.waiting.size === 0 && lane.unreachable.size === 0)
-      this.#fastPath.delete(lane.endpointId);
+  #removeIfIdle(requests: EndpointRequests): void {
+    if (requests.inFlight === 0 && requests.waiting.size === 0 && requests.unreachable.size === 0)
+      this.#byEndpoint.delete(requests.endpointId);
   }
 
-  #tell(lane: EndpointRequests): void {
-    this.#pool.reportDemand(lane.endpointId, lane.inFlight + lane.waiting.size);
+  #reportDemand(requests: EndpointRequests): void {
+    this.#pool.reportDemand(requests.endpointId, requests.inFlight + requests.waiting.size);
   }
 }
 
-/** Its time to wait is over. */
 function waitTimeoutError({ affinity }: PendingRequest): GatewayError {
   return isStrictAffinity(affinity) ? workerTimeout(affinity.workerId) : noWorkers();
 }
 
-/** Those who come stand behind the others; one that comes back stands where it stood. */
-function enqueue(lane: EndpointRequests, waiting: WaitingRequest): void {
-  lane.waiting.add(waiting);
+/** New requests go to the end; one that waits again returns to its old place. */
+function enqueue(requests: EndpointRequests, waiting: WaitingRequest): void {
+  requests.waiting.add(waiting);
   const { sequence } = waiting.request;
-  if (sequence > lane.highestSequence) lane.highestSequence = sequence;
+  if (sequence > requests.highestSequence) requests.highestSequence = sequence;
   else
-    lane.waiting = new Set(
-      [...lane.waiting].sort((one, other) => one.request.sequence - other.request.sequence),
+    requests.waiting = new Set(
+      [...requests.waiting].sort((one, other) => one.request.sequence - other.request.sequence),
     );
 }
 
-/** How many requests one worker has at the same time. */
+/** How many requests one worker gets at the same time. */
 function maxRequestsPerWorker({ scalerType, scalerValue }: BalancedEndpoint): number {
   return scalerType === 'REQUEST_COUNT' ? Math.max(1, Math.floor(scalerValue)) : 1;
 }

@@ -22,20 +22,20 @@ import { UpstreamConnectionPool } from './upstream/upstream-connection-pool.ts';
 
 export interface PodGatewayDeps {
   portResolver: Pick<PodPortResolver, 'resolve'>;
-  /** Below which pods have host names. */
+  /** The domain below which pods have host names. */
   domain: WildcardDomain;
   log: FastifyBaseLogger;
   limits?: Partial<GatewayLimits>;
 }
 
-/** In front of the HTTP ports of pods, which are for everyone: a pod asks its visitors for a password itself where it wants one. */
+/** The proxy of the HTTP ports of pods. They are public: a pod that wants a password asks for it itself. */
 export class PodGateway {
   readonly #deps: PodGatewayDeps;
   readonly #limits: GatewayLimits;
   readonly #connections: UpstreamConnectionPool;
   readonly #deadlines: RequestDeadlines;
-  /** Connections that ask for, or speak, another protocol. */
-  readonly #callers = new Set<Duplex>();
+  /** Connections with an upgrade, or that ask for one. */
+  readonly #upgrades = new Set<Duplex>();
 
   constructor(deps: PodGatewayDeps) {
     this.#deps = deps;
@@ -44,7 +44,7 @@ export class PodGateway {
     this.#deadlines = new RequestDeadlines(this.#limits.requestMs);
   }
 
-  /** The port of a pod that a request is for; undefined where it is for none. */
+  /** The pod port that a request is for, if any. */
   match({ headers, url = '' }: Pick<Request, 'headers' | 'url'>): PodPortUrl | 'malformed' | undefined {
     return parsePodPortHost(headers.host, url, this.#deps.domain) ?? parsePodPortPath(url);
   }
@@ -52,32 +52,32 @@ export class PodGateway {
   async serve(
     request: Request,
     response: Response,
-    address: PodPortUrl | 'malformed',
-    waitsToContinue = false,
+    url: PodPortUrl | 'malformed',
+    expectsContinue = false,
   ): Promise<void> {
     try {
-      if (address === 'malformed') throw malformed();
-      if (!address.path.startsWith('/')) return redirect(request, response, address);
-      const pod = await this.#find(address);
-      const head = upstreamRequestHead(request, address);
+      if (url === 'malformed') throw malformed();
+      if (!url.path.startsWith('/')) return redirect(request, response, url);
+      const pod = await this.#find(url);
+      const head = upstreamRequestHead(request, url);
       const body = takeBufferedBody(request, head.length);
       const reached = await forwardRequest({
         request,
         response,
         upstream: pod,
-        url: address,
+        url,
         policy: POD_PROXY_POLICY,
         head,
         body,
         connections: this.#connections,
         deadlines: this.#deadlines,
         limits: this.#limits,
-        expectsContinue: waitsToContinue,
+        expectsContinue,
       });
       if (!reached) throw unreachable();
     } catch (error) {
       discardBody(request);
-      this.#refuse(response, error, address);
+      this.#sendError(response, error, url);
     }
   }
 
@@ -85,58 +85,57 @@ export class PodGateway {
     request: Request,
     socket: Duplex,
     head: Buffer,
-    address: PodPortUrl | 'malformed',
+    url: PodPortUrl | 'malformed',
   ): Promise<void> {
-    const caller = new UpgradeClient(socket, head);
-    this.#callers.add(socket);
-    socket.on('close', () => this.#callers.delete(socket));
+    const client = new UpgradeClient(socket, head);
+    this.#upgrades.add(socket);
+    socket.on('close', () => this.#upgrades.delete(socket));
     try {
-      if (address === 'malformed') throw malformed();
-      const opening = upstreamRequestHead(
+      if (url === 'malformed') throw malformed();
+      const upgradeHead = upstreamRequestHead(
         request,
-        { ...address, path: address.path.startsWith('/') ? address.path : `/${address.path}` },
+        { ...url, path: url.path.startsWith('/') ? url.path : `/${url.path}` },
         request.headers.upgrade,
       );
-      if (opening.length !== 0)
-        throw new BerthError('rule', 'a request that changes the protocol has no body');
-      const pod = await this.#find(address);
+      if (upgradeHead.length !== 0) throw new BerthError('rule', 'an upgrade request must not have a body');
+      const pod = await this.#find(url);
       const reached = await tunnelUpgrade({
         request,
-        client: caller,
+        client,
         upstream: pod,
-        url: address,
+        url,
         policy: POD_PROXY_POLICY,
-        head: opening,
+        head: upgradeHead,
         connections: this.#connections,
         deadlines: this.#deadlines,
         limits: this.#limits,
       });
       if (!reached) throw unreachable();
     } catch (error) {
-      if (!socket.destroyed) this.#refuse(caller.createResponse(request), error, address);
+      if (!socket.destroyed) this.#sendError(client.createResponse(request), error, url);
     }
   }
 
-  /** The server stops: open connections of other protocols are closed. Requests under way may end. */
+  /** The server stops: upgraded connections are closed. Requests in flight may end. */
   close(): void {
-    for (const socket of this.#callers) socket.destroy();
+    for (const socket of this.#upgrades) socket.destroy();
     this.#connections.close();
   }
 
   async #find({ podId, port }: PodPortUrl): Promise<Upstream> {
-    const door = await this.#deps.portResolver.resolve(podId, port);
-    switch (door.state) {
+    const resolved = await this.#deps.portResolver.resolve(podId, port);
+    switch (resolved.state) {
       case 'open':
-        return { id: podId, ...door.address };
+        return { id: podId, ...resolved.address };
       case 'unknown-pod':
         throw notFound('pod', podId);
       case 'unknown-port':
         throw new BerthError(
           'not-found',
-          `pod ${podId} has no HTTP port ${port}; ${door.ports.length === 0 ? 'it declares none' : `it declares ${door.ports.join(', ')}`}`,
+          `pod ${podId} has no HTTP port ${port}; ${resolved.ports.length === 0 ? 'it declares none' : `it declares ${resolved.ports.join(', ')}`}`,
         );
       case 'not-running':
-        throw new GatewayError(502, `pod ${podId} does not run: it is ${door.status}`);
+        throw new GatewayError(502, `pod ${podId} does not run: it is ${resolved.status}`);
       case 'silent':
         throw new GatewayError(502, `nothing listens on port ${port} of pod ${podId} yet`, {
           headers: { 'retry-after': '1' },
@@ -144,12 +143,12 @@ export class PodGateway {
     }
   }
 
-  #refuse(response: Response, error: unknown, address: PodPortUrl | 'malformed'): void {
+  #sendError(response: Response, error: unknown, url: PodPortUrl | 'malformed'): void {
     sendGatewayError(
       response,
       error instanceof GatewayError
         ? error
-        : toBerthError(error, this.#deps.log, address === 'malformed' ? '' : address.podId),
+        : toBerthError(error, this.#deps.log, url === 'malformed' ? '' : url.podId),
     );
   }
 }
@@ -165,7 +164,7 @@ function malformed(): BerthError {
   );
 }
 
-/** Without the slash at its end, what a page names relative to itself would be looked for beside the pod. */
+/** Adds the slash at the end: without it, relative links of a page would point outside the pod's prefix. */
 function redirect(request: Request, response: Response, { path, prefix }: PodPortUrl): void {
   discardBody(request);
   response.writeHead(308, { location: `${prefix}/${path}`, 'content-length': 0 }).end();

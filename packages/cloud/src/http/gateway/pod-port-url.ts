@@ -3,16 +3,16 @@ import type { ForwardedPath } from './gateway-url.ts';
 import type { WildcardDomain } from './wildcard-domain.ts';
 
 const PREFIX = '/proxy/';
-/** `{pod_id}-{port}`. A declared port may be a number that no port can have: it stands for another. */
+/** `{pod_id}-{port}`. A declared port may be above 65535: then it stands for another port. */
 const POD_PORT = /^([a-z0-9]{1,64})-([1-9]\d{0,5})$/i;
 
-/** Where a request to a pod's HTTP port goes. */
+/** The target of a request to a pod's HTTP port. */
 export interface PodPortUrl extends ForwardedPath {
   podId: string;
   port: number;
 }
 
-/** Takes `/proxy/{pod_id}-{port}<path>` apart. `malformed`: it is below `/proxy/`, and names no port of a pod. */
+/** Parses `/proxy/{pod_id}-{port}<path>`. `malformed`: it is below `/proxy/`, but names no pod port. */
 export function parsePodPortPath(url: string): PodPortUrl | 'malformed' | undefined {
   if (!url.startsWith(PREFIX)) return undefined;
   const end = segmentEnd(url, PREFIX.length);
@@ -20,7 +20,7 @@ export function parsePodPortPath(url: string): PodPortUrl | 'malformed' | undefi
   return found === undefined ? 'malformed' : { ...found, path: url.slice(end), prefix: url.slice(0, end) };
 }
 
-/** The port that a host name `{pod_id}-{port}.<domain>` names: then the whole path is the pod's. */
+/** The port that a host name `{pod_id}-{port}.<domain>` names: then the whole path belongs to the pod. */
 export function parsePodPortHost(
   host: string | undefined,
   url: string,

@@ -1,12 +1,12 @@
-/** What is behind the gateway, and how it is treated. */
+/** The differences between proxying to workers and to pods. */
 export interface ProxyPolicy {
-  /** What it is called in sentences. */
+  /** Its name in messages. */
   noun: 'worker' | 'pod';
-  /** Answers name who gave them. */
+  /** Responses name the worker. */
   addsWorkerHeader: boolean;
-  /** What has to be there in time: all of the answer, or its head. */
+  /** What must arrive in time: the whole response, or its head. */
   deadlineEndsAt: 'end' | 'head';
-  /** The status that says that it was not. */
+  /** The status if it did not. */
   timeoutStatus: 504 | 524;
 }
 
@@ -16,7 +16,7 @@ export const WORKER_PROXY_POLICY: ProxyPolicy = {
   deadlineEndsAt: 'end',
   timeoutStatus: 504,
 };
-/** A pod's own server may stream for hours. That it says nothing at all is told with the status that its clients know. */
+/** A pod's server may stream for hours. A missing response has the status of the hosted service. */
 export const POD_PROXY_POLICY: ProxyPolicy = {
   noun: 'pod',
   addsWorkerHeader: false,

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { Request } from '../raw-http.ts';
 import { MAX_COALESCED_BYTES } from './gateway-limits.ts';
 
-/** The body of a request where all of it is here already, as that of a small one mostly is; undefined where it is not, or is large. */
+/** The body of a request, if it has arrived whole, as small ones mostly have; undefined if not, or if it is large. */
 export function takeBufferedBody(request: Request, length: number | undefined): Buffer | undefined {
   if (
     length === undefined ||
@@ -14,11 +14,11 @@ export function takeBufferedBody(request: Request, length: number | undefined): 
   return (request.read() as Buffer | null) ?? undefined;
 }
 
-/** Passes a request's body on as it comes, no faster than the worker reads it, and counts it. */
+/** Streams the body of a request to the worker, no faster than the worker reads, and counts its bytes. */
 export class RequestBodySender {
   readonly #request: Request;
   readonly #socket: Socket;
-  /** Undefined where the client sends chunks; then the worker gets chunks too. */
+  /** Undefined if the client sends chunks; then the worker gets chunks too. */
   readonly #length: number | undefined;
   readonly #limit: number;
   readonly #tooLarge: () => void;
@@ -46,7 +46,7 @@ export class RequestBodySender {
     this.#sent = sent;
   }
 
-  /** It has been passed on whole. */
+  /** The whole body was sent. */
   get done(): boolean {
     return this.#done;
   }

@@ -1,10 +1,10 @@
-/** Something that may take so long and no longer. */
+/** An exchange with a deadline. */
 export interface DeadlineListener {
-  /** It has. Said once. */
+  /** The deadline has passed. Called once. */
   overdue(): void;
 }
 
-/** One that is under way, between its neighbours in the order of their beginning. */
+/** A running deadline: an element of a list in order of start. */
 export interface Deadline {
   listener: DeadlineListener | undefined;
   due: number;
@@ -13,12 +13,12 @@ export interface Deadline {
 }
 
 /**
- * Watches over all requests with one timer: all have the same time, so whoever began first is
- * due first. A timer for each of them would cost more than all of them ever tell.
+ * Watches all requests with one timer: all have the same time limit, so the first to start is the
+ * first to be due. A timer for each request would cost more.
  *
- * They are a chain and not a map: a map that is written at every request leaves its outgrown
- * tables behind, and those keep what they name alive until the whole heap is looked through.
- * Measured, that made the collector's share of the time four times as large.
+ * It is a linked list and not a map: a map that changes with every request leaves old hash tables
+ * behind, which keep their entries alive until a full collection. Measured, that made garbage
+ * collection take four times as long.
  */
 export class RequestDeadlines {
   readonly milliseconds: number;
@@ -30,9 +30,9 @@ export class RequestDeadlines {
     this.milliseconds = milliseconds;
   }
 
-  start(timed: DeadlineListener): Deadline {
+  start(listener: DeadlineListener): Deadline {
     const deadline: Deadline = {
-      listener: timed,
+      listener,
       due: performance.now() + this.milliseconds,
       previous: this.#last,
       next: undefined,
@@ -44,7 +44,7 @@ export class RequestDeadlines {
     return deadline;
   }
 
-  /** It is done, in time or not. Said twice, it counts once. */
+  /** May be called twice. */
   clear(deadline: Deadline): void {
     if (deadline.listener === undefined) return;
     const { previous, next } = deadline;
@@ -56,12 +56,12 @@ export class RequestDeadlines {
   }
 
   #arm(milliseconds: number): void {
-    this.#timer = setTimeout(() => this.#look(), Math.max(1, Math.ceil(milliseconds)));
-    // Who is under way has a connection, and that keeps the process. A timer of someone who is done must not.
+    this.#timer = setTimeout(() => this.#expire(), Math.max(1, Math.ceil(milliseconds)));
+    // Requests in flight have a connection, which keeps the process alive. The timer of a finished request must not.
     this.#timer.unref();
   }
 
-  #look(): void {
+  #expire(): void {
     this.#timer = undefined;
     const now = performance.now();
     for (let first = this.#first; first !== undefined; first = this.#first) {

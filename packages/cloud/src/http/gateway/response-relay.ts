@@ -8,33 +8,33 @@ import type { RawHeaders, UpstreamResponseHead } from './upstream/upstream-respo
 
 export interface ResponseRelayOptions {
   response: Response;
-  /** Named in the answer, where that is the manner. */
+  /** Named in the response, if the policy says so. */
   workerId: string | undefined;
   policy: ProxyPolicy;
   url: ForwardedPath;
-  /** The host that the client asked for. */
+  /** The host of the client's request. */
   host: string | undefined;
   method: string;
   maxBodyBytes: number;
 }
 
-/** Passes a worker's answer on as it comes. Every step answers whether it may go on. */
+/** Streams a worker's response to the client. `head` and `data` return false if the exchange must end. */
 export class ResponseRelay {
-  readonly #parts: ResponseRelayOptions;
+  readonly #options: ResponseRelayOptions;
   #size = 0;
-  /** The head waits for what has come with it. */
-  #unsent = false;
-  /** The first piece, which waits with the head. */
-  #first: Buffer | undefined;
-  /** Since the last flush. */
+  /** The head waits for the rest of its packet. */
+  #headPending = false;
+  /** The first piece of the body, which waits with the head. */
+  #firstChunk: Buffer | undefined;
+  /** Whether the client reads fast enough, since the last flush. */
   #keepsUp = true;
 
-  constructor(parts: ResponseRelayOptions) {
-    this.#parts = parts;
+  constructor(options: ResponseRelayOptions) {
+    this.#options = options;
   }
 
   head(head: UpstreamResponseHead): boolean {
-    const { response, workerId, policy, url, host, method, maxBodyBytes } = this.#parts;
+    const { response, workerId, policy, url, host, method, maxBodyBytes } = this.#options;
     if (head.length !== undefined && head.length > maxBodyBytes && method !== 'HEAD' && head.status !== 304) {
       sendGatewayError(response, responseTooLarge(maxBodyBytes), workerId);
       return false;
@@ -45,58 +45,58 @@ export class ResponseRelay {
       sendGatewayError(
         response,
         badGateway(
-          `its answer is not valid HTTP (${error instanceof Error ? error.message : String(error)})`,
+          `its response is not valid HTTP (${error instanceof Error ? error.message : String(error)})`,
           policy,
         ),
         workerId,
       );
       return false;
     }
-    this.#unsent = true;
+    this.#headPending = true;
     return true;
   }
 
-  /** The bytes are good until the next flush, so what is passed on is a copy. One that has grown too large is cut off, so that nobody takes a part for the whole. */
+  /** The bytes are valid until the next flush, so a copy is written. A response that grows too large is aborted, so that it does not look whole. */
   data(chunk: Buffer): boolean {
-    const { response, maxBodyBytes } = this.#parts;
+    const { response, maxBodyBytes } = this.#options;
     this.#size += chunk.length;
     if (this.#size > maxBodyBytes) {
       response.destroy();
       return false;
     }
-    if (this.#unsent && this.#first === undefined && chunk.length <= MAX_COALESCED_BYTES) {
-      this.#first = chunk;
+    if (this.#headPending && this.#firstChunk === undefined && chunk.length <= MAX_COALESCED_BYTES) {
+      this.#firstChunk = chunk;
       return true;
     }
-    this.#sendFirst();
+    this.#sendFirstChunk();
     this.#keepsUp = response.write(Buffer.from(chunk));
     return true;
   }
 
   end(trailers: RawHeaders): void {
-    const { response } = this.#parts;
+    const { response } = this.#options;
     if (trailers.length > 0) response.addTrailers(pairs(trailers));
-    this.#unsent = false;
-    // As text, it becomes one piece with the head.
-    if (this.#first === undefined) response.end();
-    else response.end(this.#first.toString('latin1'), 'latin1');
+    this.#headPending = false;
+    // As text, it leaves in one write with the head.
+    if (this.#firstChunk === undefined) response.end();
+    else response.end(this.#firstChunk.toString('latin1'), 'latin1');
   }
 
-  /** All that has come was told. Events may be long in coming; whoever waits for them wants to see at once that they will. Answers whether the client keeps up. */
+  /** All received bytes are parsed. A stream may pause here for long, so the head is sent now. Returns whether the client reads fast enough. */
   flush(): boolean {
-    const { response } = this.#parts;
-    if (this.#unsent && this.#first === undefined) response.flushHeaders();
-    this.#sendFirst();
+    const { response } = this.#options;
+    if (this.#headPending && this.#firstChunk === undefined) response.flushHeaders();
+    this.#sendFirstChunk();
     const keptUp = this.#keepsUp;
     this.#keepsUp = true;
     return keptUp;
   }
 
-  #sendFirst(): void {
-    this.#unsent = false;
-    if (this.#first === undefined) return;
-    this.#keepsUp = this.#parts.response.write(Buffer.from(this.#first));
-    this.#first = undefined;
+  #sendFirstChunk(): void {
+    this.#headPending = false;
+    if (this.#firstChunk === undefined) return;
+    this.#keepsUp = this.#options.response.write(Buffer.from(this.#firstChunk));
+    this.#firstChunk = undefined;
   }
 }
 

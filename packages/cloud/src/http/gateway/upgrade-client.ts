@@ -3,49 +3,49 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Request, Response } from '../raw-http.ts';
 
-/** A peer that vanished without a word is noticed by this. */
+/** Detects a peer that vanished without closing. */
 const TCP_KEEP_ALIVE_MS = 30_000;
-/** What a client may send before it was told that the worker agrees. */
+/** What a client may send before the worker has agreed. */
 const MAX_EARLY_BYTES = 64 * 1024;
 
-/** A connection that stays open for as long as its ends like. */
+/** Removes the timeouts of a connection that may stay open for long. */
 export function keepSocketOpen(socket: Duplex): void {
   if (socket instanceof Socket) socket.setTimeout(0).setNoDelay(true).setKeepAlive(true, TCP_KEEP_ALIVE_MS);
 }
 
-/** A client's connection that asks to speak another protocol, and what it has sent so far. */
+/** The connection of a client that asks for an upgrade, and what it has sent so far. */
 export class UpgradeClient {
   readonly socket: Duplex;
   readonly #early: Buffer[] = [];
   #size = 0;
   readonly #disconnectSignal = new AbortController();
-  readonly #onData = (chunk: Buffer): void => this.#keep(chunk);
-  readonly #onGone = (): void => {
+  readonly #onData = (chunk: Buffer): void => this.#buffer(chunk);
+  readonly #onClose = (): void => {
     this.#disconnectSignal.abort();
     this.socket.destroy();
   };
 
   constructor(socket: Duplex, head: Buffer) {
     this.socket = socket;
-    if (head.length > 0) this.#keep(head);
-    // To notice that a client has gone, one has to read.
-    socket.on('data', this.#onData).on('end', this.#onGone).on('close', this.#onGone);
+    if (head.length > 0) this.#buffer(head);
+    // A closed connection is noticed only while it is read.
+    socket.on('data', this.#onData).on('end', this.#onClose).on('close', this.#onClose);
     socket.on('error', () => socket.destroy());
     keepSocketOpen(socket);
   }
 
-  /** Aborts when the client gives up before it was answered. */
+  /** Aborts when the client disconnects before it is answered. */
   get gone(): AbortSignal {
     return this.#disconnectSignal.signal;
   }
 
-  /** Ends the listening; answers what has come meanwhile. */
+  /** Stops reading; returns what was received so far. */
   detach(): Buffer {
-    this.socket.off('data', this.#onData).off('end', this.#onGone).off('close', this.#onGone);
+    this.socket.off('data', this.#onData).off('end', this.#onClose).off('close', this.#onClose);
     return Buffer.concat(this.#early);
   }
 
-  /** A response on this connection, for whoever is not let through. It is the last thing on it. */
+  /** A response for a client without an upgrade. The connection ends after it. */
   createResponse(request: Request): Response {
     this.detach();
     this.socket.resume();
@@ -57,7 +57,7 @@ export class UpgradeClient {
     return response;
   }
 
-  #keep(chunk: Buffer): void {
+  #buffer(chunk: Buffer): void {
     this.#early.push(chunk);
     this.#size += chunk.length;
     if (this.#size > MAX_EARLY_BYTES) this.socket.destroy();

@@ -5,9 +5,8 @@ import type { Request, Response } from '../raw-http.ts';
 const HTTP_PROTOCOLS = /^(h2c?|http\/.*|tls\/.*)$/i;
 
 /**
- * Whether a request really asks to speak something else than HTTP. Many clients offer `h2c` with
- * their first request and are content with HTTP/1.1: a server that does not speak it answers as if
- * nothing was offered.
+ * Whether a request asks for a protocol other than HTTP. Many clients offer `h2c` with their first
+ * request and accept HTTP/1.1: a server without it ignores the offer.
  */
 export function requestsUpgrade({ headers }: Pick<Request, 'headers'>): boolean {
   return (headers.upgrade ?? '')
@@ -16,19 +15,19 @@ export function requestsUpgrade({ headers }: Pick<Request, 'headers'>): boolean 
 }
 
 /**
- * Knows which requests change the protocol of their connection. An offer that comes while an
- * earlier request on the connection is still being answered is not taken up, as no server has to: the
- * connection is not free, and the request is answered in its turn like any other.
+ * Decides which requests upgrade their connection. An offer that arrives while an earlier request
+ * of the connection is being answered is ignored, which HTTP allows: the request is then answered
+ * like any other.
  */
 export class UpgradeDetector {
-  /** The last answer on each connection. */
-  readonly #answers = new WeakMap<Socket, Response>();
+  /** The last response on each connection. */
+  readonly #responses = new WeakMap<Socket, Response>();
 
   trackResponse(request: Request, response: Response): void {
-    this.#answers.set(request.socket, response);
+    this.#responses.set(request.socket, response);
   }
 
   shouldUpgrade(request: Request): boolean {
-    return requestsUpgrade(request) && this.#answers.get(request.socket)?.writableFinished !== false;
+    return requestsUpgrade(request) && this.#responses.get(request.socket)?.writableFinished !== false;
   }
 }

@@ -30,40 +30,39 @@ export interface TunnelOptions {
 }
 
 /**
- * Takes a request for another protocol to a worker. Where the worker agrees, the two
- * connections become one, whatever is spoken on it, until either side closes. Where it does
- * not, its answer goes back. Resolves when all is over; answers false where the worker could
- * not be reached.
+ * Forwards an upgrade request to a worker. If the worker agrees, the two connections are joined
+ * until either side closes. If not, its response is sent back. Resolves when everything is over,
+ * and to false if the worker could not be reached.
  */
-export function tunnelUpgrade(parts: TunnelOptions): Promise<boolean> {
+export function tunnelUpgrade(options: TunnelOptions): Promise<boolean> {
   return new Promise((resolve) => {
-    if (parts.client.gone.aborted) return resolve(true);
-    new UpgradeHandshake(parts, resolve).start();
+    if (options.client.gone.aborted) return resolve(true);
+    new UpgradeHandshake(options, resolve).start();
   });
 }
 
 class UpgradeHandshake implements UpstreamListener, DeadlineListener {
-  readonly #parts: TunnelOptions;
+  readonly #options: TunnelOptions;
   readonly #resolve: (reached: boolean) => void;
   readonly #connection: UpstreamConnection;
   readonly #deadline: Deadline;
   #relay: ResponseRelay | undefined;
-  #agreed: UpstreamResponseHead | undefined;
+  #upgradeHead: UpstreamResponseHead | undefined;
   #reached = false;
-  #over = false;
-  readonly #onGone = (): void => this.#settle(true);
+  #finished = false;
+  readonly #onClientClose = (): void => this.#finish(true);
 
-  constructor(parts: TunnelOptions, resolve: (reached: boolean) => void) {
-    const { upstream, connections, deadlines } = parts;
-    this.#parts = parts;
+  constructor(options: TunnelOptions, resolve: (reached: boolean) => void) {
+    const { upstream, connections, deadlines } = options;
+    this.#options = options;
     this.#resolve = resolve;
     this.#connection = connections.open(upstream.host, upstream.port);
     this.#deadline = deadlines.start(this);
   }
 
   start(): void {
-    const { request, client, head } = this.#parts;
-    client.gone.addEventListener('abort', this.#onGone, { once: true });
+    const { request, client, head } = this.#options;
+    client.gone.addEventListener('abort', this.#onClientClose, { once: true });
     this.#connection.socket.write(head.text, 'latin1');
     this.#connection.begin(request.method ?? 'GET', this, true);
   }
@@ -73,19 +72,19 @@ class UpgradeHandshake implements UpstreamListener, DeadlineListener {
   }
 
   drained(): void {
-    // Nothing but the head is written before the worker agrees.
+    // Only the head is written before the worker agrees.
   }
 
   head(head: UpstreamResponseHead): void {
-    const { request, client, upstream, url, policy, limits } = this.#parts;
-    if (policy.deadlineEndsAt === 'head') this.#parts.deadlines.clear(this.#deadline);
+    const { request, client, upstream, url, policy, limits } = this.#options;
+    if (policy.deadlineEndsAt === 'head') this.#options.deadlines.clear(this.#deadline);
     if (head.status === 101) {
-      this.#agreed = head;
+      this.#upgradeHead = head;
       return;
     }
     const response = client.createResponse(request);
     response.on('drain', () => this.#connection.socket.resume());
-    response.on('close', this.#onGone);
+    response.on('close', this.#onClientClose);
     this.#relay = new ResponseRelay({
       response,
       workerId: policy.addsWorkerHeader ? upstream.id : undefined,
@@ -95,82 +94,82 @@ class UpgradeHandshake implements UpstreamListener, DeadlineListener {
       method: request.method ?? 'GET',
       maxBodyBytes: limits.bodyBytes,
     });
-    if (!this.#relay.head(head)) this.#settle(true);
+    if (!this.#relay.head(head)) this.#finish(true);
   }
 
   data(chunk: Buffer): void {
-    if (!this.#over && this.#relay?.data(chunk) !== true) this.#settle(true);
+    if (!this.#finished && this.#relay?.data(chunk) !== true) this.#finish(true);
   }
 
   end(trailers: RawHeaders): void {
-    if (this.#over) return;
+    if (this.#finished) return;
     this.#relay?.end(trailers);
-    this.#settle(true);
+    this.#finish(true);
   }
 
   batchParsed(): void {
-    if (!this.#over && this.#relay?.flush() === false) this.#connection.socket.pause();
+    if (!this.#finished && this.#relay?.flush() === false) this.#connection.socket.pause();
   }
 
   upgraded(far: Socket, rest: Buffer): void {
-    const { request, client, upstream, policy } = this.#parts;
-    if (this.#over || this.#agreed === undefined) {
+    const { request, client, upstream, policy } = this.#options;
+    if (this.#finished || this.#upgradeHead === undefined) {
       far.destroy();
       return;
     }
-    this.#over = true;
+    this.#finished = true;
     this.#stopListening();
     const early = client.detach();
     client.socket.write(
-      upgradeResponseHead(this.#agreed, policy.addsWorkerHeader ? upstream.id : undefined),
+      upgradeResponseHead(this.#upgradeHead, policy.addsWorkerHeader ? upstream.id : undefined),
       'latin1',
     );
     if (rest.length > 0) client.socket.write(rest);
     if (early.length > 0) far.write(early);
-    // Where one side of a WebSocket has ended, all has: unlike other protocols it has no use for half a connection.
+    // A WebSocket ends when one side ends; other protocols may use a half-closed connection.
     const halfOpen = request.headers.upgrade?.toLowerCase() !== 'websocket';
     void join(client.socket, far, halfOpen).then(() => this.#resolve(true));
   }
 
   broken(error: Error): void {
     if (this.#relay !== undefined) {
-      this.#parts.client.socket.destroy();
-      this.#settle(true);
-    } else if (this.#reached) this.#fail(badGateway(error.message, this.#parts.policy));
-    else this.#settle(false);
+      this.#options.client.socket.destroy();
+      this.#finish(true);
+    } else if (this.#reached) this.#fail(badGateway(error.message, this.#options.policy));
+    else this.#finish(false);
   }
 
   overdue(): void {
-    this.#fail(upstreamTimeout(this.#parts.deadlines.milliseconds, this.#parts.policy));
+    this.#fail(upstreamTimeout(this.#options.deadlines.milliseconds, this.#options.policy));
   }
 
-  #fail(refusal: GatewayError): void {
-    if (this.#over) return;
-    this.#settle(true);
-    if (this.#relay !== undefined) this.#parts.client.socket.destroy();
+  #fail(error: GatewayError): void {
+    if (this.#finished) return;
+    this.#finish(true);
+    if (this.#relay !== undefined) this.#options.client.socket.destroy();
     else
       sendGatewayError(
-        this.#parts.client.createResponse(this.#parts.request),
-        refusal,
-        this.#parts.policy.addsWorkerHeader ? this.#parts.upstream.id : undefined,
+        this.#options.client.createResponse(this.#options.request),
+        error,
+        this.#options.policy.addsWorkerHeader ? this.#options.upstream.id : undefined,
       );
   }
 
-  #settle(reached: boolean): void {
-    if (this.#over) return;
-    this.#over = true;
+  #finish(reached: boolean): void {
+    if (this.#finished) return;
+    this.#finished = true;
     this.#stopListening();
-    this.#parts.connections.release(this.#connection);
+    this.#options.connections.release(this.#connection);
     this.#resolve(reached);
   }
 
   #stopListening(): void {
-    this.#parts.deadlines.clear(this.#deadline);
-    this.#parts.client.gone.removeEventListener('abort', this.#onGone);
+    this.#options.deadlines.clear(this.#deadline);
+    this.#options.client.gone.removeEventListener('abort', this.#onClientClose);
   }
 }
 
-/** Makes one connection of two. Resolves when both are closed. */
+/** Joins two connections. Resolves when both are closed. */
 async function join(near: Duplex, far: Socket, halfOpen: boolean): Promise<void> {
   keepSocketOpen(far);
   near.pipe(far);
@@ -178,7 +177,7 @@ async function join(near: Duplex, far: Socket, halfOpen: boolean): Promise<void>
   await Promise.all([closed(near, far, halfOpen), closed(far, near, halfOpen)]);
 }
 
-/** What ended well lets the other side finish writing; what broke takes the other down with it. */
+/** After a clean end the other side may finish writing; after an error it is closed at once. */
 function closed(side: Duplex, other: Duplex, halfOpen: boolean): Promise<void> {
   return new Promise((resolve) => {
     const over = (): void => {
@@ -198,7 +197,7 @@ function closed(side: Duplex, other: Duplex, halfOpen: boolean): Promise<void> {
   });
 }
 
-/** Closes a connection once all that was written has left. */
+/** Closes a connection once everything is written. */
 function endSoon(socket: Duplex): void {
   if ('destroySoon' in socket && typeof socket.destroySoon === 'function') socket.destroySoon();
   else socket.end();

@@ -1,17 +1,15 @@
-/** The host names below one domain, which endpoints and pods have. Berth's own may be among them: those are nobody else's. */
+/** The host names of endpoints and pods below one domain. Berth's own host names may be below it too, and are excluded. */
 export class WildcardDomain {
   readonly #suffix: string | undefined;
   readonly #own: ReadonlySet<string>;
 
-  /** Without a name there is no domain. An address of Berth's own that is empty is not set. */
-  constructor(name: string, ownAddresses: readonly string[] = []) {
+  /** An empty name means no domain. Empty URLs are ignored. */
+  constructor(name: string, ownUrls: readonly string[] = []) {
     this.#suffix = name === '' ? undefined : `.${name.toLowerCase()}`;
-    this.#own = new Set(
-      ownAddresses.filter((address) => address !== '').map((address) => new URL(address).hostname),
-    );
+    this.#own = new Set(ownUrls.filter((url) => url !== '').map((url) => new URL(url).hostname));
   }
 
-  /** What stands before the domain in a host name; undefined where the name is not below it, or is Berth's own. */
+  /** The part of a host name before the domain; undefined if the name is not below it, or is Berth's own. */
   subdomain(host: string | undefined): string | undefined {
     if (this.#suffix === undefined || host === undefined) return undefined;
     const name = host.toLowerCase().replace(/:\d+$/, '');

@@ -1,16 +1,16 @@
-/** Names the worker: on every response the one that answered, on a request the one that shall. */
+/** Names a worker: on a response the one that answered, on a request the one that should. */
 export const WORKER_HEADER = 'X-Runpod-Worker-Id';
 
 /**
- * Which worker a request asks for. `prefer` takes another where that one is not free;
- * `strict` does not; `strict-resume` besides has it started again where it was scaled down.
+ * The worker that a request asks for. `prefer` accepts another if that one is busy; `strict` does
+ * not; `strict-resume` does not either, and starts the worker again if it was scaled down.
  */
 export interface WorkerAffinity {
   kind: 'prefer' | 'strict' | 'strict-resume';
   workerId: string;
 }
 
-/** Reads `<id>`, `strict <id>` or `strict-resume <id>`. */
+/** Parses `<id>`, `strict <id>` or `strict-resume <id>`. */
 export function parseWorkerAffinity(header: string | string[] | undefined): WorkerAffinity | undefined {
   if (header === undefined) return undefined;
   const match = /^\s*(?:(strict|strict-resume)\s+)?(\S+)\s*$/i.exec(String(header));
