@@ -266,7 +266,7 @@ export class Pods {
           interrupted: this.auditInterruptions(interrupted),
         };
       },
-      { placing: true },
+      { needsPlacement: true },
     );
     for (const pod of going) this.#publishChange(pod.id);
     return changed;
@@ -396,7 +396,7 @@ export class Pods {
       now: number,
       footing: PodReferences,
     ) => Pod | { record: Pod; interrupted: AuditedChange<Pod>[] },
-    ids: { registryId?: string; placing?: true } = {},
+    ids: PodReferenceIds = {},
   ): Promise<Pod> {
     checkPodCaller(caller, id);
     const { store, clock } = this.#context;
