@@ -124,6 +124,12 @@ def stream_rate(berth, endpoint, count):
     return (count - 1) / (last - first)
 
 
+def direct_rate(berth, endpoint, count):
+    """Tokens a second of the same model in the same worker, without streaming."""
+    answer = berth.json("POST", f"/v2/{endpoint}/runsync?wait=300000", {"input": {"tokens": count, "direct": True}})
+    return answer["output"][0]["rate"]
+
+
 def main():
     figures = {}
     data = tempfile.mkdtemp()
@@ -134,21 +140,32 @@ def main():
         alone = direct(
             "import time; t=time.time()\n"
             "import json, language_model as m\n"
-            "first=next(m.tokens(1)); ready=time.time()-t\n"
-            f"rates=[]\n"
-            "for _ in range(3):\n"
-            f"    g=m.tokens({count}); next(g); a=time.perf_counter(); n=sum(1 for _ in g); rates.append(n/(time.perf_counter()-a))\n"
-            "print(json.dumps({'ready': ready, 'rates': rates}))"
+            "next(m.tokens(1)); print(json.dumps({'ready': time.time() - t, 'load': m.LOADED - m.STARTED}))"
         )
         print("alone:", json.dumps(alone), flush=True)
-        cold, _ = cold_start(berth, model)
-        print("cold start:", cold, flush=True)
-        rates = [stream_rate(berth, model, count) for _ in range(3)]
-        figures["cold start, s"] = {"through Berth": cold, "import, load and first token alone": alone["ready"], "added": cold - alone["ready"], "bar": BARS["cold_start_s"]}
+        began = time.time()
+        cold, first = cold_start(berth, model)
+        phases = {
+            "until the handler's first line": first["started"] - began,
+            "import and load": first["loaded"] - first["started"],
+            "until the first token was yielded": first["sent"] - first["loaded"],
+            "until it arrived": began + cold - first["sent"],
+        }
+        print("cold start:", cold, json.dumps(phases), flush=True)
+        stream_rate(berth, model, count)
+        pairs = [(stream_rate(berth, model, count), direct_rate(berth, model, count)) for _ in range(5)]
+        print("tokens a second, streamed and direct:", pairs, flush=True)
+        figures["cold start, s"] = {
+            "through Berth": cold,
+            "import, load and first token alone": alone["ready"],
+            "added": cold - alone["ready"],
+            "bar": BARS["cold_start_s"],
+            **phases,
+        }
         figures["tokens a second"] = {
-            "direct": statistics.median(alone["rates"]),
-            "through Berth": statistics.median(rates),
-            "ratio": statistics.median(rates) / statistics.median(alone["rates"]),
+            "direct, in the same process": statistics.median(direct for _, direct in pairs),
+            "through Berth": statistics.median(streamed for streamed, _ in pairs),
+            "ratio": statistics.median(streamed / direct for streamed, direct in pairs),
             "bar": BARS["tokens"],
         }
         berth.delete(model)  # its worker holds the GPU

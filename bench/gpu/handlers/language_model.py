@@ -46,10 +46,18 @@ def tokens(count):
 
 
 def handler(job):
-    """Streams one chunk for each token."""
-    for index, token in enumerate(tokens(job["input"].get("tokens", 1))):
+    """Streams one chunk for each token, or generates without streaming and answers the rate."""
+    count = job["input"].get("tokens", 1)
+    if job["input"].get("direct"):
+        generated = tokens(count)
+        next(generated)
+        began = time.perf_counter()
+        rest = sum(1 for _ in generated)
+        yield {"rate": rest / (time.perf_counter() - began)}
+        return
+    for index, token in enumerate(tokens(count)):
         if index == 0:
-            yield {"token": token, "started": STARTED, "loaded": LOADED}
+            yield {"token": token, "started": STARTED, "loaded": LOADED, "sent": time.time()}
         else:
             yield {"token": token}
 
