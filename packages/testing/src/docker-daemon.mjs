@@ -2,10 +2,11 @@
 //
 // One that answers is used: DOCKER_HOST, or else the usual socket. Where none does, and dockerd
 // is installed and we are root, one is started with everything of it in a temporary folder: its
-// data, its state, its socket and a network bridge of its own. It changes no firewall rule
+// data, its state, its socket and a network bridge of its own. It adds no firewall rules
 // (--iptables=false): published ports go through docker-proxy, and containers reach this machine
-// at the bridge's address, without one. The storage driver is left to it, which takes overlay2
-// where the file system can and vfs elsewhere.
+// at the bridge's address, without one. Only where the FORWARD chain drops packets, as an earlier
+// Docker leaves it, one rule lets containers reach each other; it is deleted with the daemon. The
+// daemon chooses its storage driver: overlay2 where the file system supports it, else vfs.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { accessSync, constants, existsSync, mkdtempSync, readFileSync } from 'node:fs';
@@ -18,12 +19,15 @@ const USUAL_SOCKET = '/var/run/docker.sock';
 const START_WITHIN_MS = 30_000;
 const LOOK_EVERY_MS = 50;
 
-// The daemon lives as long as the shell's standard input is open. So it ends with us, however we end,
-// and what it leaves behind goes with it. A bridge without a hardware address of its own takes that of a container, and
-// when that one goes, the others cannot reach this machine until they have asked again who it is.
+// The daemon runs as long as the shell's standard input is open, so it ends with this process however
+// that ends, and the shell deletes what it leaves behind. The bridge has a fixed hardware address:
+// otherwise it takes that of a container, and when that container ends, the others cannot reach this
+// machine until their ARP entries expire.
 const KEEPER = `
 folder=$1 bridge=$2 address=$3
 ip link add name "$bridge" address 02:42:0a:c8:00:01 type bridge && ip address add "$address" dev "$bridge" && ip link set "$bridge" up || exit 1
+forward="FORWARD -i br-+ -o br-+ -m comment --comment $bridge -j ACCEPT"
+if iptables -S FORWARD 2>/dev/null | grep -qx -- '-P FORWARD DROP'; then iptables -I $forward; else forward=; fi
 dockerd --host "unix://$folder/docker.sock" --data-root "$folder/data" --exec-root "$folder/exec" --pidfile "$folder/pid" \\
   --bridge "$bridge" --iptables=false --ip6tables=false --ip-masq=false --ip-forward=false --shutdown-timeout 1 >"$folder/log" 2>&1 </dev/null &
 daemon=$!
@@ -32,7 +36,8 @@ read -r _
 kill "$daemon"
 wait "$daemon"
 ip link delete "$bridge"
-# The daemon leaves mounts where a container would not go.
+[ -z "$forward" ] || iptables -D $forward
+# The daemon leaves mounts of containers that did not stop.
 while read -r _ place _; do case $place in "$folder"/*) umount -l "$place" ;; esac; done </proc/mounts
 rm -rf "$folder"
 `;

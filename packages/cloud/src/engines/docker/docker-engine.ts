@@ -111,7 +111,7 @@ export class DockerEngine implements InstanceEngine {
     this.#log = log;
     this.#gpus = gpus;
     this.#logs = new LogRetention(join(resolve(data), 'docker', 'logs'), logRetentionMs, clock);
-    this.#networks = new DockerNetworks(daemon, installation);
+    this.#networks = new DockerNetworks(daemon, installation, log);
     this.#ground = hostResourcesReader({ daemon, virtualGpus, findGpus, clock, onProblem });
     this.#visits = new PeerContainers({ daemon, installation, clock });
     this.#inventory = new ContainerInventory({

@@ -1,8 +1,10 @@
 import { networkInterfaces } from 'node:os';
 import { BerthError } from '../../support/errors.ts';
+import type { Log } from '../../support/log.ts';
 import type { InstanceNetwork } from '../instance.ts';
 import { KeyedMutex } from '../../support/keyed-mutex.ts';
 import type { Daemon } from './daemon.ts';
+import { canForward } from './forward-policy.ts';
 import { isNotFound, isWrongState, daemonMessage } from './docker.errors.ts';
 import { ownershipFilter, ownershipLabel } from './container-labels.ts';
 
@@ -15,23 +17,25 @@ export function networkName(name: string): string {
   return `berth-${name}`;
 }
 
-/** The networks that instances share. One is made when the first of its instances starts, and removed with the last container. */
+/** Networks that instances share. One is created when its first instance starts, and deleted after its last container. */
 export class DockerNetworks {
   readonly #daemon: Daemon;
   readonly #installation: string;
-  readonly #turns = new KeyedMutex();
+  readonly #log: Log | undefined;
+  readonly #mutex = new KeyedMutex();
 
-  constructor(daemon: Daemon, installation: string) {
+  constructor(daemon: Daemon, installation: string, log: Log | undefined) {
     this.#daemon = daemon;
     this.#installation = installation;
+    this.#log = log;
   }
 
-  /** Makes sure that it is there. */
+  /** Creates the network unless it exists. */
   ensure({ name, subnet }: InstanceNetwork): Promise<void> {
-    return this.#turns.runExclusive(name, async () => {
-      if (await this.#isThere(name)) return;
+    return this.#mutex.runExclusive(name, async () => {
+      if (await this.#exists(name)) return;
       try {
-        await this.#daemon.call((client) =>
+        const { id } = await this.#daemon.call((client) =>
           client.createNetwork({
             Name: networkName(name),
             Driver: 'bridge',
@@ -40,21 +44,22 @@ export class DockerNetworks {
             IPAM: { Driver: 'default', Config: [{ Subnet: subnet }] },
           }),
         );
+        await this.#warnIfBlocked(subnet, `br-${id.slice(0, 12)}`);
       } catch (error) {
-        if (isWrongState(error) && (await this.#isThere(name))) return;
+        if (isWrongState(error) && (await this.#exists(name))) return;
         const overlaps = /overlap|already in use|already used/i.test(daemonMessage(error));
         throw new BerthError(
           overlaps ? 'rule' : 'unavailable',
-          `the network ${subnet} of its cluster could not be made: ${daemonMessage(error)}${overlaps ? '. Something else has these addresses: give clusters another range (clusterNetwork)' : ''}`,
+          `the network ${subnet} of its cluster could not be created: ${daemonMessage(error)}${overlaps ? '. These addresses are in use: set another range for clusters (clusterNetwork)' : ''}`,
           { cause: error },
         );
       }
     });
   }
 
-  /** Removes it, unless a container is still in it. */
+  /** Deletes the network unless a container is attached to it. */
   removeIfEmpty(name: string): Promise<void> {
-    return this.#turns.runExclusive(name, async () => {
+    return this.#mutex.runExclusive(name, async () => {
       const label = ownershipFilter(this.#installation).label;
       const left = await this.#daemon.call((client) =>
         client.listContainers({ all: true, filters: { network: [networkName(name)], label } }),
@@ -63,13 +68,13 @@ export class DockerNetworks {
     });
   }
 
-  /** Removes those of this installation that no container is in: whoever starts in one makes it again. */
+  /** Deletes the networks of this installation that have no container. They are created again when needed. */
   async removeUnused(): Promise<void> {
     for (const { Name: full } of await this.#list({ label: ownershipFilter(this.#installation).label }))
       await this.removeIfEmpty(full.slice(networkName('').length));
   }
 
-  /** Those of the daemon, and those that this machine is in. */
+  /** The subnets of the daemon's networks and of this machine's interfaces. */
   async subnetsInUse(): Promise<string[]> {
     const networks = await this.#list({});
     const own = Object.values(networkInterfaces())
@@ -83,11 +88,19 @@ export class DockerNetworks {
     ];
   }
 
+  async #warnIfBlocked(subnet: string, bridge: string): Promise<void> {
+    if ((await canForward(bridge)) !== false) return;
+    this.#log?.warn(
+      { subnet, bridge },
+      `this machine's firewall drops packets between the containers of a cluster: the FORWARD chain has the policy DROP and no rule for ${bridge}. Run Docker without --iptables=false, or add a rule: iptables -I FORWARD -i br-+ -o br-+ -j ACCEPT`,
+    );
+  }
+
   #list(filters: Record<string, string[]>): Promise<ListedNetwork[]> {
     return this.#daemon.call((client) => client.listNetworks({ filters }) as Promise<ListedNetwork[]>);
   }
 
-  async #isThere(name: string): Promise<boolean> {
+  async #exists(name: string): Promise<boolean> {
     return (await this.#list({ name: [networkName(name)] })).some(
       ({ Name: full }) => full === networkName(name),
     );
@@ -97,7 +110,7 @@ export class DockerNetworks {
     try {
       await this.#daemon.call((client) => client.getNetwork(full).remove());
     } catch (error) {
-      // Somebody came in or removed it meanwhile.
+      // A container was attached, or it is deleted already.
       if (
         !isNotFound(error) &&
         !isWrongState(error) &&
