@@ -3,7 +3,7 @@ import { BerthError } from '../support/errors.ts';
 const PORT_HINT = 'choose another with --port or BERTH_PORT';
 const HOST_HINT = 'choose another with --host or BERTH_HOST';
 
-/** Why the server cannot listen, with the knob that mends it. What is not known here stays as it is. */
+/** Why the server cannot listen, with the setting to change. Other errors are returned unchanged. */
 export function toListenError(cause: unknown, host: string, port: number): unknown {
   const words = listenErrorMessage((cause as NodeJS.ErrnoException).code, host, port);
   return words === undefined ? cause : new BerthError('unavailable', words, { cause });

@@ -35,7 +35,7 @@ async function parse(file: string, readFile: ReadFile): Promise<{ content: unkno
   }
 }
 
-/** A path is a knob, a section with knobs below it, or unknown. A key without a value counts as not written. */
+/** A path is a setting, a section with settings below it, or unknown. A key without a value counts as not written. */
 function collect(
   mapping: Record<string, unknown>,
   section: string,

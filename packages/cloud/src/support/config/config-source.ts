@@ -1,6 +1,6 @@
 import type { SettingPath } from './settings.ts';
 
-/** What one source holds for one knob. */
+/** What one source holds for one setting. */
 export interface SourceValue {
   value: unknown;
   /** Where it was written, in words that follow "from": `--port`, `BERTH_PORT`, the name of the file. */

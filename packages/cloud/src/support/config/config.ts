@@ -1,8 +1,8 @@
 import type { Setting } from './setting.ts';
 import type { settings } from './settings.ts';
 
-type Knobs = typeof settings;
-type Values = { [P in keyof Knobs]: Knobs[P] extends Setting<infer T> ? T : never };
+type Settings = typeof settings;
+type Values = { [P in keyof Settings]: Settings[P] extends Setting<infer T> ? T : never };
 
 type Heads<P> = P extends `${infer Head}.${string}` ? Head : P;
 type Nest<V> = {

@@ -5,7 +5,7 @@ import { settingList } from './settings.ts';
 export function configurationPage(): string {
   return `# Configuration
 
-<!-- Written by scripts/write-configuration-page.ts from the list of knobs; change it there. -->
+<!-- Written by scripts/write-configuration-page.ts from the list of settings; change it there. -->
 
 Berth runs without any configuration. What can be set is set in one of four places; the first that holds a value wins:
 

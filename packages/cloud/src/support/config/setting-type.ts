@@ -1,6 +1,6 @@
 /**
- * What a knob may hold. A kind reads the value as each source writes it and answers
- * undefined for what it refuses; the caller knows the knob and the source, and says so.
+ * The type of a setting: reads its value from each source, and returns undefined for a value that
+ * is not allowed. The caller reports that, with the setting and the source.
  */
 export interface SettingType<T> {
   /** What may be written, in words that follow "allowed:". */
@@ -12,7 +12,7 @@ export interface SettingType<T> {
   toYaml(value: T): string;
 }
 
-/** A kind that is one word: the file may write it as text too. */
+/** A type of single values: the file may hold them as text too. */
 function scalar<T>(kind: {
   allowed: string;
   fromText(text: string): T | undefined;
@@ -27,7 +27,7 @@ function scalar<T>(kind: {
   };
 }
 
-/** Quotes for all but bare words: YAML reads some text as numbers and the like. */
+/** Everything but bare words is quoted: YAML reads some text as numbers or dates. */
 function plain(value: string): string {
   return /^[a-z]+$/i.test(value) && !/^(true|false|null)$/i.test(value) ? value : JSON.stringify(value);
 }
@@ -36,7 +36,7 @@ export function textType(allowed: string, accept: (value: string) => boolean): S
   return scalar({ allowed, fromText: (value) => (accept(value) ? value : undefined) });
 }
 
-/** Text that may be left empty, which means: not set. */
+/** Text that may be empty, which means: not set. */
 export function optionalTextType(
   allowed: string,
   read: (value: string) => string | undefined,
@@ -65,7 +65,7 @@ export function wholeNumberType(
 const YES = ['true', 'on', 'yes', '1'];
 const NO = ['false', 'off', 'no', '0'];
 
-/** Yes or no, shown in the pair of words that suits the knob. Every common pair is read. */
+/** Yes or no, shown in the given pair of words. Every common pair is accepted. */
 export function booleanType([yes, no]: readonly [string, string]): SettingType<boolean> {
   return scalar({
     allowed: `${yes} or ${no}`,
@@ -81,7 +81,7 @@ export function enumType<const V extends string>(values: readonly V[]): SettingT
   return scalar({ allowed: values.join(', '), fromText: (value) => values.find((known) => known === value) });
 }
 
-/** A day of the calendar. */
+/** A calendar date. */
 export function dateType(): SettingType<string> {
   return textType('a date such as 2026-11-15', (value) => {
     if (!/^\d{4}-\d\d-\d\d$/.test(value)) return false;
@@ -90,7 +90,7 @@ export function dateType(): SettingType<string> {
   });
 }
 
-/** An address that other programs are given. It is kept without a slash at its end, so that a path can follow. */
+/** A base URL. A trailing slash is removed, so that a path can be appended. */
 export function urlType(): SettingType<string> {
   return optionalTextType('an address such as https://berth.example.com', (value) => {
     const url = URL.parse(value);
@@ -105,7 +105,7 @@ export function urlType(): SettingType<string> {
   });
 }
 
-/** 32 bytes. Both ways of writing them give the same value: 64 hexadecimal digits in lower case. */
+/** 32 bytes. Both notations give the same value: 64 hexadecimal digits in lower case. */
 export function key32Type(): SettingType<string> {
   return optionalTextType('32 bytes as 64 hexadecimal digits or as base64', (value) => {
     if (/^[0-9a-f]{64}$/i.test(value)) return value.toLowerCase();
@@ -114,7 +114,7 @@ export function key32Type(): SettingType<string> {
   });
 }
 
-/** A list in the file, `a,b` in text. A word in place of the list stands for itself. */
+/** A list in the file, `a,b` in text. One of `words` may be given instead of a list. */
 export function listOrWordType<const W extends string>(
   words: readonly W[],
   items: string,
@@ -144,7 +144,7 @@ export function areDistinct(values: readonly string[]): boolean {
   return new Set(values).size === values.length;
 }
 
-/** A mapping of the file: not a list, not empty text, not nothing. */
+/** Whether a value of the file is a mapping: not a list, not null. */
 export function isMapping(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

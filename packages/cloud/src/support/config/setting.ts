@@ -1,14 +1,14 @@
 import type { SettingType } from './setting-type.ts';
 
-/** One thing that an operator can set. Its path in the file is its key in the list of knobs. */
+/** One setting. Its path in the configuration file is its key in `settings`. */
 export interface Setting<T = unknown> {
   type: SettingType<T>;
   default: T;
   /** What it is for, and why one would change it. */
   description: string;
-  /** Where the value's form needs showing: lines of YAML. */
+  /** Lines of YAML, for values whose form is not obvious. */
   example?: string;
-  /** The environment variable, where it is not the one that the path gives. */
+  /** The environment variable, if it is not derived from the path. */
   variable?: string;
   /** Also a flag of `berth up`, under the name of the path. */
   flag?: true;
@@ -16,14 +16,14 @@ export interface Setting<T = unknown> {
   secret?: true;
 }
 
-/** Holds the default to the type of the kind. */
+/** Checks that the default has the type of the setting. */
 export function defineSetting<T>(
   definition: Omit<Setting<T>, 'default'> & { default: NoInfer<T> },
 ): Setting<T> {
   return definition;
 }
 
-/** `webhooks.allowPrivate` is set by `BERTH_WEBHOOKS_ALLOW_PRIVATE`. Nothing for a knob that only the file can hold. */
+/** `webhooks.allowPrivate` is set by `BERTH_WEBHOOKS_ALLOW_PRIVATE`. Undefined for a setting that only the file can hold. */
 export function environmentVariableOf(
   path: string,
   { type, variable }: Pick<Setting, 'variable'> & { type: { fromText?: unknown } },

@@ -15,19 +15,19 @@ import { operationLimitType, type OperationLimit } from './operation-limit.setti
 import { noPrices, pricesType } from './prices.setting.ts';
 import { isSubnet } from '../subnet.ts';
 
-/** What one account may do with one endpoint through the job interface. */
+/** The rate limit of one operation of the job API, for each account and endpoint. */
 function jobLimit(operation: string, per10s: number, concurrent: number): Setting<OperationLimit | 'off'> {
   return defineSetting({
     type: operationLimitType(),
     default: { per10s, concurrent },
-    description: `How often one account may call ${operation} on one endpoint: in ten seconds, and at the same time. Where many workers run, the first is 100 for each of them if that is more.`,
+    description: `How many ${operation} calls one account may make to one endpoint: in ten seconds, and at the same time. With many workers, the limit for ten seconds rises to 100 per worker.`,
   });
 }
 
 /**
- * Every knob of Berth, in the order in which people read about them. An entry here is all
- * that a new one needs: its type in `Config`, its variable, its checks, its line in
- * `berth config` and in docs/configuration.md follow from it.
+ * Every setting, in the order of the documentation. A new setting needs only an entry here: its
+ * type in `Config`, its environment variable, its checks, its line in `berth config` and in
+ * docs/configuration.md follow from it.
  */
 export const settings = {
   host: defineSetting({
@@ -41,14 +41,14 @@ export const settings = {
     type: wholeNumberType(0, 65535),
     default: 8484,
     flag: true,
-    description: 'The port to listen on. 0 takes a free one; the line "berth is up at" says which.',
+    description: 'The port to listen on. 0 takes a free port, which the line "berth is up at" shows.',
   }),
   data: defineSetting({
     type: textType('the path of a folder', (value) => value !== '' && !value.includes('\0')),
     default: './.berth',
     flag: true,
     description:
-      'The folder for what Berth keeps: the SQLite database, the root key, volumes and logs. Change it to put them on another disk.',
+      'The data folder: the SQLite database, the root key, volumes and logs. Change it to put them on another disk.',
   }),
   database: defineSetting({
     type: optionalTextType('an address such as postgres://user:password@host:5432/berth', (value) =>
@@ -59,25 +59,25 @@ export const settings = {
     variable: 'BERTH_DATABASE_URL',
     secret: true,
     description:
-      'A PostgreSQL database for the state and the queue. Empty means SQLite in the data folder. Several Berth servers that share the work need PostgreSQL.',
+      'The address of a PostgreSQL database for the state and the queue. Empty: SQLite in the data folder. Several Berth servers that work together need PostgreSQL.',
   }),
   databasePool: defineSetting({
     type: wholeNumberType(1, 1000),
     default: 10,
     description:
-      'How many connections this server opens to PostgreSQL at most for its work, at least two; two more are for its word with the other servers. All servers together must stay below what the database allows.',
+      'The maximum number of connections of this server to PostgreSQL, at least two. Two more connect it with the other servers. All servers together must stay below the limit of the database.',
   }),
   publicUrl: defineSetting({
     type: urlType(),
     default: '',
     description:
-      'The address under which clients reach Berth, where that is not the one it listens on: behind a proxy or a load balancer. Empty derives it from host and port.',
+      'The URL at which clients reach Berth, if it is not the one it listens on: behind a proxy or a load balancer. Empty: built from host and port.',
   }),
   workerUrl: defineSetting({
     type: urlType(),
     default: '',
     description:
-      'The address under which workers and pods reach Berth, where theirs differs from the public one. Empty lets each engine choose.',
+      'The URL at which workers and pods reach Berth, if it differs from the public one. Empty: chosen by each engine.',
   }),
   domain: defineSetting({
     type: optionalTextType('a host name such as berth.example.com', (value) =>
@@ -85,7 +85,7 @@ export const settings = {
     ),
     default: '',
     description:
-      'A domain whose names *.<domain> all lead here. Load balancing endpoints are then reached as {endpoint_id}.<domain> too. Empty leaves them to their paths.',
+      'A domain with wildcard DNS: every name *.<domain> resolves to this server. Load balancing endpoints are then also served at {endpoint_id}.<domain>, and pod ports at {pod_id}-{port}.<domain>. Empty: paths only.',
   }),
   rootKey: defineSetting({
     type: optionalTextType('at least 16 characters without spaces', (value) =>
@@ -94,61 +94,61 @@ export const settings = {
     default: '',
     secret: true,
     description:
-      'The API key of the root account, for installations that hand out their keys themselves. Empty makes one at the first start and keeps it in the data folder.',
+      'The API key of the root account, for installations that create their keys themselves. Empty: created at the first start and stored in the data folder.',
   }),
   masterKey: defineSetting({
     type: key32Type(),
     default: '',
     secret: true,
     description:
-      'The key that seals secrets, registry passwords and environment values at rest. Empty makes one and keeps it in the data folder; ' +
-      'set it to keep the key apart from the data, and alike on all servers of one database. Values sealed with a lost key are lost.',
+      'The key that encrypts secrets, registry passwords and environment values at rest. Empty: created at the first start and stored in the data folder. ' +
+      'Set it to store the key apart from the data; all servers of one database need the same key. Without the key, encrypted values cannot be read.',
   }),
   'log.level': defineSetting({
     type: enumType(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
     default: 'info',
     description:
-      'The least level that is logged. debug and trace are for finding a fault; warn and above keep a busy log short.',
+      'The lowest level that is logged. Use debug or trace to find a fault, and warn for a short log.',
   }),
   'log.format': defineSetting({
     type: enumType(['auto', 'json', 'text']),
     default: 'auto',
     description:
-      'json is one object per line, for collectors; text is for people. auto is text on a terminal and json elsewhere.',
+      'json: one object per line, for log collectors. text: for people. auto: text on a terminal, otherwise json.',
   }),
   stopTimeout: defineSetting({
     type: wholeNumberType(0, 3600),
     default: 10,
     description:
-      'How many seconds requests under way get to end when Berth is told to stop. Raise it where long synchronous calls should outlast a deployment.',
+      'How many seconds Berth waits for running requests when it stops. Raise it if long synchronous calls must survive a restart.',
   }),
   fastPath: defineSetting({
     type: booleanType(['on', 'off']),
     default: true,
     description:
-      "Whether Berth reads small, plain requests of the job API with its own HTTP parser instead of Node's. " +
-      'It takes about half of the processor time; everything unusual goes to Node. Turn it off to rule it out when you look for a fault.',
+      "Whether small, plain requests to the job API are read by Berth's own HTTP parser instead of Node's. " +
+      'It needs about half of the CPU time; all other requests go to Node. Turn it off to exclude it when you look for a fault.',
   }),
   rateLimits: defineSetting({
     type: booleanType(['on', 'off']),
     default: true,
     description:
-      'Whether any rate limit applies. Switch it off for load tests, or where a proxy in front already limits.',
+      'Whether rate limits apply. Turn them off for load tests, or if a proxy in front of Berth limits requests.',
   }),
   'rateLimit.perMinute': defineSetting({
     type: wholeNumberType(1),
     default: 3000,
-    description: 'How many requests of REST v2 one key may make in a minute.',
+    description: 'How many REST v2 requests one key may make in a minute.',
   }),
   'rateLimit.perHour': defineSetting({
     type: wholeNumberType(1),
     default: 60000,
-    description: 'How many requests of REST v2 one key may make in an hour.',
+    description: 'How many REST v2 requests one key may make in an hour.',
   }),
   'rateLimit.perDay': defineSetting({
     type: wholeNumberType(1),
     default: 1000000,
-    description: 'How many requests of REST v2 one key may make in a day.',
+    description: 'How many REST v2 requests one key may make in a day.',
   }),
   'jobLimits.run': jobLimit('run', 1000, 200),
   'jobLimits.runsync': jobLimit('runsync', 2000, 400),
@@ -164,69 +164,69 @@ export const settings = {
   'v1.enabled': defineSetting({
     type: booleanType(['true', 'false']),
     default: true,
-    description: 'Whether REST v1 is served. Turn it off once every client has moved to v2.',
+    description: 'Whether REST v1 is served. Turn it off when every client uses v2.',
   }),
   'v1.sunset': defineSetting({
     type: dateType(),
     default: '2026-11-15',
     description:
-      'The day that answers of REST v1 announce as their last. v1 is served after it, unless it is turned off.',
+      'The date in the Sunset header of REST v1. v1 is still served after it, unless it is turned off.',
   }),
   'graphql.maxDepth': defineSetting({
     type: wholeNumberType(1, 1000),
     default: 20,
     description:
-      'How deep the selections of a GraphQL query may nest. It bounds the work that one request can cause.',
+      'How deeply the selections of a GraphQL query may be nested. It limits the work that one request can cause.',
   }),
   'graphql.maxFields': defineSetting({
     type: wholeNumberType(1),
     default: 2000,
-    description: 'How many fields a GraphQL query may select in all, with its fragments spread out.',
+    description: 'How many fields a GraphQL query may select in total, with its fragments expanded.',
   }),
   'webhooks.allowPrivate': defineSetting({
     type: booleanType(['true', 'false']),
     default: false,
     description:
-      'Whether webhooks may go to loopback and private addresses. Whoever can submit a job chooses the address, ' +
-      'so allow it only where all of them may reach your network, or for trials on one machine.',
+      'Whether webhooks may be sent to loopback and private addresses. Everyone who can submit a job chooses the address, ' +
+      'so allow it only if all of them may reach your network, or to try Berth on one machine.',
   }),
   'webhooks.attempts': defineSetting({
     type: wholeNumberType(1, 100),
     default: 3,
     description:
-      'How often a webhook is tried in all before it counts as failed. Any answer from 200 to 299 ends the tries.',
+      'How many times a webhook is attempted before it has failed. A status from 200 to 299 is a success.',
   }),
   'webhooks.pause': defineSetting({
     type: wholeNumberType(0, 3600),
     default: 10,
     description:
-      'How many seconds lie between two tries of a webhook. Raise it, or the number of tries, where receivers are away for longer.',
+      'How many seconds to wait between two attempts of a webhook. Raise it, or the number of attempts, if receivers are unavailable for longer.',
   }),
   'webhooks.timeout': defineSetting({
     type: wholeNumberType(1, 300),
     default: 10,
-    description: 'How many seconds a receiver of a webhook has to answer before the try has failed.',
+    description: 'How many seconds a webhook receiver has to answer before the attempt has failed.',
   }),
   'webhooks.keepLog': defineSetting({
     type: wholeNumberType(1, 8760),
     default: 72,
     description:
-      'How many hours a webhook stays in the delivery log after it was delivered or has failed, and can be sent once more. The log holds what was sent: lower it where results are large.',
+      'How many hours a webhook stays in the delivery log after it was delivered or has failed. Until then it can be sent again. The log stores the bodies: lower it if results are large.',
   }),
   gpus: defineSetting({
     type: listOrWordType(['auto', 'none'], 'GPU type ids'),
     default: 'auto',
     description:
-      'The GPU types on offer. auto offers those that are found, and virtual ones of three common types where there are none; ' +
-      'a list names the types of the virtual ones, two of each unless a number stands before it; none offers no virtual GPU.',
+      'The GPUs that can be rented. auto: the GPUs of this machine, or virtual ones of three common types if it has none. ' +
+      'A list: virtual GPUs of these types, two of each unless a number precedes the type. none: no virtual GPUs.',
     example: 'gpus: [NVIDIA GeForce RTX 4090, 8x NVIDIA A40]',
   }),
   dataCenters: defineSetting({
     type: dataCenterListType(),
     default: [{ id: 'LOCAL-1' }],
     description:
-      'The places where pods and workers run. Each is served by one engine; without one named, it is processes on this machine. ' +
-      'Where none is given to Docker and a daemon answers, DOCKER-1 is there too.',
+      'The data centers in which pods and workers run. Each is served by one engine; the default engine is process, which runs processes on this machine. ' +
+      'If no data center uses Docker and a daemon answers, DOCKER-1 is added.',
     example:
       'dataCenters:\n  - { id: LOCAL-1 }\n  - { id: EU-1, name: Rack 7, region: EUROPE, engine: docker }',
   }),
@@ -238,26 +238,26 @@ export const settings = {
     ),
     default: 'auto',
     description:
-      'Where the Docker daemon is, or Podman with the same interface. auto goes by DOCKER_HOST and then looks in the usual places, at the start and every few seconds until one answers; off leaves Docker alone.',
+      'The address of the Docker daemon, or of Podman with the same API. auto: DOCKER_HOST, then the usual sockets, tried at the start and every few seconds until a daemon answers. off: Docker is not used.',
     example: 'docker: unix:///run/user/1000/podman/podman.sock',
   }),
   ecrEndpoint: defineSetting({
     type: urlType(),
     default: '',
     description:
-      "Where logins for delegated ECR registries are asked for, in place of Amazon's own address: a private endpoint of your network. The AWS identity is that of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+      "The URL at which logins for delegated ECR registries are requested instead of Amazon's own, such as a private endpoint of your network. AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY hold the AWS identity.",
   }),
   clusterNetwork: defineSetting({
     type: textType('a range of IPv4 addresses such as 10.65.0.0/16, from /8 to /24', isSubnet),
     default: '10.65.0.0/16',
     description:
-      'Where the networks of clusters are taken from on engines that run containers, 256 addresses for each. Change it where your own network has these addresses.',
+      'The address range for the networks of clusters on container engines, 256 addresses for each cluster. Change it if your own network uses these addresses.',
   }),
   prices: defineSetting({
     type: pricesType(),
     default: noPrices,
     description:
-      'Prices in US dollars: of an hour by GPU or CPU type, of a GB and month by kind of disk. What is not named costs nothing. Set them so that usage shows what your machines cost; docs/billing.md tells more.',
+      'Prices in US dollars: per hour for each GPU or CPU type, per GB and month for each kind of disk. The default price is 0. Set them to see in the usage what your machines cost; see docs/billing.md.',
     example:
       'prices:\n  gpu: { NVIDIA A40: 0.40 }\n  cpu: { cpu3c: 0.04 }\n  disk: { container: 0.10, networkVolume: 0.07 }',
   }),
@@ -265,7 +265,7 @@ export const settings = {
 
 export type SettingPath = keyof typeof settings;
 
-/** The knobs as a plain list, for what treats them all alike. */
+/** The settings as a list. */
 export const settingList: readonly { path: SettingPath; setting: Setting; variable: string | undefined }[] =
   Object.entries(settings).map(([path, entry]) => ({
     path: path as SettingPath,
