@@ -12,7 +12,7 @@ test('reads flags, lists, switches and words in any order', () => {
     ),
     {
       flags: { name: 'n', endpoint: ['1', '2'], help: true, json: true },
-      words: ['a', 'b', '--c'],
+      positionals: ['a', 'b', '--c'],
       problems: [],
     },
   );
@@ -42,7 +42,7 @@ test('says what makes no sense', () => {
 test('passes a command on as it stands', () => {
   assert.deepEqual(parseArgumentList(['--json', 'pod', 'ls', '-l', '--json', '--', 'x'], kinds, 1), {
     flags: { json: true },
-    words: ['pod', 'ls', '-l', '--json', '--', 'x'],
+    positionals: ['pod', 'ls', '-l', '--json', '--', 'x'],
     problems: [],
   });
   assert.deepEqual(parseArgumentList(['pod', '--', '-l', 'x'], kinds, 1).positionals, ['pod', '-l', 'x']);
