@@ -1,53 +1,82 @@
-// Runs every test file on the project's own Node, with a PostgreSQL beside it, and a Docker daemon where one is there or can be started.
-// Words narrow the run to files whose path contains one of them; --flags go to the runner.
-import { spawn } from 'node:child_process';
+// Runs the tests on the project's own Node. Words narrow the run to files whose path contains one of them.
+//   --unit                     only the unit tier: no server, no database server, no Docker; SQLite alone
+//   --test-name-pattern=TEXT   only tests whose name matches
+//   --test-concurrency=N       files at once
+// Without --unit a PostgreSQL is started for the run, and the Docker suites run where a daemon answers or can be started.
 import { globSync } from 'node:fs';
-import { findOrStartDocker } from '../packages/testing/src/docker-daemon.mjs';
-import { startTestPostgres } from '../packages/testing/src/postgres-server.mjs';
+import { availableParallelism } from 'node:os';
+import { resolve } from 'node:path';
+import { run } from 'node:test';
+import report from './test-reporter.mjs';
 
-/** Files that need a daemon. */
-const WITH_DOCKER = /(?:-docker|engines\/docker\/docker-engine)\.test\.ts$/;
+/** Files that need a Docker daemon. */
+const WITH_DOCKER = /(?:-docker|docker-engine\.integration)\.test\.ts$/;
+/** Files beside the code that need a database server, Docker or processes of their own. */
+const INTEGRATION = /\.integration\.test\.ts$/;
+const FILE_TIMEOUT_MS = 240_000;
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'));
-const flags = process.argv.slice(2).filter((word) => word.startsWith('--'));
-let files = globSync(['packages/*/src/**/*.test.ts', 'tests/**/*.test.ts', 'scripts/**/*.test.ts'])
-  .filter((file) => words.length === 0 || words.some((word) => file.includes(word)))
-  .sort();
+const unit = process.argv.includes('--unit');
+const concurrency = Number(flag('test-concurrency') ?? availableParallelism() + 1);
+
+let files = globSync(
+  unit
+    ? ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts']
+    : // Whole-system tests first: they are the longest, and the short ones fill the gaps at the end.
+      ['tests/**/*.test.ts', 'packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts'],
+)
+  .filter((file) => !unit || !INTEGRATION.test(file))
+  .filter((file) => words.length === 0 || words.some((word) => file.includes(word)));
 if (files.length === 0) {
   process.stderr.write(`no test file matches ${words.join(' ')}\n`);
   process.exit(1);
 }
-const docker = files.some((file) => WITH_DOCKER.test(file)) ? await findOrStartDocker() : undefined;
-if (docker !== undefined && 'reason' in docker) {
-  process.stdout.write(`the Docker suites did not run: ${docker.reason}\n`);
-  files = files.filter((file) => !WITH_DOCKER.test(file));
-  if (files.length === 0) process.exit(0);
-}
-const postgres = await startTestPostgres();
-const runner = spawn(
-  process.execPath,
-  [
-    '--test',
-    '--test-concurrency=2',
-    '--test-timeout=240000',
-    '--test-reporter=./scripts/test-reporter.mjs',
-    '--test-reporter-destination=stdout',
-    ...flags,
-    ...files,
-  ],
-  {
-    stdio: 'inherit',
-    env: {
-      ...process.env,
-      BERTH_TEST_DATABASE_URL: postgres.url,
-      ...(docker !== undefined && 'host' in docker && { BERTH_TEST_DOCKER_HOST: docker.host }),
-    },
-  },
-);
-for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM']))
-  process.on(signal, () => runner.kill(signal));
-runner.on('exit', async (code) => {
-  await postgres.stop();
-  if (docker !== undefined && 'host' in docker) await docker.stop();
-  process.exit(code ?? 1);
+// Compiled code is kept between the processes of a run, and between runs.
+process.env['NODE_COMPILE_CACHE'] ??= resolve('node_modules/.cache/tests');
+
+/** @type {(() => Promise<void>)[]} */
+const cleanups = [];
+if (unit) process.env['BERTH_TEST_TIER'] = 'unit';
+else await startServices();
+
+const interrupted = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => interrupted.abort());
+const namePattern = flag('test-name-pattern');
+const events = run({
+  files: files.map((file) => resolve(file)),
+  concurrency,
+  timeout: FILE_TIMEOUT_MS,
+  signal: interrupted.signal,
+  ...(namePattern !== undefined && { testNamePatterns: new RegExp(namePattern) }),
 });
+let failed = false;
+events.on('test:fail', ({ todo, skip }) => {
+  if (todo === undefined && skip === undefined) failed = true;
+});
+for await (const text of report(events)) process.stdout.write(text);
+for (const cleanup of cleanups) await cleanup();
+process.exit(failed || interrupted.signal.aborted ? 1 : 0);
+
+/** PostgreSQL, and Docker where a file needs it; without a daemon those files do not run. */
+async function startServices() {
+  const { findOrStartDocker } = await import('../packages/testing/src/docker-daemon.mjs');
+  const { startTestPostgres } = await import('../packages/testing/src/postgres-server.mjs');
+  const docker = files.some((file) => WITH_DOCKER.test(file)) ? await findOrStartDocker() : undefined;
+  if (docker !== undefined && 'reason' in docker) {
+    process.stdout.write(`the Docker suites did not run: ${docker.reason}\n`);
+    files = files.filter((file) => !WITH_DOCKER.test(file));
+    if (files.length === 0) process.exit(0);
+  }
+  if (docker !== undefined && 'host' in docker) {
+    process.env['BERTH_TEST_DOCKER_HOST'] = docker.host;
+    cleanups.push(() => docker.stop());
+  }
+  const postgres = await startTestPostgres();
+  process.env['BERTH_TEST_DATABASE_URL'] = postgres.url;
+  cleanups.unshift(() => postgres.stop());
+}
+
+/** @param {string} name @returns {string | undefined} */
+function flag(name) {
+  return process.argv.find((word) => word.startsWith(`--${name}=`))?.slice(name.length + 3);
+}
