@@ -209,5 +209,40 @@ class Hook(unittest.TestCase):
         self.assertEqual((done.stdout, done.stderr), ("[]\n", ""))
 
 
+@unittest.skipUnless(PYTHONS, "no Python with the runpod package: set BERTH_SDK_PYTHONS")
+class AcceleratedByTheServer(WorkerCase):
+    """Workers that the server starts on the process engine, with and without `accelerate`."""
+
+    def start(self, **more: object) -> tuple[str, dict[str, object]]:
+        """An endpoint with one worker, and the worker as the list shows it after a job."""
+        script = self.berth.folder / "served.py"
+        script.write_text(HANDLER + START)
+        endpoint = self.endpoint(cmd=[PYTHONS[0], str(script)], workers={"min": 0, "max": 1}, env={"RUNPOD_SKIP_AUTO_SYSTEM_CHECKS": "true"}, **more)
+        done = self.result(endpoint, {"n": 1}, seconds=90)
+        self.assertEqual((done["status"], done["output"]), ("COMPLETED", {"n": 1}))
+        listed = self.berth.request("GET", f"/v2/serverless/{endpoint}/workers")[1]["workers"]
+        self.assertEqual(len(listed), 1)
+        return endpoint, listed[0]
+
+    def test_an_endpoint_that_asks_for_it(self) -> None:
+        endpoint, worker = self.start(accelerate=True)
+        self.assertIs(worker["accelerated"], True)
+        self.assertIs(self.berth.request("GET", f"/v2/serverless/{endpoint}")[1]["accelerate"], True)
+        begun = time.monotonic()
+        for n in range(10):
+            self.assertEqual(self.berth.request("POST", f"/v2/{endpoint}/runsync", {"input": {"n": n}})[1]["output"], {"n": n})
+        # Unchanged, the SDK takes about a second for each.
+        self.assertLess(time.monotonic() - begun, 5)
+        # What is built into a worker is part of the release.
+        status, changed = self.berth.request("PATCH", f"/v2/serverless/{endpoint}", {"accelerate": False})
+        self.assertEqual((status, changed["accelerate"]), (200, False))
+        self.assertEqual(self.berth.request("GET", f"/v2/serverless/{endpoint}/workers")[1]["endpointVersion"], 1)
+
+    def test_an_endpoint_that_does_not(self) -> None:
+        endpoint, worker = self.start()
+        self.assertIs(worker["accelerated"], False)
+        self.assertIs(self.berth.request("GET", f"/v2/serverless/{endpoint}")[1]["accelerate"], False)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -12,11 +12,20 @@ import { EcrLogin, awsIdentityFromEnv } from '../resources/registries/ecr-login.
 import { PullCredentials } from '../resources/registries/pull-credentials.ts';
 import type { Secrets } from '../resources/secrets/secrets.ts';
 import { findVolumeDirectory } from '../resources/volumes/volume-paths.ts';
+import type { PythonHook } from '../engines/instance.ts';
+import { PYTHON_WORKER_PACKAGE } from '../support/program-files.ts';
 import type { AppContext } from './app-context.ts';
 import type { Auth } from './auth.ts';
 import type { Engines } from './engines.ts';
 import type { ServerAddress } from './server-address.ts';
 import type { Storage } from './storage.ts';
+
+/** Puts the fast worker channel under the public Python SDK; packages/worker-python/README.md describes it. */
+const ACCELERATION_HOOK: PythonHook = {
+  source: PYTHON_WORKER_PACKAGE,
+  path: '/opt/berth/berth_worker',
+  entry: 'accelerate/path',
+};
 
 const PROBE_TIMEOUT_MS = 2_000;
 
@@ -67,6 +76,8 @@ export function createCompute(
     endpoint: (id) => endpointCache.find(id),
     volume: (endpoint, dataCenterId) => findVolumeDirectory(store, config.data, endpoint, dataCenterId),
     artifact: (endpoint) => flash.findArtifactFile(endpoint),
+    pythonHook: ({ type, accelerate }) =>
+      type === 'QUEUE' && (accelerate ?? config.accelerate) ? ACCELERATION_HOOK : undefined,
     tokenFor: (endpointId, workerId) => auth.workerTokens.tokenFor(endpointId, workerId),
     probe: (host, port, path) => probeWorker(host, port, path, PROBE_TIMEOUT_MS),
   });

@@ -58,6 +58,7 @@ export function createServices(
     catalog,
     templates,
     cache: endpointCache,
+    acceleratesByDefault: config.accelerate,
     onRemoved: async (endpointId) => {
       await compute.workers.removeEndpoint(endpointId);
       await queue.queue.removeEndpoint(endpointId);

@@ -169,6 +169,8 @@ export interface WorkerHeartbeat {
   busy: number;
   /** Set where it reported that a check failed. */
   unhealthy: string | null;
+  /** It speaks the fast worker channel. */
+  accelerated: boolean;
 }
 
 export function positionAfter(end: ChunkPosition, added: readonly NewChunk[]): ChunkPosition {

@@ -143,6 +143,8 @@ export interface Endpoint extends OwnedRecord, Container {
   /** How often a job is tried again when its worker is lost. */
   maxRetries: number;
   flashboot: FlashBoot;
+  /** Whether workers start with the hook that puts the fast worker channel under the public Python SDK; null is the server's setting. */
+  accelerate: boolean | null;
   modelReferences: string[];
   compliance: string[];
   /** Counts the changes that need new containers. */

@@ -13,6 +13,8 @@ export interface InstanceSpec {
   env: Readonly<Record<string, string>>;
   ports: readonly InstancePort[];
   mounts: readonly InstanceMount[];
+  /** Comes first on the Python path. Where it cannot be had, the instance runs without it and its log says so. */
+  pythonHook?: PythonHook;
   /** The network that it shares with others, where it has one. It is made with the first of them and goes with the last. */
   network?: InstanceNetwork;
   cpu: number;
@@ -45,6 +47,16 @@ export interface InstanceMount {
   source: string;
   /** Where the instance sees it, absolute. */
   path: string;
+}
+
+/** A Python package whose start-up hook runs in every Python of the instance. */
+export interface PythonHook {
+  /** The folder of the package on this machine. */
+  source: string;
+  /** Where a container sees it. */
+  path: string;
+  /** The folder below it that belongs on the Python path. */
+  entry: string;
 }
 
 export interface InstanceNetwork {

@@ -322,7 +322,14 @@ for (const kind of DATABASES) {
       await on.takeOne('w');
       const elsewhere = (): Promise<void> =>
         on.store.saveHeartbeats([
-          { endpointId: on.id, workerId: 'w', seenAt: on.clock.now(), busy: 1, unhealthy: null },
+          {
+            endpointId: on.id,
+            workerId: 'w',
+            seenAt: on.clock.now(),
+            busy: 1,
+            unhealthy: null,
+            accelerated: false,
+          },
         ]);
       for (let time = 0; time < 6; time += 1) {
         await elsewhere();
@@ -353,8 +360,15 @@ for (const kind of DATABASES) {
       on.clock.advance(5 * SECOND);
       on.queue.heartbeats.requestStarted(on.id, 'back');
       await on.store.saveHeartbeats([
-        { endpointId: on.id, workerId: 'moved', seenAt: on.clock.now(), busy: 1, unhealthy: null },
-        { endpointId: on.id, workerId: 'gone', seenAt: since, busy: 1, unhealthy: null },
+        {
+          endpointId: on.id,
+          workerId: 'moved',
+          seenAt: on.clock.now(),
+          busy: 1,
+          unhealthy: null,
+          accelerated: false,
+        },
+        { endpointId: on.id, workerId: 'gone', seenAt: since, busy: 1, unhealthy: null, accelerated: false },
       ]);
       for (const workerId of ['gone', 'back', 'moved', 'blocked'])
         await on.queue.reaper.workerLeft(on.id, workerId, since, 'it went away');

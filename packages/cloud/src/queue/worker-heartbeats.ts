@@ -54,6 +54,8 @@ interface Worker {
   /** Gets no job before this time. */
   pausedUntil: number;
   unhealthy: string | null;
+  /** It speaks the fast worker channel. */
+  accelerated: boolean;
   /** The most jobs that it said it runs at a time; Infinity where it does not say. */
   concurrency: number;
   /** In the order in which they came to it. */
@@ -115,6 +117,7 @@ export class WorkerHeartbeats {
         lastActiveAt: 0,
         pausedUntil: 0,
         unhealthy: null,
+        accelerated: false,
         concurrency: Infinity,
         jobs: new ChurnMap(),
         hadJobs: false,
@@ -143,6 +146,11 @@ export class WorkerHeartbeats {
   recordConcurrency(endpointId: string, workerId: string, places: number): void {
     const worker = this.recordHeartbeat(endpointId, workerId);
     worker.concurrency = worker.concurrency === Infinity ? places : Math.max(worker.concurrency, places);
+  }
+
+  /** It opened the fast worker channel. */
+  recordChannel(endpointId: string, workerId: string): void {
+    this.recordHeartbeat(endpointId, workerId).accelerated = true;
   }
 
   /** What it cannot have begun: it begins jobs in the order in which they come, as many at a time as it has places. */
@@ -216,11 +224,16 @@ export class WorkerHeartbeats {
   statusOf(
     endpointId: string,
     workerId: string,
-  ): { busy: number; worked: boolean; unhealthy: string | null } | undefined {
+  ): { busy: number; worked: boolean; unhealthy: string | null; accelerated: boolean } | undefined {
     const worker = this.#workers.get(endpointId, workerId);
     return worker === undefined || worker.seenAt === 0
       ? undefined
-      : { busy: worker.jobs.size, worked: worker.hadJobs, unhealthy: worker.unhealthy };
+      : {
+          busy: worker.jobs.size,
+          worked: worker.hadJobs,
+          unhealthy: worker.unhealthy,
+          accelerated: worker.accelerated,
+        };
   }
 
   /** No new jobs ever: it is on its way out. */
@@ -334,6 +347,7 @@ export class WorkerHeartbeats {
           seenAt: worker.seenAt,
           busy: worker.jobs.size,
           unhealthy: worker.unhealthy,
+          accelerated: worker.accelerated,
         },
       });
     }
@@ -355,12 +369,13 @@ export class WorkerHeartbeats {
     const now = this.#clock.now();
     return [...this.#workers.valuesOf(endpointId)]
       .filter((worker) => worker.openRequests > 0 || now - worker.seenAt < WORKER_TIMEOUT_MS)
-      .map(({ workerId, seenAt, jobs, unhealthy }) => ({
+      .map(({ workerId, seenAt, jobs, unhealthy, accelerated }) => ({
         endpointId,
         workerId,
         seenAt,
         busy: jobs.size,
         unhealthy,
+        accelerated,
       }));
   }
 

@@ -691,10 +691,12 @@ for (const kind of DATABASES) {
 
     test('workers are noted and found while they are fresh', async () => {
       await store.saveHeartbeats([
-        { endpointId: 'w', workerId: 'a', seenAt: 100, busy: 1, unhealthy: null },
-        { endpointId: 'w', workerId: 'b', seenAt: 200, busy: 0, unhealthy: 'memory' },
+        { endpointId: 'w', workerId: 'a', seenAt: 100, busy: 1, unhealthy: null, accelerated: false },
+        { endpointId: 'w', workerId: 'b', seenAt: 200, busy: 0, unhealthy: 'memory', accelerated: false },
       ]);
-      await store.saveHeartbeats([{ endpointId: 'w', workerId: 'a', seenAt: 300, busy: 0, unhealthy: null }]);
+      await store.saveHeartbeats([
+        { endpointId: 'w', workerId: 'a', seenAt: 300, busy: 0, unhealthy: null, accelerated: false },
+      ]);
       assert.deepEqual(
         (await store.workers('w', 250)).map(({ workerId, busy }) => [workerId, busy]),
         [['a', 0]],

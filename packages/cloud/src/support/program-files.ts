@@ -16,6 +16,11 @@ export const EXAMPLES = fileAt(COMPILED ? '../../examples' : '../../../../exampl
  */
 export const RUNNABLE_EXAMPLES = COMPILED ? fileAt('../examples') : EXAMPLES;
 
+/** The Python worker SDK, as a folder `berth_worker`. */
+export const PYTHON_WORKER_PACKAGE = fileAt(
+  COMPILED ? '../berth_worker' : '../../../worker-python/src/berth_worker',
+);
+
 /** The module of the worker SDK that exports `serve`. */
 export function workerModule(): string {
   return COMPILED

@@ -49,6 +49,7 @@ export const dev = command({
       idle: undefined,
       port: undefined,
       'data-center': [],
+      accelerate: false,
     });
     // A mistake in the folder is told without starting anything.
     await readSourceFolder(folder);

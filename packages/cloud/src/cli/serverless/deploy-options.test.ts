@@ -16,6 +16,7 @@ const nothing: Parameters<typeof parseDeploySettings>[0] = {
   idle: undefined,
   port: undefined,
   'data-center': [],
+  accelerate: false,
 };
 const present: EndpointView = {
   id: 'e1',
@@ -28,6 +29,15 @@ const present: EndpointView = {
 };
 
 describe('what deploy asks of the server', () => {
+  test('--accelerate is sent where it is given, and nothing is sent where it is not', () => {
+    const order = parseDeploySettings({ ...nothing, accelerate: true });
+    assert.equal(endpointCreateBody('app', 'i', order, undefined)['accelerate'], true);
+    assert.equal(
+      'accelerate' in endpointCreateBody('app', 'i', parseDeploySettings(nothing), undefined),
+      false,
+    );
+  });
+
   test('a new endpoint has the defaults', () => {
     assert.deepEqual(endpointCreateBody('app', 'i', parseDeploySettings(nothing), undefined), {
       name: 'app',

@@ -38,6 +38,11 @@ export const deployOptions = {
     description:
       'The port that a load balanced worker listens on. On the process engine it gets a free one in PORT.',
   },
+  accelerate: {
+    kind: 'switch',
+    description:
+      'Give workers with the public Python SDK (1.7 to 1.12) the fast worker channel, without a change to them.',
+  },
   'data-center': {
     kind: 'list',
     value: 'ID',
@@ -63,6 +68,7 @@ export interface DeploySettings {
   env: Record<string, string>;
   ports: string[] | undefined;
   dataCenterIds: string[] | undefined;
+  accelerate: true | undefined;
 }
 
 export function parseDeploySettings(options: DeployOptionValues): DeploySettings {
@@ -89,6 +95,7 @@ export function parseDeploySettings(options: DeployOptionValues): DeploySettings
     env: Object.fromEntries(env.map(parseVariable)),
     ports: listensOn === undefined ? undefined : [`${listensOn}/http`],
     dataCenterIds: options['data-center'].length === 0 ? undefined : options['data-center'],
+    accelerate: options.accelerate ? true : undefined,
   };
 }
 
@@ -144,8 +151,12 @@ export function endpointUpdateBody(
   };
 }
 
-function optionalFields({ ports, dataCenterIds }: DeploySettings): Record<string, unknown> {
-  return { ...(ports !== undefined && { ports }), ...(dataCenterIds !== undefined && { dataCenterIds }) };
+function optionalFields({ ports, dataCenterIds, accelerate }: DeploySettings): Record<string, unknown> {
+  return {
+    ...(ports !== undefined && { ports }),
+    ...(dataCenterIds !== undefined && { dataCenterIds }),
+    ...(accelerate !== undefined && { accelerate }),
+  };
 }
 
 /** A whole number of at least `least`; undefined where the option was not given. */

@@ -52,7 +52,7 @@ export class QueueWorkerHealth {
 
   #apply(
     worker: TrackedWorker,
-    heartbeat: { busy: number; unhealthy: string | null } | undefined,
+    heartbeat: { busy: number; unhealthy: string | null; accelerated: boolean } | undefined,
     now: number,
   ): void {
     const { registry, termination, queue } = this.#deps;
@@ -65,6 +65,7 @@ export class QueueWorkerHealth {
     if (busy) worker.idleSince = null;
     else if (worker.busy || worker.idleSince === null) worker.idleSince = now;
     worker.busy = busy;
+    worker.accelerated = heartbeat.accelerated;
     // A worker with other jobs may finish them, unless it is stuck.
     const ignoresCancellation = busy
       ? queue.cancellations.isStuck(endpointId, id)

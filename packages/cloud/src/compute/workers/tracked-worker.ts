@@ -5,6 +5,8 @@ import type { Worker } from '../../domain/endpoints/worker-record.ts';
 export interface TrackedWorker {
   record: Worker;
   busy: boolean;
+  /** It speaks the fast worker channel. */
+  accelerated: boolean;
   idleSince: number | null;
   /** Whether it has had a request, on a load balancing endpoint. */
   served: boolean;
@@ -33,6 +35,7 @@ export function trackWorker(record: Worker): TrackedWorker {
   return {
     record,
     busy: false,
+    accelerated: false,
     idleSince: null,
     served: false,
     failedChecks: 0,

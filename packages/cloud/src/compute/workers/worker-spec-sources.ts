@@ -1,4 +1,4 @@
-import type { InstanceSpec } from '../../engines/instance.ts';
+import type { InstanceSpec, PythonHook } from '../../engines/instance.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import type { WorkerPlacement } from '../../domain/placement/worker-placement.ts';
 import type { InstanceSpecSources } from '../instance-spec-sources.ts';
@@ -11,6 +11,8 @@ export interface WorkerSpecSources extends InstanceSpecSources {
   volume(endpoint: Endpoint, dataCenterId: string): Promise<{ id: string; folder: string } | undefined>;
   /** The file with the code of an endpoint whose image contains none; undefined if there is none. */
   artifact(endpoint: Endpoint): Promise<string | undefined>;
+  /** The hook that accelerates the endpoint's workers; undefined if they are not to be accelerated. */
+  pythonHook(endpoint: Endpoint): PythonHook | undefined;
   tokenFor(endpointId: string, workerId: string): string;
 }
 
@@ -38,6 +40,7 @@ export async function buildWorkerSpec(
     volume,
     artifact,
     registry,
+    pythonHook: sources.pythonHook(endpoint),
     onProgress: (line) => (worker.progress = line),
   });
 }

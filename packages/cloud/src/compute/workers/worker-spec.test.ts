@@ -17,6 +17,7 @@ const input: WorkerSpecInput = {
   volume: undefined,
   artifact: undefined,
   registry: undefined,
+  pythonHook: undefined,
   onProgress: () => undefined,
 };
 

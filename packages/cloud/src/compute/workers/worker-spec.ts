@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import type { InstanceSpec } from '../../engines/instance.ts';
+import type { InstanceSpec, PythonHook } from '../../engines/instance.ts';
 import { parseArgs } from '../../domain/templates/container-command.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import type { WorkerPlacement } from '../../domain/placement/worker-placement.ts';
@@ -23,6 +23,7 @@ export interface WorkerSpecInput {
   /** The file with the code, if the image contains none. */
   artifact: string | undefined;
   registry: { username: string; password: string } | undefined;
+  pythonHook: PythonHook | undefined;
   onProgress: (line: string) => void;
 }
 
@@ -37,6 +38,7 @@ export function workerSpec({
   volume,
   artifact,
   registry,
+  pythonHook,
   onProgress,
 }: WorkerSpecInput): InstanceSpec {
   return {
@@ -59,6 +61,7 @@ export function workerSpec({
       ...(volume === undefined ? [] : [{ source: volume.folder, path: VOLUME_PATH }]),
       ...(artifact === undefined ? [] : [{ source: dirname(artifact), path: dirname(artifact) }]),
     ],
+    ...(pythonHook !== undefined && { pythonHook }),
     cpu: placement.cpu,
     memoryInGb: placement.memoryInGb,
     gpus: placement.gpuTypeId === null ? null : { typeId: placement.gpuTypeId, count: placement.gpuCount },

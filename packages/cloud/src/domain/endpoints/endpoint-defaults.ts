@@ -68,6 +68,7 @@ export const ENDPOINT_DEFAULTS: Omit<Endpoint, keyof OwnedRecord | 'updatedAt'> 
   retention: null,
   maxRetries: 1,
   flashboot: 'OFF',
+  accelerate: null,
   modelReferences: [],
   compliance: [],
   version: 0,

@@ -4,6 +4,8 @@ import { BerthError } from '../../support/errors.ts';
 import type { Log } from '../../support/log.ts';
 import type { GpuAllocator } from '../gpu-allocator.ts';
 import type { InstanceSpec } from '../instance.ts';
+import { notAcceleratedLine, pythonHookProblem } from '../python-hook.ts';
+import { parseReference } from './image-reference.ts';
 import { checkMemory } from '../memory-check.ts';
 import type { PortPool } from '../port-pool.ts';
 import { type ContainerContext, containerName, containerOptions } from './container-options.ts';
@@ -63,6 +65,7 @@ export async function launchContainer(
   signal.throwIfAborted();
   await deps.removePrevious();
   if (spec.network !== undefined) await deps.networks.ensure(spec.network);
+  const pythonHook = await resolvePythonHook(spec, ground, deps);
   await reportProgress(`Starting ${spec.image}.`);
   const isPodman = await daemon.isPodman();
   for (let tries = 1; ; tries += 1) {
@@ -70,7 +73,16 @@ export async function launchContainer(
     try {
       const running = await run(
         spec,
-        { ...ground, installation: deps.installation, gpus, virtual, hasInit: true, published, isPodman },
+        {
+          ...ground,
+          installation: deps.installation,
+          gpus,
+          virtual,
+          hasInit: true,
+          published,
+          isPodman,
+          pythonHook,
+        },
         deps,
       );
       undo.move();
@@ -84,6 +96,25 @@ export async function launchContainer(
       deps.ports.release([...published.values()]);
     }
   }
+}
+
+/** Undefined where the instance has no hook, or cannot have it: then its log says why. */
+async function resolvePythonHook(
+  { pythonHook: hook, image }: InstanceSpec,
+  { isThisMachine }: DockerHostResources,
+  { daemon, reportProgress }: ContainerLaunchDeps,
+): Promise<ContainerContext['pythonHook']> {
+  if (hook === undefined) return undefined;
+  const problem = isThisMachine ? pythonHookProblem(hook) : 'the Docker daemon is on another machine';
+  if (problem !== undefined) {
+    await reportProgress(notAcceleratedLine(problem));
+    return undefined;
+  }
+  const { Config: config } = await daemon.call((client) =>
+    client.getImage(parseReference(image).full).inspect(),
+  );
+  const variable = config.Env?.findLast((pair) => pair.startsWith('PYTHONPATH='));
+  return { hook, imagePath: variable?.slice('PYTHONPATH='.length) };
 }
 
 /** Chooses the number outside for those ports whose instance is told. */
@@ -129,6 +160,12 @@ const OPTIONAL_FEATURES = [
     told: 'the disks of containers are not limited in size here',
   },
   {
+    // Berth itself runs in a container, whose files the daemon does not see.
+    words: /bind source path does not exist/i,
+    without: { pythonHook: undefined },
+    told: 'workers are not accelerated here: the Docker daemon does not see the files of this server',
+  },
+  {
     words: /init binary not found/i,
     without: { hasInit: false },
     told: 'containers run without an init process here: the daemon has none (Podman: install catatonit)',
@@ -149,7 +186,7 @@ async function create(
     const dispensable = OPTIONAL_FEATURES.find(
       ({ words, without }) =>
         words.test(message) &&
-        Object.keys(without).some((name) => ground[name as keyof ContainerContext] === true),
+        Object.keys(without).some((name) => Boolean(ground[name as keyof ContainerContext])),
     );
     if (dispensable !== undefined) {
       deps.log?.warn({ reason: message }, dispensable.told);

@@ -27,6 +27,7 @@ const ground: ContainerContext = {
   memoryInBytes: 16 * GB,
   limitsDisk: false,
   hasInit: true,
+  pythonHook: undefined,
   published: new Map(),
   isPodman: false,
 };
@@ -37,6 +38,19 @@ describe('an instance in the words of Docker', () => {
     assert.deepEqual(['Entrypoint' in own, 'Cmd' in own], [false, false]);
     const given = containerOptions({ ...spec, command: { entrypoint: ['sh', '-c'], cmd: ['echo'] } }, ground);
     assert.deepEqual([given.Entrypoint, given.Cmd], [['sh', '-c'], ['echo']]);
+  });
+
+  test("a Python hook is mounted read-only and comes before the image's own Python path", () => {
+    const hook = { source: '/berth/berth_worker', path: '/opt/berth/berth_worker', entry: 'accelerate/path' };
+    const withHook = (env: Record<string, string>, imagePath?: string) =>
+      containerOptions({ ...spec, env }, { ...ground, pythonHook: { hook, imagePath } });
+    assert.deepEqual(withHook({}).HostConfig?.Mounts, [
+      { Type: 'bind', Source: '/berth/berth_worker', Target: '/opt/berth/berth_worker', ReadOnly: true },
+    ]);
+    const first = 'PYTHONPATH=/opt/berth/berth_worker/accelerate/path';
+    assert.deepEqual(withHook({}).Env, [first]);
+    assert.deepEqual(withHook({}, '/app').Env, [`${first}:/app`]);
+    assert.deepEqual(withHook({ PYTHONPATH: '/mine' }, '/app').Env, [`${first}:/mine`]);
   });
 
   test('a small machine gives what it has', () => {

@@ -1,6 +1,8 @@
+import { posix } from 'node:path';
 import type { ContainerCreateOptions, HostConfig } from 'dockerode';
 import type { GpuAllocation } from '../gpu-allocator.ts';
-import type { InstanceSpec } from '../instance.ts';
+import type { InstanceSpec, PythonHook } from '../instance.ts';
+import { prependPythonPath } from '../python-hook.ts';
 import { parseReference } from './image-reference.ts';
 import { writeLabels } from './container-labels.ts';
 import { networkName } from './docker-networks.ts';
@@ -31,6 +33,8 @@ export interface ContainerContext {
   published: ReadonlyMap<number, number>;
   /** Containers know the machine by a name of the daemon's own. */
   isPodman: boolean;
+  /** The hook that comes first on the Python path, and what the image has there. */
+  pythonHook: { hook: PythonHook; imagePath: string | undefined } | undefined;
 }
 
 export function containerName(id: string): string {
@@ -69,7 +73,10 @@ export function containerOptions(spec: InstanceSpec, ground: ContainerContext): 
           [{ HostIp: '127.0.0.1', HostPort: String(ground.published.get(Number.parseInt(port, 10)) ?? '') }],
         ]),
       ),
-      Mounts: spec.mounts.map(({ source, path }) => ({ Type: 'bind', Source: source, Target: path })),
+      Mounts: [
+        ...spec.mounts.map(({ source, path }) => ({ Type: 'bind' as const, Source: source, Target: path })),
+        ...hookMounts(ground),
+      ],
       ...limits(spec, ground),
       ...(ground.gpus !== null &&
         !ground.virtual && {
@@ -86,9 +93,15 @@ export function containerOptions(spec: InstanceSpec, ground: ContainerContext): 
   };
 }
 
+function hookMounts({ pythonHook }: ContainerContext): NonNullable<HostConfig['Mounts']> {
+  if (pythonHook === undefined) return [];
+  const { source, path } = pythonHook.hook;
+  return [{ Type: 'bind', Source: source, Target: path, ReadOnly: true }];
+}
+
 function environment(
   { env, ports }: InstanceSpec,
-  { gpus, virtual, published }: ContainerContext,
+  { gpus, virtual, published, pythonHook }: ContainerContext,
 ): Record<string, string> {
   const announced = ports.flatMap(
     ({ port, listenPortVariable, publicPortVariable, preferSamePublicPort }) => [
@@ -102,6 +115,12 @@ function environment(
   const indexes = gpus?.indexes.join(',') ?? '';
   return {
     ...env,
+    ...(pythonHook !== undefined && {
+      PYTHONPATH: prependPythonPath(
+        posix.join(pythonHook.hook.path, pythonHook.hook.entry),
+        env['PYTHONPATH'] ?? pythonHook.imagePath,
+      ),
+    }),
     ...Object.fromEntries(announced),
     ...(gpus !== null && virtual && { CUDA_VISIBLE_DEVICES: indexes, NVIDIA_VISIBLE_DEVICES: indexes }),
   };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { dirname } from 'node:path';
 import { describe, test } from 'node:test';
 import type { GpuAllocation } from '../gpu-allocator.ts';
-import type { InstancePort } from '../instance.ts';
+import type { InstancePort, PythonHook } from '../instance.ts';
 import { buildEnvironment, namesInvalidInShell } from './process-environment.ts';
 import { InstanceFolder } from './instance-folder.ts';
 
@@ -13,9 +13,10 @@ function environment(
   declared: InstancePort[] = [],
   gpus: GpuAllocation | null = null,
   realGpus = false,
+  pythonHook?: PythonHook,
 ): Record<string, string> {
   const ports = declared.map(({ port }, index) => ({ port, hostPort: 20_000 + index }));
-  return buildEnvironment({ spec: { env, ports: declared }, folder, ports, gpus, realGpus });
+  return buildEnvironment({ spec: { env, ports: declared }, pythonHook, folder, ports, gpus, realGpus });
 }
 
 describe('the environment of an instance', () => {
@@ -31,6 +32,14 @@ describe('the environment of an instance', () => {
       { port: 8000, protocol: 'http' },
     ]);
     assert.deepEqual([env['HOME'], env['PORT'], env['BERTH_ROOT']], ['/elsewhere', '80', folder.root]);
+  });
+
+  test('the Python path has the hook first and keeps what the definition says', () => {
+    const hook = { source: '/berth/berth_worker', path: '/opt/berth/berth_worker', entry: 'accelerate/path' };
+    const pythonPath = (env: Record<string, string>) => environment(env, [], null, false, hook)['PYTHONPATH'];
+    assert.equal(pythonPath({}), '/berth/berth_worker/accelerate/path');
+    assert.equal(pythonPath({ PYTHONPATH: '/mine:/app' }), '/berth/berth_worker/accelerate/path:/mine:/app');
+    assert.equal(environment({ PYTHONPATH: '/mine' })['PYTHONPATH'], '/mine');
   });
 
   test('every port is told, and the first HTTP port is PORT', () => {

@@ -1,10 +1,12 @@
-import { dirname, delimiter } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import type { GpuAllocation } from '../gpu-allocator.ts';
-import type { InstanceSpec } from '../instance.ts';
+import type { InstanceSpec, PythonHook } from '../instance.ts';
+import { prependPythonPath } from '../python-hook.ts';
 import type { InstanceFolder } from './instance-folder.ts';
 
 export interface EnvironmentOptions {
   spec: Pick<InstanceSpec, 'env' | 'ports'>;
+  pythonHook: PythonHook | undefined;
   folder: InstanceFolder;
   ports: readonly { port: number; hostPort: number }[];
   gpus: GpuAllocation | null;
@@ -15,6 +17,7 @@ export interface EnvironmentOptions {
 /** Everything that an instance sees of the world: nothing of Berth's own environment but the path. */
 export function buildEnvironment({
   spec,
+  pythonHook,
   folder,
   ports,
   gpus,
@@ -27,10 +30,19 @@ export function buildEnvironment({
     TMPDIR: folder.tmp,
     ...firstHttpPort(spec, ports),
     ...spec.env,
+    ...pythonPath(spec, pythonHook),
     BERTH_ROOT: folder.root,
     ...portVariables(spec, ports),
     ...gpuVariables(gpus, realGpus),
   };
+}
+
+function pythonPath(
+  { env }: EnvironmentOptions['spec'],
+  pythonHook: PythonHook | undefined,
+): Record<string, string> {
+  if (pythonHook === undefined) return {};
+  return { PYTHONPATH: prependPythonPath(join(pythonHook.source, pythonHook.entry), env['PYTHONPATH']) };
 }
 
 /** The Node that runs Berth comes first: handlers are written for it. */

@@ -4,6 +4,7 @@ import type { Ids } from '../../support/ids.ts';
 import type { InstanceSpec } from '../instance.ts';
 import type { LogRetention } from '../logs/log-retention.ts';
 import { SegmentedLog } from '../logs/segmented-log.ts';
+import { notAcceleratedLine, pythonHookProblem } from '../python-hook.ts';
 import { checkMemory } from '../memory-check.ts';
 import { type Cgroups, removeCgroup } from './cgroups.ts';
 import { buildEnvironment } from './process-environment.ts';
@@ -62,6 +63,7 @@ export async function launchProcess(
   deps: ProcessLaunchDeps,
 ): Promise<LaunchedProcess> {
   const { allocations, cgroups, clock } = deps;
+  const hookProblem = spec.pythonHook && pythonHookProblem(spec.pythonHook);
   const image = resolveImage(spec.image, deps.imagePaths);
   const argv = resolveCommand(image, spec.command);
   await using undo = new AsyncDisposableStack();
@@ -110,6 +112,7 @@ export async function launchProcess(
 
   const env = buildEnvironment({
     spec,
+    pythonHook: hookProblem === undefined ? spec.pythonHook : undefined,
     folder,
     ports,
     gpus,
@@ -129,7 +132,7 @@ export async function launchProcess(
       ? null
       : Math.round((spec.memoryInGb + RESERVED_UNUSED_GB) * KILOBYTES_PER_GB);
   // The log is opened while the process starts, which writes to its own file until then.
-  const opening = openLog(spec, mounts.belowRootOnly, deps);
+  const opening = openLog(spec, mounts.belowRootOnly, hookProblem, deps);
   undo.defer(() =>
     opening.then(
       (book) => book.end(),
@@ -147,6 +150,7 @@ export async function launchProcess(
 async function openLog(
   spec: InstanceSpec,
   belowRootOnly: readonly string[],
+  hookProblem: string | undefined,
   { logs, clock }: ProcessLaunchDeps,
 ): Promise<SegmentedLog> {
   const lines = [
@@ -154,6 +158,7 @@ async function openLog(
       (path) =>
         `The volume for ${path} is at $BERTH_ROOT${path}: the path itself is not free on this machine.`,
     ),
+    ...(hookProblem === undefined ? [] : [notAcceleratedLine(hookProblem)]),
     `Starting ${spec.image}.`,
   ];
   for (const line of lines) spec.onProgress?.(line);

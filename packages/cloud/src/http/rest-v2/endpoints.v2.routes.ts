@@ -22,7 +22,8 @@ export function endpointOperations(
 ): Operation[] {
   const tag = 'Serverless';
   const allPools = catalog.pools().map(({ id }) => id);
-  const show = (found: Endpoint): EndpointResponse => serializeEndpoint(found, urls, allPools);
+  const show = (found: Endpoint): EndpointResponse =>
+    serializeEndpoint(found, endpoints.isAccelerated(found), urls, allPools);
   return [
     operation({
       id: 'listEndpoints',
@@ -100,7 +101,12 @@ export function endpointOperations(
   ];
 }
 
-function serializeEndpoint(found: Endpoint, urls: EndpointUrls, allPools: string[]): EndpointResponse {
+function serializeEndpoint(
+  found: Endpoint,
+  accelerate: boolean,
+  urls: EndpointUrls,
+  allPools: string[],
+): EndpointResponse {
   // Of no use there, and so neither taken nor shown.
   const hasIdleTimeout = found.type !== 'QUEUE' || found.scalerType !== 'REQUEST_COUNT';
   return {
@@ -126,6 +132,7 @@ function serializeEndpoint(found: Endpoint, urls: EndpointUrls, allPools: string
     networkVolumes: found.networkVolumeIds,
     timeout: found.executionTimeout,
     flashboot: found.flashboot,
+    accelerate,
     jobTtl: found.jobTtl,
     retention: found.retention,
     maxRetries: found.maxRetries,

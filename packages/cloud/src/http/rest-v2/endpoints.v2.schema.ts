@@ -1,4 +1,5 @@
 import {
+  boolean,
   propertiesOf,
   integer,
   list,
@@ -37,6 +38,11 @@ const type = stringEnum(ENDPOINT_TYPES, {
 });
 const flashboot = stringEnum(FLASHBOOT_MODES, {
   description: 'Whether stopped workers are kept for a faster start',
+});
+
+const accelerate = boolean({
+  description:
+    'Berth only: whether workers with the public Python SDK (1.7 to 1.12) get the fast worker channel; see docs/python.md',
 });
 
 const queueDelay = named(
@@ -114,6 +120,7 @@ const settings = {
     description: 'At most one in each data center; they pin the workers to those',
   }),
   flashboot,
+  accelerate: nullable(accelerate),
   timeout: integer({
     minimum: 0,
     description: `Milliseconds that a job may run: ${EXECUTION_TIMEOUT_MS.minimum} to ${EXECUTION_TIMEOUT_MS.maximum}, or 0 for no limit. Default: ${V2_ENDPOINT_DEFAULTS.executionTimeout}`,
@@ -227,6 +234,7 @@ export const endpoint = named(
       networkVolumes: list(text()),
       timeout: integer(),
       flashboot,
+      accelerate,
       jobTtl: integer(),
       retention: nullable(integer()),
       maxRetries: integer(),

@@ -34,6 +34,9 @@ const worker = named(
     gpuTypeId: nullable(text()),
     dataCenterId: nullable(text()),
     startedAt: nullable(dateTime('When it was started')),
+    accelerated: boolean({
+      description: 'Berth only: it speaks the fast worker channel, by itself or by acceleration',
+    }),
     reason: nullable(
       text({ description: 'Of Berth alone: how its start goes on, or what is wrong with it' }),
     ),
@@ -198,6 +201,7 @@ function serializeWorker({
   worker: found,
   status,
   stale,
+  accelerated,
   uptimeSeconds,
   reason,
 }: WorkerView): Static<typeof worker> {
@@ -212,6 +216,7 @@ function serializeWorker({
     gpuTypeId: found.gpuTypeId,
     dataCenterId: found.dataCenterId,
     startedAt: isoTime(found.createdAt),
+    accelerated,
     reason,
   };
 }

@@ -67,6 +67,7 @@ export class WorkerChannel {
       onWriteError: (error) => this.#breakOff(error),
     });
     queue.heartbeats.resume(endpointId, workerId);
+    queue.heartbeats.recordChannel(endpointId, workerId);
     this.#heardAt = deps.words.record(endpointId, workerId);
     socket.on('data', (bytes: Buffer) => this.#read(bytes));
     // The server's side stays open when the other one closes; a worker that has closed is gone.

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Endpoint } from '../../domain/records.ts';
-import type { EndpointInput } from '../../domain/endpoints/endpoint-defaults.ts';
+import { ENDPOINT_DEFAULTS, type EndpointInput } from '../../domain/endpoints/endpoint-defaults.ts';
 
 /** What is built into a running worker. The rest takes effect on the workers that are there. */
 const RELEASE_FIELDS = [
@@ -21,6 +21,7 @@ const RELEASE_FIELDS = [
   'networkVolumeIds',
   'modelReferences',
   'compliance',
+  'accelerate',
 ] as const satisfies readonly (keyof Endpoint)[];
 
 /** Whether a change needs new containers: then it is a release of its own. */
@@ -36,7 +37,8 @@ export function withVersion(before: Endpoint, after: Endpoint): Endpoint {
 /** Asks for all that was built into the workers of an earlier release. */
 export function rollbackInput(released: Endpoint): EndpointInput {
   const { registryId, networkVolumeIds, ...settings } = Object.fromEntries(
-    RELEASE_FIELDS.map((field) => [field, released[field]]),
+    // Releases of earlier versions of Berth do not have every field.
+    RELEASE_FIELDS.map((field) => [field, released[field] ?? ENDPOINT_DEFAULTS[field]]),
   ) as Pick<Endpoint, (typeof RELEASE_FIELDS)[number]>;
   return { registryId, networkVolumeIds, settings: () => settings };
 }

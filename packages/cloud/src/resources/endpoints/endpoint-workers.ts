@@ -16,6 +16,8 @@ export interface WorkerView {
   status: WorkerStatus;
   /** Made from an earlier version of the endpoint. */
   stale: boolean;
+  /** It speaks the fast worker channel. */
+  accelerated: boolean;
   uptimeSeconds: number;
   /** Why it is as it is, where that is worth saying: how its start goes on, or what is wrong with it. */
   reason: string | null;
@@ -32,6 +34,7 @@ export interface Rollout {
 export interface LiveWorker {
   record: Worker;
   busy: boolean;
+  accelerated: boolean;
   /** Null while it is healthy. */
   unhealthyReason: string | null;
   /** The last progress message about its start. */
@@ -150,7 +153,10 @@ export class EndpointWorkers {
     });
   }
 
-  #view({ record, busy, unhealthyReason, progress }: LiveWorker, endpoint: Endpoint): WorkerView {
+  #view(
+    { record, busy, accelerated, unhealthyReason, progress }: LiveWorker,
+    endpoint: Endpoint,
+  ): WorkerView {
     const status =
       unhealthyReason !== null
         ? 'UNHEALTHY'
@@ -164,6 +170,7 @@ export class EndpointWorkers {
       worker: record,
       status,
       stale: record.version < endpoint.version,
+      accelerated,
       uptimeSeconds,
       reason: unhealthyReason ?? (record.state === 'starting' ? progress : null),
     };

@@ -34,6 +34,8 @@ export interface EndpointsDeps {
   catalog: Catalog;
   templates: Templates;
   cache: EndpointCache;
+  /** For endpoints that do not say whether their workers are accelerated. */
+  acceleratesByDefault?: boolean;
   /** What else goes with an endpoint. */
   onRemoved(endpointId: string): Promise<void>;
 }
@@ -51,6 +53,11 @@ export class Endpoints {
   constructor(context: ResourceContext, deps: EndpointsDeps) {
     this.#context = context;
     this.#deps = deps;
+  }
+
+  /** Whether new workers of this endpoint are accelerated. */
+  isAccelerated({ accelerate }: Pick<Endpoint, 'accelerate'>): boolean {
+    return accelerate ?? this.#deps.acceleratesByDefault ?? false;
   }
 
   async create(caller: Caller, order: EndpointInput): Promise<Endpoint> {

@@ -16,6 +16,7 @@ import { queueAndLeaseBatches } from './0015-queue-and-lease-batches.ts';
 import { inlineJobResults } from './0016-inline-job-results.ts';
 import { waitingJobBatches } from './0017-waiting-job-batches.ts';
 import { jobStateInOneRow } from './0018-job-state-in-one-row.ts';
+import { acceleration } from './0019-acceleration.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: Migration[] = [
@@ -37,4 +38,5 @@ export const migrations: Migration[] = [
   inlineJobResults,
   waitingJobBatches,
   jobStateInOneRow,
+  acceleration,
 ];

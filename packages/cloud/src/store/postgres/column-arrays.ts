@@ -33,6 +33,7 @@ const TYPES: Record<string, string> = {
   completed: 'bigint',
   failed: 'bigint',
   retried: 'bigint',
+  accelerated: 'integer',
 };
 
 /** Columns of JSON, or of what holds JSON and the marks of places: no value of theirs is empty or holds this. So they travel as one text, which needs no quotes; nothing between two marks stands for none. */

@@ -13,6 +13,7 @@ const worker = (workerId: string, seenAt: number): WorkerHeartbeat => ({
   seenAt,
   busy: 0,
   unhealthy: null,
+  accelerated: false,
 });
 
 describe('workers that two servers note at the same time', () => {

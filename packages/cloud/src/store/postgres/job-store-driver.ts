@@ -25,7 +25,7 @@ const MAX_SUBMIT_BATCH = 500;
 const MAX_CHANGE_BATCH = 2_000;
 
 const RECHECK_COLUMNS = [...JOB_KEY_COLUMNS, 'look_at'];
-const HEARTBEAT_COLUMNS = ['endpoint_id', 'worker_id', 'seen_at', 'busy', 'unhealthy'];
+const HEARTBEAT_COLUMNS = ['endpoint_id', 'worker_id', 'seen_at', 'busy', 'unhealthy', 'accelerated'];
 
 /** The queue on PostgreSQL. Each kind of call has a lane of its own, with one commit on its way at a time. */
 export function postgresJobStore(pool: Pool, lanes: Pool, server: string): JobStore {
@@ -279,12 +279,13 @@ export function postgresJobStore(pool: Pool, lanes: Pool, server: string): JobSt
     // Every server writes in the same order: two that note the same workers would else wait for each other.
     saveHeartbeats: async (workers) => {
       const values = toColumnArrays(
-        workers.map(({ endpointId, workerId, seenAt, busy, unhealthy }) => [
+        workers.map(({ endpointId, workerId, seenAt, busy, unhealthy, accelerated }) => [
           endpointId,
           workerId,
           seenAt,
           busy,
           unhealthy,
+          accelerated ? 1 : 0,
         ]),
         HEARTBEAT_COLUMNS,
       );
@@ -292,7 +293,7 @@ export function postgresJobStore(pool: Pool, lanes: Pool, server: string): JobSt
         queries.rows(
           `insert into job_workers (${HEARTBEAT_COLUMNS.join(', ')}) select * from ${unnest(HEARTBEAT_COLUMNS)} order by endpoint_id, worker_id
             on conflict (endpoint_id, worker_id) do update
-            set seen_at = case when job_workers.seen_at > excluded.seen_at + ${MAX_CLOCK_SKEW_MS} then excluded.seen_at else greatest(job_workers.seen_at, excluded.seen_at) end, busy = excluded.busy, unhealthy = excluded.unhealthy`,
+            set seen_at = case when job_workers.seen_at > excluded.seen_at + ${MAX_CLOCK_SKEW_MS} then excluded.seen_at else greatest(job_workers.seen_at, excluded.seen_at) end, busy = excluded.busy, unhealthy = excluded.unhealthy, accelerated = excluded.accelerated`,
           values,
         ),
       );

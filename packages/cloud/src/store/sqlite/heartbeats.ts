@@ -1,5 +1,6 @@
 import type { JobStore } from '../job-store.ts';
 import { heartbeatFromRow } from '../tables/heartbeat-rows.ts';
+import { toFlag } from '../tables/owned-table.ts';
 import type { QueueContext } from './queue-context.ts';
 import { columnsAndValues } from './statements.ts';
 
@@ -9,7 +10,7 @@ export function workerHeartbeats({
   group,
 }: QueueContext): Pick<JobStore, 'saveHeartbeats' | 'workers' | 'compact'> {
   const save = statements.write(
-    `insert or replace into job_workers ${columnsAndValues(['endpoint_id', 'worker_id', 'seen_at', 'busy', 'unhealthy'])}`,
+    `insert or replace into job_workers ${columnsAndValues(['endpoint_id', 'worker_id', 'seen_at', 'busy', 'unhealthy', 'accelerated'])}`,
   );
   const select = statements.rows(
     'select * from job_workers where endpoint_id = :endpoint_id and seen_at >= :seen_since',
@@ -19,8 +20,15 @@ export function workerHeartbeats({
   return {
     saveHeartbeats: (workers) =>
       group.run(() => {
-        for (const { endpointId, workerId, seenAt, busy, unhealthy } of workers)
-          save({ endpoint_id: endpointId, worker_id: workerId, seen_at: seenAt, busy, unhealthy });
+        for (const { endpointId, workerId, seenAt, busy, unhealthy, accelerated } of workers)
+          save({
+            endpoint_id: endpointId,
+            worker_id: workerId,
+            seen_at: seenAt,
+            busy,
+            unhealthy,
+            accelerated: toFlag(accelerated),
+          });
       }),
 
     workers: (endpoint_id, seen_since) =>

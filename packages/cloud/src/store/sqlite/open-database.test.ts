@@ -31,9 +31,16 @@ test('what is committed and was not synced is read only once it is in the databa
         ),
       ),
     () =>
-      database
-        .jobs()
-        .saveHeartbeats([{ endpointId: 'e', workerId: 'in the group', seenAt: 1, busy: 0, unhealthy: null }]),
+      database.jobs().saveHeartbeats([
+        {
+          endpointId: 'e',
+          workerId: 'in the group',
+          seenAt: 1,
+          busy: 0,
+          unhealthy: null,
+          accelerated: false,
+        },
+      ]),
   ];
   for (const [index, write] of writes.entries()) {
     await assert.rejects(write(), {

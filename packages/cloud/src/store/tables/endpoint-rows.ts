@@ -39,6 +39,7 @@ interface EndpointRow {
   retention: number | null;
   max_retries: number;
   flashboot: string;
+  accelerate: number | null;
   model_references: string;
   compliance: string;
   version: number;
@@ -90,6 +91,7 @@ export function endpointRows(sealer: Sealer): EndpointRows {
       retention: endpoint.retention,
       max_retries: endpoint.maxRetries,
       flashboot: endpoint.flashboot,
+      accelerate: endpoint.accelerate === null ? null : toFlag(endpoint.accelerate),
       model_references: JSON.stringify(endpoint.modelReferences),
       compliance: JSON.stringify(endpoint.compliance),
       version: endpoint.version,
@@ -138,6 +140,7 @@ export function endpointRows(sealer: Sealer): EndpointRows {
         retention: endpoint.retention,
         maxRetries: endpoint.max_retries,
         flashboot: endpoint.flashboot as Endpoint['flashboot'],
+        accelerate: endpoint.accelerate === null ? null : endpoint.accelerate === 1,
         modelReferences: texts(endpoint.model_references),
         compliance: texts(endpoint.compliance),
         version: endpoint.version,

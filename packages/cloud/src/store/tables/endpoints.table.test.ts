@@ -68,6 +68,7 @@ const endpoint = (id: string, accountId = ONE, createdAt = 1): Endpoint => ({
   retention: 604_799_998,
   maxRetries: 3,
   flashboot: 'PRIORITY_FLASHBOOT',
+  accelerate: true,
   modelReferences: ['org/model'],
   compliance: ['GDPR'],
   version: 4,

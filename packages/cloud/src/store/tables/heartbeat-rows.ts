@@ -8,5 +8,6 @@ export function heartbeatFromRow(row: Row): WorkerHeartbeat {
     seenAt: row['seen_at'] as number,
     busy: row['busy'] as number,
     unhealthy: row['unhealthy'] as string | null,
+    accelerated: row['accelerated'] === 1,
   };
 }

@@ -129,6 +129,18 @@ export const settings = {
       "Whether small, plain requests to the job API are read by Berth's own HTTP parser instead of Node's. " +
       'It needs about half of the CPU time; all other requests go to Node. Turn it off to exclude it when you look for a fault.',
   }),
+  accelerate: defineSetting({
+    type: booleanType(['on', 'off']),
+    default: false,
+    description:
+      'Whether workers with the public Python SDK get the fast worker channel, on endpoints that do not say so themselves (`accelerate` in REST v2). See docs/python.md.',
+  }),
+  takeAhead: defineSetting({
+    type: booleanType(['on', 'off']),
+    default: true,
+    description:
+      'Whether one answer to job-take may carry several short jobs, for workers with the public Python SDK. It sleeps for a second between its requests, so that one job an answer is one job a second. See docs/python.md.',
+  }),
   rateLimits: defineSetting({
     type: booleanType(['on', 'off']),
     default: true,
