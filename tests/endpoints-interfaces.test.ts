@@ -124,6 +124,7 @@ for (const kind of DATABASES) {
         networkVolumes: [],
         timeout: 300_000,
         flashboot: 'OFF',
+        accelerate: false,
         jobTtl: 86_400_000,
         retention: null,
         maxRetries: 1,
