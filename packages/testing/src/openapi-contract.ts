@@ -51,7 +51,7 @@ export async function loadOpenApiContract(client: ApiClient): Promise<OpenApiCon
       return assert.equal(answer.headers.get('content-type'), null, where);
     }
     assert.equal(answer.headers.get('content-type'), `${mediaType}; charset=utf-8`, where);
-    if (mediaType === 'text/html' || mediaType === 'text/event-stream') return;
+    if (mediaType.startsWith('text/')) return;
     const reference = `${name}#${pointer}/content/${mediaType.replaceAll('/', '~1')}/schema`;
     const validate = validators.get(reference) ?? ajv.compile({ $ref: reference });
     validators.set(reference, validate);

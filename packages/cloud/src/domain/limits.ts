@@ -90,6 +90,8 @@ export const JOB_RETENTION_MS = {
 };
 /** How long `runsync` waits for the result. */
 export const SYNC_WAIT_MS = { minimum: 1000, maximum: 300_000, default: 90_000 };
+/** How long `stream` waits for a first chunk. */
+export const STREAM_WAIT_MS: Bounds = { minimum: 0, maximum: 90_000 };
 /** How long the log of an instance that was removed can be read. */
 export const LOG_RETENTION_MS = 7 * DAY_MS;
 
@@ -114,5 +116,8 @@ export const MAX_CATALOG_TEMPLATES = 100;
 /** Log lines to begin with. */
 export const LOG_TAIL: Bounds = { minimum: 0, maximum: 5000 };
 export const DEFAULT_LOG_TAIL = 100;
+/** Jobs of one list in the job API. */
+export const JOB_LIST_LIMIT: Bounds = { minimum: 1, maximum: 1000 };
+export const DEFAULT_JOB_LIST_LIMIT = 100;
 /** Columns and rows of a terminal. */
 export const TERMINAL_SIZE: Bounds = { minimum: 1, maximum: 4096 };

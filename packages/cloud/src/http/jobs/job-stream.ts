@@ -8,7 +8,7 @@ import type { Response } from '../raw-http.ts';
 import { parseJobStream } from '../workers/worker-posts.ts';
 
 /** How long an empty `/stream` waits for a first chunk: long enough that a loop does not spin, shorter than any client's patience. */
-export const STREAM_WAIT_MS = 4_000;
+export const DEFAULT_STREAM_WAIT_MS = 4_000;
 /** One answer carries about this much. */
 const ANSWER_BYTES = 8 * 1024 * 1024;
 const HEARTBEAT_MS = 15_000;

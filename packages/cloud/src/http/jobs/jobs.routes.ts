@@ -32,24 +32,24 @@ import { wantsEnvelope } from './stream-envelope.ts';
 import { sendJobError } from './jobs.errors.ts';
 import type { JobRateLimits } from './job-rate-limits.ts';
 import { waitingReason } from './waiting-reason.ts';
-import { parseMilliseconds, parseJobRequest, parseWait } from './job-request.ts';
+import {
+  parseMilliseconds,
+  parseJobRequest,
+  parseWait,
+  MAX_RUN_BODY_BYTES,
+  MAX_RUNSYNC_BODY_BYTES,
+} from './job-request.ts';
 import { sendJobList } from './job-list-response.ts';
-import { readStreamPage, sendStreamEvents, parseEventId, STREAM_WAIT_MS } from './job-stream.ts';
-import { JOB_TTL_MS } from '../../domain/limits.ts';
+import { readStreamPage, sendStreamEvents, parseEventId, DEFAULT_STREAM_WAIT_MS } from './job-stream.ts';
+import { JOB_TTL_MS, JOB_LIST_LIMIT, DEFAULT_JOB_LIST_LIMIT, STREAM_WAIT_MS } from '../../domain/limits.ts';
 
-const MEGABYTE = 1024 * 1024;
-const MAX_RUN_BODY_BYTES = 10 * MEGABYTE;
-export const MAX_RUNSYNC_BODY_BYTES = 20 * MEGABYTE;
-const MAX_SMALL_BODY_BYTES = MEGABYTE;
+const MAX_SMALL_BODY_BYTES = 1024 * 1024;
 const MAX_IDEMPOTENCY_KEY_LENGTH = 255;
 const NO_QUERY = new URLSearchParams();
 /** A reader of a job's log is let go after this long. */
 const MAX_LOG_FOLLOW_MS = 60 * 60_000;
 /** What a handler printed last may come after its result. */
 const LOG_TAIL_MS = 500;
-/** How many entries a list shows. */
-const LIST_LIMIT = { minimum: 1, maximum: 1000, default: 100 };
-const STREAM_WAIT = { minimum: 0, maximum: 90_000 };
 
 export interface JobRoutesDeps {
   queue: JobQueue;
@@ -249,7 +249,7 @@ export class JobRoutes {
         gone,
       );
     }
-    const hold = parseWait(query, STREAM_WAIT_MS, STREAM_WAIT);
+    const hold = parseWait(query, DEFAULT_STREAM_WAIT_MS, STREAM_WAIT_MS);
     const { status, chunks } = await readStreamPage(queue, endpoint.id, seq, id, hold, gone);
     const list = `[${chunks.map((chunk) => chunk.text).join(',')}]`;
     sendJson(
@@ -327,7 +327,7 @@ export class JobRoutes {
     const status = query.get('status');
     if (status !== null && !JOB_STATUSES.includes(status as JobStatus))
       throw new BerthError('rule', `status must be one of ${JOB_STATUSES.join(', ')}`);
-    const limit = clamp(parseCount(query, 'limit', LIST_LIMIT.default), LIST_LIMIT);
+    const limit = clamp(parseCount(query, 'limit', DEFAULT_JOB_LIST_LIMIT), JOB_LIST_LIMIT);
     const offset = Math.max(0, parseCount(query, 'offset', 0));
     const pieces = this.#deps.queue.list(endpoint.id, {
       ...(status !== null && { status: status as JobStatus }),
@@ -380,7 +380,7 @@ export class JobRoutes {
       if (jobId !== null && seqFromJobId(jobId) === undefined)
         return sendJson(response, 200, '{"deliveries":[]}');
       const found = await this.#deps.webhooks.list(endpoint.id, {
-        limit: clamp(parseCount(query, 'limit', LIST_LIMIT.default), LIST_LIMIT),
+        limit: clamp(parseCount(query, 'limit', DEFAULT_JOB_LIST_LIMIT), JOB_LIST_LIMIT),
         ...(jobId !== null && { jobId }),
       });
       return sendJson(

@@ -57,7 +57,7 @@ export function billingOperations({ billing }: ResourceServices): Operation[] {
     tag: 'Billing',
     access: 'read' as const,
     status: 200 as const,
-    failures: [400],
+    errorStatuses: [400],
   };
   return [
     operation({
@@ -74,7 +74,7 @@ export function billingOperations({ billing }: ResourceServices): Operation[] {
           gpuTypeId: text({ description: 'Of pods with this GPU type alone' }),
         },
       ),
-      answer: list(record),
+      response: list(record),
       handle: async ({
         caller,
         query: { grouping = 'gpuTypeId', podId, gpuTypeId, bucketSize = 'day', ...rest },
@@ -112,7 +112,7 @@ export function billingOperations({ billing }: ResourceServices): Operation[] {
           templateId: text({ description: 'Of endpoints that were made from this template alone' }),
         },
       ),
-      answer: list(record),
+      response: list(record),
       handle: async ({
         caller,
         query: {
@@ -148,7 +148,7 @@ export function billingOperations({ billing }: ResourceServices): Operation[] {
       path: '/billing/networkvolumes',
       summary: 'What network volumes cost',
       query: object({}, window),
-      answer: list(volumeRecord),
+      response: list(volumeRecord),
       handle: async ({ caller, query: { bucketSize = 'day', ...rest } }) => {
         const { totals } = await billing.history(caller, 'volume', {
           ...rest,

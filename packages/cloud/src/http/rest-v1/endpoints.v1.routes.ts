@@ -172,8 +172,8 @@ export function endpointOperations({
     params: byEndpointId,
     body: updateInput,
     status: 200 as const,
-    answer: endpoint,
-    failures: [400, 404],
+    response: endpoint,
+    errorStatuses: [400, 404],
     handle: async ({
       caller,
       params,
@@ -194,8 +194,8 @@ export function endpointOperations({
       access: 'write',
       body: createInput,
       status: 200,
-      answer: endpoint,
-      failures: [400],
+      response: endpoint,
+      errorStatuses: [400],
       handle: async ({ caller, body: { computeType: compute = 'GPU', ...body } }) => {
         const order = endpointInput(body);
         return serializeEndpoint(
@@ -215,8 +215,8 @@ export function endpointOperations({
       access: 'read',
       query: object({}, include),
       status: 200,
-      answer: list(endpoint),
-      failures: [400],
+      response: list(endpoint),
+      errorStatuses: [400],
       handle: async ({ caller, query }) =>
         Promise.all((await endpoints.list(caller)).map((found) => shown(caller, found, query))),
     }),
@@ -230,8 +230,8 @@ export function endpointOperations({
       params: byEndpointId,
       query: object({}, include),
       status: 200,
-      answer: endpoint,
-      failures: [400, 404],
+      response: endpoint,
+      errorStatuses: [400, 404],
       handle: async ({ caller, params, query }) =>
         shown(caller, await endpoints.get(caller, params.endpointId), query),
     }),
@@ -258,7 +258,7 @@ export function endpointOperations({
       access: 'write',
       params: byEndpointId,
       status: 204,
-      failures: [400, 404],
+      errorStatuses: [400, 404],
       handle: ({ caller, params }) => endpoints.remove(caller, params.endpointId),
     }),
   ];

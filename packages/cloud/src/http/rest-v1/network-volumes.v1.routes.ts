@@ -26,8 +26,8 @@ export function networkVolumeOperations({ volumes }: ResourceServices): Operatio
     params: byVolumeId,
     body: updateInput,
     status: 200 as const,
-    answer: networkVolume,
-    failures: [400, 404],
+    response: networkVolume,
+    errorStatuses: [400, 404],
     handle: async ({
       caller,
       params,
@@ -48,8 +48,8 @@ export function networkVolumeOperations({ volumes }: ResourceServices): Operatio
       access: 'write',
       body: named('NetworkVolumeCreateInput', object({ name, size, dataCenterId: text({ minLength: 1 }) })),
       status: 200,
-      answer: networkVolume,
-      failures: [400],
+      response: networkVolume,
+      errorStatuses: [400],
       handle: async ({ caller, body }) => serializeNetworkVolume(await volumes.create(caller, body)),
     }),
     operation({
@@ -60,7 +60,7 @@ export function networkVolumeOperations({ volumes }: ResourceServices): Operatio
       summary: 'List network volumes',
       access: 'read',
       status: 200,
-      answer: list(networkVolume),
+      response: list(networkVolume),
       handle: async ({ caller }) => (await volumes.list(caller)).map(serializeNetworkVolume),
     }),
     operation({
@@ -72,8 +72,8 @@ export function networkVolumeOperations({ volumes }: ResourceServices): Operatio
       access: 'read',
       params: byVolumeId,
       status: 200,
-      answer: networkVolume,
-      failures: [404],
+      response: networkVolume,
+      errorStatuses: [404],
       handle: async ({ caller, params }) =>
         serializeNetworkVolume(await volumes.get(caller, params.networkVolumeId)),
     }),
@@ -100,7 +100,7 @@ export function networkVolumeOperations({ volumes }: ResourceServices): Operatio
       access: 'write',
       params: byVolumeId,
       status: 204,
-      failures: [400, 404],
+      errorStatuses: [400, 404],
       handle: ({ caller, params }) => volumes.remove(caller, params.networkVolumeId),
     }),
   ];

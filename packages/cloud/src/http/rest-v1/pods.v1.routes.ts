@@ -269,8 +269,8 @@ export function podOperations({ pods, catalog, volumes, templates }: ResourceSer
     params: byPodId,
     body: updateInput,
     status: 200 as const,
-    answer: pod,
-    failures: [400, 404],
+    response: pod,
+    errorStatuses: [400, 404],
     handle: async ({
       caller,
       params,
@@ -292,8 +292,8 @@ export function podOperations({ pods, catalog, volumes, templates }: ResourceSer
       params: byPodId,
       podIdParam: 'podId',
       status: 200,
-      answer: pod,
-      failures: [400, 404],
+      response: pod,
+      errorStatuses: [400, 404],
       handle: async ({ caller, params }) => showOne(caller, await pods[name](caller, params.podId)),
     });
 
@@ -307,8 +307,8 @@ export function podOperations({ pods, catalog, volumes, templates }: ResourceSer
       access: 'write',
       body: createInput,
       status: 201,
-      answer: pod,
-      failures: [400],
+      response: pod,
+      errorStatuses: [400],
       handle: async ({ caller, body }) =>
         showOne(
           caller,
@@ -335,8 +335,8 @@ export function podOperations({ pods, catalog, volumes, templates }: ResourceSer
       access: 'read',
       query: listQuery,
       status: 200,
-      answer: list(pod),
-      failures: [400],
+      response: list(pod),
+      errorStatuses: [400],
       handle: async ({ caller, query }) => {
         const own: ListedPod[] = (await pods.list(caller)).map((found) => ({ pod: found }));
         const workers: ListedPod[] =
@@ -361,8 +361,8 @@ export function podOperations({ pods, catalog, volumes, templates }: ResourceSer
       podIdParam: 'podId',
       query: oneQuery,
       status: 200,
-      answer: pod,
-      failures: [400, 404],
+      response: pod,
+      errorStatuses: [400, 404],
       handle: async ({ caller, params, query }) =>
         showOne(caller, await pods.get(caller, params.podId), query),
     }),
@@ -390,7 +390,7 @@ export function podOperations({ pods, catalog, volumes, templates }: ResourceSer
       params: byPodId,
       podIdParam: 'podId',
       status: 204,
-      failures: [400, 404],
+      errorStatuses: [400, 404],
       handle: ({ caller, params }) => pods.terminate(caller, params.podId),
     }),
     action('start', 'Start a pod that was stopped'),

@@ -31,8 +31,8 @@ export function registryOperations({ registries }: ResourceServices): Operation[
         }),
       ),
       status: 200,
-      answer: registry,
-      failures: [400],
+      response: registry,
+      errorStatuses: [400],
       handle: async ({ caller, body }) => serializeRegistry(await registries.create(caller, body)),
     }),
     operation({
@@ -43,7 +43,7 @@ export function registryOperations({ registries }: ResourceServices): Operation[
       summary: 'List registry credentials',
       access: 'read',
       status: 200,
-      answer: list(registry),
+      response: list(registry),
       handle: async ({ caller }) => (await registries.list(caller)).map(serializeRegistry),
     }),
     operation({
@@ -55,8 +55,8 @@ export function registryOperations({ registries }: ResourceServices): Operation[
       access: 'read',
       params: byRegistryId,
       status: 200,
-      answer: registry,
-      failures: [404],
+      response: registry,
+      errorStatuses: [404],
       handle: async ({ caller, params }) =>
         serializeRegistry(await registries.get(caller, params.containerRegistryAuthId)),
     }),
@@ -69,7 +69,7 @@ export function registryOperations({ registries }: ResourceServices): Operation[
       access: 'write',
       params: byRegistryId,
       status: 204,
-      failures: [400, 404],
+      errorStatuses: [400, 404],
       handle: ({ caller, params }) => registries.remove(caller, params.containerRegistryAuthId),
     }),
   ];

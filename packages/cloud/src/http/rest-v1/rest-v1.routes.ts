@@ -15,6 +15,7 @@ import { workerLogOperations } from './worker-logs.v1.routes.ts';
 
 const BODY_LIMIT = 1_048_576;
 /** The version that the published description of v1 carries. */
+const TITLE = 'Berth REST v1';
 const VERSION = '0.1.0';
 /** When v1 was announced to end: 1 August 2026. */
 const DEPRECATED_SINCE = '@1785542400';
@@ -35,7 +36,7 @@ export function restV1Api(resources: ResourceServices, { enabled, sunset }: Rest
     ...registryOperations(resources),
     ...billingOperations(resources),
   ];
-  operations.push(...apiDocsOperations(() => openApi(operations)));
+  operations.push(...apiDocsOperations(TITLE, () => openApi(operations)));
   const headers = {
     deprecation: DEPRECATED_SINCE,
     sunset: new Date(sunset).toUTCString(),
@@ -61,7 +62,7 @@ export function restV1Api(resources: ResourceServices, { enabled, sunset }: Rest
 async function openApi(operations: Operation[]) {
   const { openApiDocument } = await import('../rest/openapi.ts');
   return openApiDocument({
-    title: 'Berth REST v1',
+    title: TITLE,
     version: VERSION,
     description: 'The older management interface, kept for the clients that speak it. New ones use REST v2.',
     prefix: '',

@@ -100,8 +100,8 @@ export function templateOperations({ templates, endpoints }: ResourceServices): 
     params: byTemplateId,
     body: updateInput,
     status: 200 as const,
-    answer: template,
-    failures: [400, 404],
+    response: template,
+    errorStatuses: [400, 404],
     handle: async ({
       caller,
       params,
@@ -125,8 +125,8 @@ export function templateOperations({ templates, endpoints }: ResourceServices): 
       access: 'write',
       body: createInput,
       status: 200,
-      answer: template,
-      failures: [400],
+      response: template,
+      errorStatuses: [400],
       handle: async ({ caller, body }) => {
         const { isServerless = false, category: group, ...rest } = body;
         const fields = {
@@ -154,8 +154,8 @@ export function templateOperations({ templates, endpoints }: ResourceServices): 
       access: 'read',
       query: object({}, include),
       status: 200,
-      answer: list(template),
-      failures: [400],
+      response: list(template),
+      errorStatuses: [400],
       handle: async ({ caller, query }) => {
         const bound =
           query.includeEndpointBoundTemplates === true ? undefined : await endpoints.boundTemplates(caller);
@@ -180,8 +180,8 @@ export function templateOperations({ templates, endpoints }: ResourceServices): 
       params: byTemplateId,
       query: object({}, include),
       status: 200,
-      answer: template,
-      failures: [400, 404],
+      response: template,
+      errorStatuses: [400, 404],
       handle: async ({ caller, params }) => serializeTemplate(await templates.get(caller, params.templateId)),
     }),
     operation({
@@ -207,7 +207,7 @@ export function templateOperations({ templates, endpoints }: ResourceServices): 
       access: 'write',
       params: byTemplateId,
       status: 204,
-      failures: [400, 404],
+      errorStatuses: [400, 404],
       handle: ({ caller, params }) => templates.remove(caller, params.templateId),
     }),
   ];

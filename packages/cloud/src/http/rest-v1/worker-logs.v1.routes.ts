@@ -36,8 +36,8 @@ export function workerLogOperations({
       description: 'Of flash alone; REST v2 has the whole log, and follows it.',
       params: object({ workerId: text({ minLength: 1 }) }),
       status: 200,
-      answer: workerLog,
-      failures: [404],
+      response: workerLog,
+      errorStatuses: [404],
       handle: async ({ caller, params, signal }) => {
         if (workers === undefined) throw notFound('worker', params.workerId);
         const lines = await Array.fromAsync(

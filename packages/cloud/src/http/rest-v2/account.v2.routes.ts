@@ -54,7 +54,7 @@ export function accountOperations({
       summary: 'The account of this key',
       access: 'read',
       status: 200,
-      answer: account,
+      response: account,
       handle: async ({ caller }) => serializeAccount(await accounts.getOwn(caller)),
     }),
     operation({
@@ -65,7 +65,7 @@ export function accountOperations({
       summary: 'The SSH keys of your account',
       access: 'read',
       status: 200,
-      answer: sshKeys,
+      response: sshKeys,
       handle: async ({ caller }) => ({ keys: (await accounts.getOwn(caller)).sshKeys }),
     }),
     operation({
@@ -84,8 +84,8 @@ export function accountOperations({
         }),
       ),
       status: 200,
-      answer: sshKeys,
-      failures: [413, 422],
+      response: sshKeys,
+      errorStatuses: [413, 422],
       handle: async ({ caller, body }) => ({
         keys: (await accounts.replaceSshKeys(caller, body.keys)).sshKeys,
       }),
@@ -100,7 +100,7 @@ export function accountOperations({
       description:
         'The key of the HMAC in X-Berth-Signature. Whoever has it can make webhooks that look like yours, so a key that may only read does not get it.',
       status: 200,
-      answer: named(
+      response: named(
         'WebhookSecret',
         object({
           secret: text({ description: 'The whole text is the key of the HMAC', examples: ['whsec_…'] }),
@@ -132,8 +132,8 @@ export function accountOperations({
         },
       ),
       status: 200,
-      answer: named('AuditLog', object({ entries: list(auditEntry) })),
-      failures: [422],
+      response: named('AuditLog', object({ entries: list(auditEntry) })),
+      errorStatuses: [422],
       handle: async ({ caller, query: { limit = DEFAULT_AUDIT_PAGE_SIZE, before } }) => {
         const entries = await accounts.audit(caller, { limit, ...(before !== undefined && { before }) });
         return { entries: entries.map(({ accountId: _, at, ...entry }) => ({ ...entry, at: isoTime(at) })) };
@@ -147,7 +147,7 @@ export function accountOperations({
       summary: 'List every account of this installation',
       access: 'operator',
       status: 200,
-      answer: named('AccountList', object({ accounts: list(account) })),
+      response: named('AccountList', object({ accounts: list(account) })),
       handle: async ({ caller }) => ({ accounts: (await accounts.list(caller)).map(serializeAccount) }),
     }),
     operation({
@@ -163,11 +163,11 @@ export function accountOperations({
         object({ name: text({ minLength: 1, maxLength: MAX_NAME_LENGTH, description: 'Unique' }) }),
       ),
       status: 201,
-      answer: named(
+      response: named(
         'NewAccount',
         object({ id: text(), name: text(), key: text({ description: 'Shown once' }) }),
       ),
-      failures: [400, 409, 413, 422],
+      errorStatuses: [400, 409, 413, 422],
       handle: async ({ caller, body }) => {
         const made = await accounts.create(caller, body.name);
         return { id: made.account.id, name: made.account.name, key: made.key };

@@ -92,7 +92,7 @@ export function apiKeyOperations({ keys }: ResourceServices): Operation[] {
       summary: 'List the keys of your account',
       access: 'read',
       status: 200,
-      answer: apiKeyList,
+      response: apiKeyList,
       handle: async ({ caller }) => ({ apiKeys: (await keys.list(caller)).map(serializeApiKey) }),
     }),
     operation({
@@ -105,8 +105,8 @@ export function apiKeyOperations({ keys }: ResourceServices): Operation[] {
       description: 'Needs a key with full access. The new key is in this answer and in no other.',
       body: createApiKey,
       status: 201,
-      answer: newApiKey,
-      failures: [400, 413, 422],
+      response: newApiKey,
+      errorStatuses: [400, 413, 422],
       handle: ({ caller, body }) => create(caller, body),
     }),
     operation({
@@ -119,8 +119,8 @@ export function apiKeyOperations({ keys }: ResourceServices): Operation[] {
       params: byId,
       body: updateApiKey,
       status: 200,
-      answer: apiKey,
-      failures: [400, 404, 413, 422],
+      response: apiKey,
+      errorStatuses: [400, 404, 413, 422],
       handle: async ({ caller, params, body }) =>
         serializeApiKey(await keys.update(caller, params.id, readFields(body))),
     }),
@@ -133,7 +133,7 @@ export function apiKeyOperations({ keys }: ResourceServices): Operation[] {
       access: 'write',
       params: byId,
       status: 204,
-      failures: [400, 404],
+      errorStatuses: [400, 404],
       handle: ({ caller, params }) => keys.revoke(caller, params.id),
     }),
     operation({
@@ -145,8 +145,8 @@ export function apiKeyOperations({ keys }: ResourceServices): Operation[] {
       access: 'operator',
       params: byId,
       status: 200,
-      answer: apiKeyList,
-      failures: [404],
+      response: apiKeyList,
+      errorStatuses: [404],
       handle: async ({ caller, params }) => ({
         apiKeys: (await keys.list(caller, params.id)).map(serializeApiKey),
       }),
@@ -161,8 +161,8 @@ export function apiKeyOperations({ keys }: ResourceServices): Operation[] {
       params: byId,
       body: createApiKey,
       status: 201,
-      answer: newApiKey,
-      failures: [400, 404, 413, 422],
+      response: newApiKey,
+      errorStatuses: [400, 404, 413, 422],
       handle: ({ caller, params, body }) => create(caller, body, params.id),
     }),
   ];

@@ -16,9 +16,9 @@ const shared = {
   method: 'GET' as const,
   tag: 'Billing',
   access: 'read' as const,
-  queryIsRule: true as const,
+  queryErrorsAreRuleErrors: true as const,
   status: 200 as const,
-  failures: [400],
+  errorStatuses: [400],
 };
 
 /** What of each kind of usage is shown as which amount. */
@@ -51,14 +51,17 @@ interface ResourceHistory {
   kind: UsageKind;
   idField: string;
   countField: string;
-  answer: Schema<BillingResponse>;
+  response: Schema<BillingResponse>;
 }
 
-function resourceHistory(name: string, definition: Omit<ResourceHistory, 'answer' | 'id'>): ResourceHistory {
+function resourceHistory(
+  name: string,
+  definition: Omit<ResourceHistory, 'response' | 'id'>,
+): ResourceHistory {
   return {
     ...definition,
     id: `list${name}`,
-    answer: billingResponse(name, amountFields[definition.kind], definition),
+    response: billingResponse(name, amountFields[definition.kind], definition),
   };
 }
 
@@ -109,7 +112,7 @@ export function billingOperations({ billing }: ResourceServices): Operation[] {
       summary: 'What was used and cost, all kinds together',
       description: 'A bucket in which nothing was used has no record.',
       query: windowQuery,
-      answer: billingResponse('Billing', amountFields.summary),
+      response: billingResponse('Billing', amountFields.summary),
       handle: async ({ caller, query }) => {
         const { window, byKind } = await billing.summary(caller, windowRequest(query));
         const starts = new Map(
@@ -147,7 +150,7 @@ export function billingOperations({ billing }: ResourceServices): Operation[] {
       path: '/billing/endpoints',
       summary: 'Public endpoints: there are none here, so nothing was used',
       query: windowQuery,
-      answer: billingResponse('EndpointBilling', amountFields.endpoint),
+      response: billingResponse('EndpointBilling', amountFields.endpoint),
       handle: async ({ query }) => ({
         records: [],
         metadata: {

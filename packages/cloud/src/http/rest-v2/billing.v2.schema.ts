@@ -90,7 +90,7 @@ export function billingResponse(
       : { [resource.idField]: nullable(text({ description: 'The one that was asked for' })) },
     { description: 'What was asked for, as it was understood' },
   );
-  const answer = object({
+  const response = object({
     records: list(named(`${name}Record`, object({ ...range, ...id, ...amounts }))),
     metadata: object({
       query,
@@ -101,5 +101,5 @@ export function billingResponse(
       totals: object(amounts),
     }),
   });
-  return named(`${name}List`, answer) as Schema as Schema<BillingResponse>;
+  return named(`${name}List`, response) as Schema as Schema<BillingResponse>;
 }

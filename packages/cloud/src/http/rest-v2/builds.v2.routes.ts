@@ -63,8 +63,8 @@ export function buildOperations({ endpoints }: AllServices): Operation[] {
         },
       ),
       status: 200,
-      answer: named('BuildList', object({ builds: list(build), pagination })),
-      failures: [404, 422],
+      response: named('BuildList', object({ builds: list(build), pagination })),
+      errorStatuses: [404, 422],
       handle: async ({ caller, params }) => {
         await endpoints.get(caller, params.id);
         return { builds: [], pagination: { nextCursor: null, hasNextPage: false } };
@@ -79,8 +79,8 @@ export function buildOperations({ endpoints }: AllServices): Operation[] {
       access: 'read',
       params: byBuild,
       status: 200,
-      answer: build,
-      failures: [404],
+      response: build,
+      errorStatuses: [404],
       handle: ({ caller, params }) => none(caller, params),
     }),
     operation({
@@ -93,7 +93,7 @@ export function buildOperations({ endpoints }: AllServices): Operation[] {
       eventStream: true,
       params: byBuild,
       status: 200,
-      failures: [404],
+      errorStatuses: [404],
       handle: ({ caller, params }) => none(caller, params),
     }),
   ];

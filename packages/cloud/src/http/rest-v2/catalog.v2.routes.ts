@@ -152,8 +152,8 @@ export function catalogOperations({ catalog, templates }: ResourceServices): Ope
       access: 'read',
       query: gpuQuery,
       status: 200,
-      answer: named('GpuTypeList', object({ gpus: list(gpuType) })),
-      failures: [400, 422],
+      response: named('GpuTypeList', object({ gpus: list(gpuType) })),
+      errorStatuses: [400, 422],
       handle: async ({ query }) => ({
         gpus: (await catalog.gpus(gpuFilter(query))).map((offer) =>
           serializeGpuType(offer, wantsStock(query)),
@@ -170,8 +170,8 @@ export function catalogOperations({ catalog, templates }: ResourceServices): Ope
       params: byId,
       query: gpuQuery,
       status: 200,
-      answer: gpuType,
-      failures: [400, 404, 422],
+      response: gpuType,
+      errorStatuses: [400, 404, 422],
       handle: async ({ params, query }) =>
         serializeGpuType(await catalog.gpu(params.id, gpuFilter(query)), wantsStock(query)),
     }),
@@ -184,8 +184,8 @@ export function catalogOperations({ catalog, templates }: ResourceServices): Ope
       access: 'read',
       query: cpuQuery,
       status: 200,
-      answer: named('CpuTypeList', object({ cpus: list(cpuType) })),
-      failures: [400, 422],
+      response: named('CpuTypeList', object({ cpus: list(cpuType) })),
+      errorStatuses: [400, 422],
       handle: async ({ query }) => ({
         cpus: (await catalog.cpus(cpuFilter(query))).map((offer) =>
           serializeCpuType(offer, wantsStock(query)),
@@ -202,8 +202,8 @@ export function catalogOperations({ catalog, templates }: ResourceServices): Ope
       params: byId,
       query: cpuQuery,
       status: 200,
-      answer: cpuType,
-      failures: [400, 404, 422],
+      response: cpuType,
+      errorStatuses: [400, 404, 422],
       handle: async ({ params, query }) =>
         serializeCpuType(await catalog.cpu(params.id, cpuFilter(query)), wantsStock(query)),
     }),
@@ -225,8 +225,8 @@ export function catalogOperations({ catalog, templates }: ResourceServices): Ope
         },
       ),
       status: 200,
-      answer: named('DataCenterList', object({ dataCenters: list(dataCenter) })),
-      failures: [422],
+      response: named('DataCenterList', object({ dataCenters: list(dataCenter) })),
+      errorStatuses: [422],
       handle: async ({ query: { include: wanted, ...filter } }) => ({
         dataCenters: await Promise.all(
           catalog.dataCenters(filter).map((found) => serializeDataCenter(catalog, found, wanted)),
@@ -243,8 +243,8 @@ export function catalogOperations({ catalog, templates }: ResourceServices): Ope
       params: byId,
       query: object({}, { include: includeStock }),
       status: 200,
-      answer: dataCenter,
-      failures: [404, 422],
+      response: dataCenter,
+      errorStatuses: [404, 422],
       handle: ({ params, query }) =>
         serializeDataCenter(catalog, catalog.dataCenter(params.id), query.include),
     }),
@@ -266,8 +266,8 @@ export function catalogOperations({ catalog, templates }: ResourceServices): Ope
         },
       ),
       status: 200,
-      answer: named('CatalogTemplateList', object({ templates: list(template), pagination })),
-      failures: [422],
+      response: named('CatalogTemplateList', object({ templates: list(template), pagination })),
+      errorStatuses: [422],
       handle: async ({ query: { source = 'official' } }) => {
         const found =
           source === 'official'

@@ -149,7 +149,7 @@ export function clusterOperations({ clusters, pods }: ResourceServices): Operati
       summary: 'List your clusters, newest first',
       access: 'read',
       status: 200,
-      answer: named('ClusterList', object({ clusters: list(cluster) })),
+      response: named('ClusterList', object({ clusters: list(cluster) })),
       handle: async ({ caller }) => ({
         clusters: await Promise.all((await clusters.list(caller)).map(show)),
       }),
@@ -165,8 +165,8 @@ export function clusterOperations({ clusters, pods }: ResourceServices): Operati
         'All of its pods get their place in one data center at once, or it is refused. The rest goes on by itself: look at `pods.byStatus`.',
       body: createCluster,
       status: 201,
-      answer: cluster,
-      failures: [400, 404, 413, 422],
+      response: cluster,
+      errorStatuses: [400, 404, 413, 422],
       handle: async ({ caller, body }) =>
         show(
           await clusters.create(
@@ -184,8 +184,8 @@ export function clusterOperations({ clusters, pods }: ResourceServices): Operati
       access: 'read',
       params: byId,
       status: 200,
-      answer: cluster,
-      failures: [404],
+      response: cluster,
+      errorStatuses: [404],
       handle: async ({ caller, params }) => show(await clusters.get(caller, params.id)),
     }),
     operation({
@@ -199,8 +199,8 @@ export function clusterOperations({ clusters, pods }: ResourceServices): Operati
       params: byId,
       body: named('UpdateCluster', object({}, { name }, { minProperties: 1 })),
       status: 200,
-      answer: cluster,
-      failures: [400, 404, 413, 422],
+      response: cluster,
+      errorStatuses: [400, 404, 413, 422],
       handle: async ({ caller, params, body }) => show(await clusters.rename(caller, params.id, body.name)),
     }),
     operation({
@@ -212,7 +212,7 @@ export function clusterOperations({ clusters, pods }: ResourceServices): Operati
       access: 'write',
       params: byId,
       status: 204,
-      failures: [404],
+      errorStatuses: [404],
       handle: ({ caller, params }) => clusters.remove(caller, params.id),
     }),
     operation({
@@ -224,8 +224,8 @@ export function clusterOperations({ clusters, pods }: ResourceServices): Operati
       access: 'read',
       params: byId,
       status: 200,
-      answer: named('ClusterPodList', object({ pods: list(pod) })),
-      failures: [404],
+      response: named('ClusterPodList', object({ pods: list(pod) })),
+      errorStatuses: [404],
       handle: async ({ caller, params }) => ({
         pods: await Promise.all(
           (await clusters.get(caller, params.id)).members.map((member) => loadAndSerializePod(pods, member)),

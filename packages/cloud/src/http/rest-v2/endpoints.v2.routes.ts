@@ -34,8 +34,8 @@ export function endpointOperations(
       access: 'read',
       query: object({}, pageQuery),
       status: 200,
-      answer: named('EndpointList', object({ endpoints: list(endpoint), pagination })),
-      failures: [422],
+      response: named('EndpointList', object({ endpoints: list(endpoint), pagination })),
+      errorStatuses: [422],
       handle: async ({ caller, query }) => {
         const page = await paginate('endpoints', query, (stretch) => endpoints.list(caller, stretch));
         return { endpoints: page.items.map(show), pagination: page.pagination };
@@ -52,8 +52,8 @@ export function endpointOperations(
         'It takes requests at once. Workers start when there is something to do, or before, if workers.min asks for it. From a template, name, type and scaling have defaults: its name, QUEUE, and 4 seconds of waiting.',
       body: createEndpoint,
       status: 201,
-      answer: endpoint,
-      failures: [400, 404, 413, 422],
+      response: endpoint,
+      errorStatuses: [400, 404, 413, 422],
       handle: async ({ caller, body }) => show(await endpoints.create(caller, createEndpointInput(body))),
     }),
     operation({
@@ -65,8 +65,8 @@ export function endpointOperations(
       access: 'read',
       params: byId,
       status: 200,
-      answer: endpoint,
-      failures: [404],
+      response: endpoint,
+      errorStatuses: [404],
       handle: async ({ caller, params }) => show(await endpoints.get(caller, params.id)),
     }),
     operation({
@@ -81,8 +81,8 @@ export function endpointOperations(
       params: byId,
       body: updateEndpoint,
       status: 200,
-      answer: endpoint,
-      failures: [400, 404, 413, 422],
+      response: endpoint,
+      errorStatuses: [400, 404, 413, 422],
       handle: async ({ caller, params, body }) =>
         show(await endpoints.update(caller, params.id, updateEndpointInput(body))),
     }),
@@ -95,7 +95,7 @@ export function endpointOperations(
       access: 'write',
       params: byId,
       status: 204,
-      failures: [400, 404],
+      errorStatuses: [400, 404],
       handle: ({ caller, params }) => endpoints.remove(caller, params.id),
     }),
   ];

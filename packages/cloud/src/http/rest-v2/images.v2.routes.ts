@@ -72,7 +72,7 @@ export function imageOperations({ images }: Pick<AllServices, 'images'>): Operat
       summary: 'List your uploaded folders, newest first',
       access: 'read',
       status: 200,
-      answer: named('ImageList', object({ images: list(listedImage) })),
+      response: named('ImageList', object({ images: list(listedImage) })),
       handle: async ({ caller }) => ({
         images: (await images.list(caller)).map((found) => ({
           ...serializeImage(found),
@@ -95,8 +95,8 @@ export function imageOperations({ images }: Pick<AllServices, 'images'>): Operat
         object({ name, files: list(file, { minItems: 1, maxItems: MAX_IMAGE_FILES }) }),
       ),
       status: 201,
-      answer: image,
-      failures: [400, 413, 422],
+      response: image,
+      errorStatuses: [400, 413, 422],
       handle: async ({ caller, body }) =>
         serializeImage(await images.store(caller, body.name, body.files.map(readFile))),
     }),
@@ -111,11 +111,11 @@ export function imageOperations({ images }: Pick<AllServices, 'images'>): Operat
         'What an endpoint or a template names is kept. A roll back to a release whose image is gone cannot start.',
       params: object({ name: text({ minLength: 1 }) }),
       status: 200,
-      answer: named(
+      response: named(
         'DeletedImages',
         object({ removed: list(text()), kept: list(text(), { description: 'Still in use' }) }),
       ),
-      failures: [400, 404],
+      errorStatuses: [400, 404],
       handle: ({ caller, params }) => images.remove(caller, params.name),
     }),
   ];

@@ -54,7 +54,7 @@ export function networkVolumeOperations({ volumes }: ResourceServices): Operatio
       summary: 'List your network volumes, newest first',
       access: 'read',
       status: 200,
-      answer: named('NetworkVolumeList', object({ networkVolumes: list(networkVolume) })),
+      response: named('NetworkVolumeList', object({ networkVolumes: list(networkVolume) })),
       handle: async ({ caller }) => ({ networkVolumes: await showAll(await volumes.list(caller)) }),
     }),
     operation({
@@ -76,8 +76,8 @@ export function networkVolumeOperations({ volumes }: ResourceServices): Operatio
         ),
       ),
       status: 201,
-      answer: networkVolume,
-      failures: [400, 413, 422],
+      response: networkVolume,
+      errorStatuses: [400, 413, 422],
       handle: async ({ caller, body: { dataCenter, ...fields } }) =>
         show(await volumes.create(caller, { ...fields, dataCenterId: dataCenter })),
     }),
@@ -90,8 +90,8 @@ export function networkVolumeOperations({ volumes }: ResourceServices): Operatio
       access: 'read',
       params: byId,
       status: 200,
-      answer: networkVolume,
-      failures: [404],
+      response: networkVolume,
+      errorStatuses: [404],
       handle: async ({ caller, params }) => show(await volumes.get(caller, params.id)),
     }),
     operation({
@@ -105,8 +105,8 @@ export function networkVolumeOperations({ volumes }: ResourceServices): Operatio
       params: byId,
       body: named('UpdateNetworkVolume', object({}, { name, size }, { minProperties: 1 })),
       status: 200,
-      answer: networkVolume,
-      failures: [400, 404, 413, 422],
+      response: networkVolume,
+      errorStatuses: [400, 404, 413, 422],
       handle: async ({ caller, params, body }) =>
         show(await volumes.update(caller, params.id, body, 'not-smaller')),
     }),
@@ -119,7 +119,7 @@ export function networkVolumeOperations({ volumes }: ResourceServices): Operatio
       access: 'write',
       params: byId,
       status: 204,
-      failures: [400, 404],
+      errorStatuses: [400, 404],
       handle: ({ caller, params }) => volumes.remove(caller, params.id),
     }),
   ];

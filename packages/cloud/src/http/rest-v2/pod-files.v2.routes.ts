@@ -38,8 +38,8 @@ export function podFileOperations({ pods }: Pick<ResourceServices, 'pods'>): Ope
       params: byId,
       query: pathQuery,
       status: 200,
-      answer: podFile,
-      failures: [400, 404, 409, 422],
+      response: podFile,
+      errorStatuses: [400, 404, 409, 422],
       handle: async ({ caller, params, query }) => {
         const { kind, size, mode, modifiedAt } = await pods.statFile(caller, params.id, query.path);
         return { kind, size, mode, modifiedAt: isoTime(modifiedAt) };
@@ -58,7 +58,7 @@ export function podFileOperations({ pods }: Pick<ResourceServices, 'pods'>): Ope
       params: byId,
       query: pathQuery,
       status: 200,
-      failures: [400, 404, 409, 422],
+      errorStatuses: [400, 404, 409, 422],
       handle: ({ caller, params, query }) => pods.readFiles(caller, params.id, query.path) as never,
     }),
     operation({
@@ -74,7 +74,7 @@ export function podFileOperations({ pods }: Pick<ResourceServices, 'pods'>): Ope
       params: byId,
       query: pathQuery,
       status: 204,
-      failures: [400, 404, 409, 415, 422],
+      errorStatuses: [400, 404, 409, 415, 422],
       handle: ({ caller, params, query, upload }) => pods.writeFiles(caller, params.id, query.path, upload),
     }),
   ];

@@ -38,8 +38,8 @@ export function podOperations({ pods }: ResourceServices): Operation[] {
         },
       ),
       status: 200,
-      answer: named('PodList', object({ pods: list(pod), pagination })),
-      failures: [422],
+      response: named('PodList', object({ pods: list(pod), pagination })),
+      errorStatuses: [422],
       handle: async ({ caller, query }) => {
         const page = await paginate('pods', query, (stretch) => pods.list(caller, stretch));
         const shown =
@@ -60,8 +60,8 @@ export function podOperations({ pods }: ResourceServices): Operation[] {
         'It gets its place at once, or is refused where there is none. The rest goes on by itself: look at `status` and `statusDetail`, or follow the log.',
       body: createPod,
       status: 201,
-      answer: pod,
-      failures: [400, 404, 413, 422],
+      response: pod,
+      errorStatuses: [400, 404, 413, 422],
       handle: async ({ caller, body }) =>
         show(
           await pods.create(
@@ -80,8 +80,8 @@ export function podOperations({ pods }: ResourceServices): Operation[] {
       params: byId,
       podIdParam: 'id',
       status: 200,
-      answer: pod,
-      failures: [404],
+      response: pod,
+      errorStatuses: [404],
       handle: async ({ caller, params }) => show(await pods.get(caller, params.id)),
     }),
     operation({
@@ -96,8 +96,8 @@ export function podOperations({ pods }: ResourceServices): Operation[] {
       params: byId,
       body: updatePod,
       status: 200,
-      answer: pod,
-      failures: [400, 404, 409, 413, 422],
+      response: pod,
+      errorStatuses: [400, 404, 409, 413, 422],
       handle: async ({ caller, params, body }) =>
         show(await pods.update(caller, params.id, updatePodInput(body))),
     }),
@@ -113,9 +113,9 @@ export function podOperations({ pods }: ResourceServices): Operation[] {
       podIdParam: 'id',
       body: podAction,
       status: 200,
-      answer: pod,
-      mayBeEmpty: true,
-      failures: [400, 404, 409, 422],
+      response: pod,
+      allowNoContent: true,
+      errorStatuses: [400, 404, 409, 422],
       handle: async ({ caller, params, body }) => {
         const after = await applyAction(pods, caller, params.id, body.action);
         return after === undefined ? undefined : show(after);
@@ -132,7 +132,7 @@ export function podOperations({ pods }: ResourceServices): Operation[] {
       params: byId,
       podIdParam: 'id',
       status: 204,
-      failures: [404, 409],
+      errorStatuses: [404, 409],
       handle: ({ caller, params }) => pods.terminate(caller, params.id),
     }),
     operation({
@@ -149,7 +149,7 @@ export function podOperations({ pods }: ResourceServices): Operation[] {
       podIdParam: 'id',
       query: logQuery,
       status: 200,
-      failures: [404, 422],
+      errorStatuses: [404, 422],
       handle: async ({ caller, params, query, lastEventId, signal }) =>
         logEvents(await pods.logs(caller, params.id, readLogQuery(query, lastEventId), signal)) as never,
     }),

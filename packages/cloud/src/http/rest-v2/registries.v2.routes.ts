@@ -57,7 +57,7 @@ export function registryOperations({ registries, delegations }: ResourceServices
       summary: 'List your registries, newest first',
       access: 'read',
       status: 200,
-      answer: named('RegistryList', object({ registries: list(registry) })),
+      response: named('RegistryList', object({ registries: list(registry) })),
       handle: async ({ caller }) => ({ registries: (await registries.list(caller)).map(serializeRegistry) }),
     }),
     operation({
@@ -69,8 +69,8 @@ export function registryOperations({ registries, delegations }: ResourceServices
       access: 'write',
       body: createRegistry,
       status: 201,
-      answer: registry,
-      failures: [400, 413, 422],
+      response: registry,
+      errorStatuses: [400, 413, 422],
       handle: async ({ caller, body }) => serializeRegistry(await registries.create(caller, body)),
     }),
     operation({
@@ -81,7 +81,7 @@ export function registryOperations({ registries, delegations }: ResourceServices
       summary: 'List registry delegations (beta)',
       access: 'read',
       status: 200,
-      answer: named('EcrDelegationList', object({ delegations: list(delegation) })),
+      response: named('EcrDelegationList', object({ delegations: list(delegation) })),
       handle: async ({ caller }) => ({
         delegations: (await delegations.list(caller)).map(serializeDelegation),
       }),
@@ -101,8 +101,8 @@ export function registryOperations({ registries, delegations }: ResourceServices
         ),
       ),
       status: 201,
-      answer: delegation,
-      failures: [400, 413, 422],
+      response: delegation,
+      errorStatuses: [400, 413, 422],
       handle: async ({ caller, body }) =>
         serializeDelegation(await delegations.create(caller, body.resource, body.name ?? null)),
     }),
@@ -115,7 +115,7 @@ export function registryOperations({ registries, delegations }: ResourceServices
       access: 'write',
       params: byId,
       status: 204,
-      failures: [404],
+      errorStatuses: [404],
       handle: ({ caller, params }) => delegations.remove(caller, params.id),
     }),
     operation({
@@ -127,8 +127,8 @@ export function registryOperations({ registries, delegations }: ResourceServices
       access: 'read',
       params: byId,
       status: 200,
-      answer: registry,
-      failures: [404],
+      response: registry,
+      errorStatuses: [404],
       handle: async ({ caller, params }) => serializeRegistry(await registries.get(caller, params.id)),
     }),
     operation({
@@ -140,7 +140,7 @@ export function registryOperations({ registries, delegations }: ResourceServices
       access: 'write',
       params: byId,
       status: 204,
-      failures: [400, 404],
+      errorStatuses: [400, 404],
       handle: ({ caller, params }) => registries.remove(caller, params.id),
     }),
   ];

@@ -26,6 +26,7 @@ import { workerOperations } from './workers.v2.routes.ts';
 
 /** 100 KiB hold any definition; what is larger is data and belongs elsewhere. */
 const BODY_LIMIT = 102_400;
+const TITLE = 'Berth REST v2';
 const VERSION = '2.0.0';
 
 const TAGS = [
@@ -33,6 +34,7 @@ const TAGS = [
     name: 'Serverless',
     description: 'Endpoints: addresses that take jobs or HTTP requests and run them on workers',
   },
+  { name: 'Jobs', description: 'The job API: requests to queue endpoints, and their results' },
   { name: 'Pods', description: 'Rented machines' },
   { name: 'Clusters', description: 'Several pods with one network' },
   { name: 'Templates', description: 'Reusable container configurations' },
@@ -71,7 +73,7 @@ export function restV2Api(
     ...apiKeyOperations(resources),
     ...s3KeyOperations(resources),
   ];
-  operations.push(...apiDocsOperations(() => openApi(operations)));
+  operations.push(...apiDocsOperations(TITLE, () => openApi(operations)));
   return {
     prefix: '/v2',
     interface: 'rest-v2',
@@ -85,15 +87,18 @@ export function restV2Api(
 }
 
 async function openApi(operations: Operation[]) {
-  const { openApiDocument } = await import('../rest/openapi.ts');
+  const [{ openApiDocument }, { jobApiOperations }] = await Promise.all([
+    import('../rest/openapi.ts'),
+    import('../jobs/jobs.openapi.ts'),
+  ]);
   return openApiDocument({
-    title: 'Berth REST v2',
+    title: TITLE,
     version: VERSION,
     description:
-      'Manages what an account owns. Lists are wrapped, bodies are closed, failures are RFC 9457 problems.',
+      'Manages what an account owns, and runs jobs on its queue endpoints. Lists are wrapped, unknown fields are refused, errors are RFC 9457 problems. The job API answers errors as {"error": "…"} and passes unknown fields on to the worker.',
     prefix: '/v2',
     serverUrl: '/',
-    operations,
+    operations: [...operations, ...jobApiOperations],
     errorSchema: problemSchema,
     errorMediaType: PROBLEM_MEDIA_TYPE,
     // 400: a body that is no JSON, a NUL in a text; every request can be so.

@@ -67,7 +67,7 @@ export function s3KeyOperations({ s3Keys }: Pick<AllServices, 's3Keys'>): Operat
       summary: 'List the S3 keys of your account',
       access: 'read',
       status: 200,
-      answer: s3KeyList,
+      response: s3KeyList,
       handle: async ({ caller }) => ({ s3Keys: (await s3Keys.list(caller)).map(serializeS3Key) }),
     }),
     operation({
@@ -80,8 +80,8 @@ export function s3KeyOperations({ s3Keys }: Pick<AllServices, 's3Keys'>): Operat
       description: 'Needs a key with full access. The secret is in this answer and in no other.',
       body: createS3Key,
       status: 201,
-      answer: newS3Key,
-      failures: [400, 413, 422],
+      response: newS3Key,
+      errorStatuses: [400, 413, 422],
       handle: ({ caller, body }) => create(caller, body),
     }),
     operation({
@@ -93,7 +93,7 @@ export function s3KeyOperations({ s3Keys }: Pick<AllServices, 's3Keys'>): Operat
       access: 'write',
       params: byId,
       status: 204,
-      failures: [404],
+      errorStatuses: [404],
       handle: ({ caller, params }) => s3Keys.revoke(caller, params.id),
     }),
     operation({
@@ -105,8 +105,8 @@ export function s3KeyOperations({ s3Keys }: Pick<AllServices, 's3Keys'>): Operat
       access: 'operator',
       params: byId,
       status: 200,
-      answer: s3KeyList,
-      failures: [404],
+      response: s3KeyList,
+      errorStatuses: [404],
       handle: async ({ caller, params }) => ({
         s3Keys: (await s3Keys.list(caller, params.id)).map(serializeS3Key),
       }),
@@ -121,8 +121,8 @@ export function s3KeyOperations({ s3Keys }: Pick<AllServices, 's3Keys'>): Operat
       params: byId,
       body: createS3Key,
       status: 201,
-      answer: newS3Key,
-      failures: [400, 404, 413, 422],
+      response: newS3Key,
+      errorStatuses: [400, 404, 413, 422],
       handle: ({ caller, params, body }) => create(caller, body, params.id),
     }),
   ];

@@ -48,7 +48,7 @@ export function secretOperations({ secrets }: ResourceServices): Operation[] {
       access: 'read',
       query: object({}, { name: text({ description: 'Only the secret of this name, in any case' }) }),
       status: 200,
-      answer: named('SecretList', object({ secrets: list(secret) })),
+      response: named('SecretList', object({ secrets: list(secret) })),
       handle: async ({ caller, query }) => {
         const all = await secrets.list(caller);
         const wanted = query.name?.toLowerCase();
@@ -83,8 +83,8 @@ export function secretOperations({ secrets }: ResourceServices): Operation[] {
         ),
       ),
       status: 201,
-      answer: secret,
-      failures: [400, 409, 413, 422],
+      response: secret,
+      errorStatuses: [400, 409, 413, 422],
       handle: async ({ caller, body }) =>
         serializeSecret(
           await secrets.create(caller, {
@@ -103,8 +103,8 @@ export function secretOperations({ secrets }: ResourceServices): Operation[] {
       access: 'read',
       params: byId,
       status: 200,
-      answer: secret,
-      failures: [404],
+      response: secret,
+      errorStatuses: [404],
       handle: async ({ caller, params }) => serializeSecret(await secrets.get(caller, params.id)),
     }),
     operation({
@@ -119,8 +119,8 @@ export function secretOperations({ secrets }: ResourceServices): Operation[] {
       params: byId,
       body: named('UpdateSecret', object({}, { value, description }, { minProperties: 1 })),
       status: 200,
-      answer: secret,
-      failures: [400, 404, 413, 422],
+      response: secret,
+      errorStatuses: [400, 404, 413, 422],
       handle: async ({ caller, params, body }) => {
         const change = {
           ...(body.value !== undefined && { value: body.value }),
@@ -141,7 +141,7 @@ export function secretOperations({ secrets }: ResourceServices): Operation[] {
       description: 'What refers to it can no longer start.',
       params: byId,
       status: 204,
-      failures: [404],
+      errorStatuses: [404],
       handle: ({ caller, params }) => secrets.remove(caller, params.id),
     }),
   ];

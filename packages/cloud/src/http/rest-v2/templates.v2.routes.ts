@@ -83,8 +83,8 @@ export function templateOperations({ templates }: ResourceServices): Operation[]
       access: 'read',
       query: object({}, pageQuery),
       status: 200,
-      answer: named('TemplateList', object({ templates: list(template), pagination })),
-      failures: [422],
+      response: named('TemplateList', object({ templates: list(template), pagination })),
+      errorStatuses: [422],
       handle: async ({ caller, query }) => {
         const page = await paginate('templates', query, (stretch) => templates.list(caller, stretch));
         return { templates: page.items.map(serializeTemplate), pagination: page.pagination };
@@ -99,8 +99,8 @@ export function templateOperations({ templates }: ResourceServices): Operation[]
       access: 'write',
       body: createTemplate,
       status: 201,
-      answer: template,
-      failures: [400, 413, 422],
+      response: template,
+      errorStatuses: [400, 413, 422],
       handle: async ({ caller, body }) =>
         serializeTemplate(
           await templates.create(caller, {
@@ -120,8 +120,8 @@ export function templateOperations({ templates }: ResourceServices): Operation[]
       access: 'read',
       params: byId,
       status: 200,
-      answer: template,
-      failures: [404],
+      response: template,
+      errorStatuses: [404],
       handle: async ({ caller, params }) => serializeTemplate(await templates.get(caller, params.id)),
     }),
     operation({
@@ -134,8 +134,8 @@ export function templateOperations({ templates }: ResourceServices): Operation[]
       params: byId,
       body: updateTemplate,
       status: 200,
-      answer: template,
-      failures: [400, 404, 413, 422],
+      response: template,
+      errorStatuses: [400, 404, 413, 422],
       handle: async ({ caller, params, body }) =>
         serializeTemplate(
           await templates.update(caller, params.id, fieldsOf(body), (args) => mergeCommand(body, args)),
@@ -150,7 +150,7 @@ export function templateOperations({ templates }: ResourceServices): Operation[]
       access: 'write',
       params: byId,
       status: 204,
-      failures: [400, 404],
+      errorStatuses: [400, 404],
       handle: ({ caller, params }) => templates.remove(caller, params.id),
     }),
   ];

@@ -40,7 +40,7 @@ export function terminalOperations(): Operation[] {
       params: byId,
       query,
       status: 200,
-      failures: [400, 404, 409, 422],
+      errorStatuses: [400, 404, 409, 422],
       handle,
     }),
     operation({
@@ -54,7 +54,7 @@ export function terminalOperations(): Operation[] {
       params: object({ id: text({ minLength: 1 }), workerId: text({ minLength: 1 }) }),
       query,
       status: 200,
-      failures: [400, 404, 409, 422],
+      errorStatuses: [400, 404, 409, 422],
       handle,
     }),
   ];

@@ -89,7 +89,7 @@ export function workerOperations({ workers }: AllServices): Operation[] {
       access: 'read',
       params: byId,
       status: 200,
-      answer: named(
+      response: named(
         'WorkerList',
         object({
           workers: list(worker),
@@ -98,7 +98,7 @@ export function workerOperations({ workers }: AllServices): Operation[] {
           reason: nullable(text({ description: 'Of Berth alone: why no worker could take work now' })),
         }),
       ),
-      failures: [404],
+      errorStatuses: [404],
       handle: async ({ caller, params }) => {
         const { endpoint, workers: found, reason } = await workers.list(caller, params.id);
         return {
@@ -122,7 +122,7 @@ export function workerOperations({ workers }: AllServices): Operation[] {
       params: byWorker,
       query: logQuery,
       status: 200,
-      failures: [404, 422],
+      errorStatuses: [404, 422],
       handle: async ({ caller, params, query, lastEventId, signal }) => {
         const lines = await workers.logs(
           caller,
@@ -144,11 +144,11 @@ export function workerOperations({ workers }: AllServices): Operation[] {
       params: byId,
       query: object({}, pageQuery),
       status: 200,
-      answer: named(
+      response: named(
         'ReleaseList',
         object({ endpointVersion: nullable(integer()), rollout, releases: list(release), pagination }),
       ),
-      failures: [404, 422],
+      errorStatuses: [404, 422],
       handle: async ({ caller, params, query: { cursor, limit = MAX_PAGE_SIZE } }) => {
         const before = cursor === undefined ? undefined : readCursor(cursor);
         const found = await workers.releases(caller, params.id, {
@@ -188,8 +188,8 @@ export function workerOperations({ workers }: AllServices): Operation[] {
       description: 'Makes a new release with the old content.',
       params: object({ id: text({ minLength: 1 }), version: text({ pattern: '^\\d{1,9}$' }) }),
       status: 200,
-      answer: named('RolledBack', object({ endpointVersion: integer() })),
-      failures: [400, 404],
+      response: named('RolledBack', object({ endpointVersion: integer() })),
+      errorStatuses: [400, 404],
       handle: async ({ caller, params }) => ({
         endpointVersion: (await workers.rollback(caller, params.id, Number(params.version))).version,
       }),

@@ -2,12 +2,12 @@ import type { OpenApiDocument } from './openapi.ts';
 import type { Operation } from './rest-operation.ts';
 import { operation } from './rest-operation.ts';
 import { anyValue, object } from './json-schema.ts';
+import { apiReferencePage, apiReferenceScript, PAGE_HEADERS, SCRIPT_HEADERS } from './api-reference-page.ts';
 
-/** Where an interface describes itself: the document for tools, the page for people. Both are open, and made on first use. */
-export function apiDocsOperations(describe: () => Promise<OpenApiDocument>): Operation[] {
+/** Where an interface describes itself: the document for tools, the page for people. Both need no key, and are made on first use. */
+export function apiDocsOperations(title: string, describe: () => Promise<OpenApiDocument>): Operation[] {
   const tag = 'About';
   let document: Promise<OpenApiDocument> | undefined;
-  const described = (): Promise<OpenApiDocument> => (document ??= describe());
   return [
     operation({
       id: 'getOpenApi',
@@ -17,8 +17,8 @@ export function apiDocsOperations(describe: () => Promise<OpenApiDocument>): Ope
       summary: 'This interface as an OpenAPI document',
       access: 'open',
       status: 200,
-      answer: { type: 'object', ...anyValue({ description: 'An OpenAPI 3.1 document' }) },
-      handle: described,
+      response: { type: 'object', ...anyValue({ description: 'An OpenAPI 3.1 document' }) },
+      handle: () => (document ??= describe()),
     }),
     operation({
       id: 'getDocs',
@@ -28,12 +28,23 @@ export function apiDocsOperations(describe: () => Promise<OpenApiDocument>): Ope
       summary: 'This interface as a page for people',
       access: 'open',
       query: object({}),
-      htmlPage: true,
+      text: 'text/html',
+      headers: PAGE_HEADERS,
       status: 200,
-      handle: async () => {
-        const { referencePage } = await import('./api-reference-page.ts');
-        return referencePage(await described());
-      },
+      handle: async () => apiReferencePage(title),
+    }),
+    operation({
+      id: 'getDocsScript',
+      method: 'GET',
+      path: '/docs/scalar.js',
+      tag,
+      summary: 'The script of that page',
+      access: 'open',
+      query: object({}),
+      text: 'text/javascript',
+      headers: SCRIPT_HEADERS,
+      status: 200,
+      handle: apiReferenceScript,
     }),
   ];
 }

@@ -207,15 +207,15 @@ describe('the OpenAPI document', () => {
     const handle = () => Promise.resolve({ a: '', b: '' });
     assert.throws(
       describing(
-        operation({ ...simple, answer: one, handle }),
-        operation({ ...simple, path: '/y', answer: other, handle }),
+        operation({ ...simple, response: one, handle }),
+        operation({ ...simple, path: '/y', response: other, handle }),
       ),
       /two different schemas are named Same/,
     );
     assert.doesNotThrow(
       describing(
-        operation({ ...simple, answer: one, handle }),
-        operation({ ...simple, path: '/y', answer: again, handle }),
+        operation({ ...simple, response: one, handle }),
+        operation({ ...simple, path: '/y', response: again, handle }),
       ),
     );
     assert.throws(describing(operation(simple), operation(simple)), /GET \/x is described twice/);

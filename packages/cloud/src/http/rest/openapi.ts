@@ -68,6 +68,23 @@ export interface OperationObject {
   responses: Record<string, ResponseObject | Reference>;
 }
 
+/** How the responses of some operations differ from those of the rest of the document. */
+export interface ResponseFormat {
+  /** Stands before the names of its error responses among the components. */
+  name: string;
+  errorSchema: Schema;
+  errorMediaType: string;
+  commonErrorStatuses: readonly number[];
+}
+
+/** An operation as the document describes it. */
+export interface DocumentedOperation extends Omit<Operation, 'handle'> {
+  /** Left out: the format of the document. */
+  format?: ResponseFormat;
+  /** Answers server-sent events where the client accepts them, else JSON. */
+  alsoEventStream?: true;
+}
+
 export interface OpenApiOptions {
   title: string;
   version: string;
@@ -76,15 +93,15 @@ export interface OpenApiOptions {
   prefix: string;
   /** What the paths are below. */
   serverUrl: string;
-  operations: readonly Operation[];
+  operations: readonly DocumentedOperation[];
   errorSchema: Schema;
   errorMediaType: string;
-  /** The failures that every operation may have. An open one has neither 401 nor 403 unless it names them itself. */
+  /** The error statuses that every operation may have. An open one has neither 401 nor 403 unless it names them itself. */
   commonErrorStatuses: readonly number[];
   securityDescription: string;
   /** In the order in which they shall stand. */
   tags: readonly Tag[];
-  /** Headers of every answer, such as those of the rate limit. */
+  /** Headers of every response, such as those of the rate limit. */
   responseHeaders?: Readonly<Record<string, { description: string; schema: Schema }>>;
 }
 
@@ -104,25 +121,31 @@ export function openApiDocument(options: OpenApiOptions): OpenApiDocument {
   const headerReferences = Object.fromEntries(
     headers.map(([name]) => [name, { $ref: `#/components/headers/${name}` }]),
   );
-  const withHeaders = (answer: ResponseObject): ResponseObject => {
-    const all = { ...headerReferences, ...answer.headers };
+  const withHeaders = (response: ResponseObject): ResponseObject => {
+    const all = { ...headerReferences, ...response.headers };
     return {
-      description: answer.description,
+      description: response.description,
       ...(Object.keys(all).length > 0 && { headers: all }),
-      ...(answer.content && { content: answer.content }),
+      ...(response.content && { content: response.content }),
     };
   };
 
+  const own: ResponseFormat = { ...options, name: '' };
   const paths: OpenApiDocument['paths'] = {};
-  const failures = new Set<number>();
+  const errorResponses = new Map<string, { status: number; response: ResponseObject }>();
   for (const operation of options.operations) {
+    const { format = own } = operation;
+    const described = format === own ? withHeaders : (response: ResponseObject) => response;
     const responses: OperationObject['responses'] = {
-      [operation.status]: withHeaders(successResponse(operation, schemas)),
+      [operation.status]: described(successResponse(operation, schemas)),
     };
-    if (operation.mayBeEmpty === true) responses[204] = withHeaders({ description: NO_CONTENT_DESCRIPTION });
-    for (const status of errorStatusesOf(operation, options.commonErrorStatuses)) {
-      failures.add(status);
-      responses[status] = { $ref: `#/components/responses/${errorResponseName(status)}` };
+    if (operation.allowNoContent === true)
+      responses[204] = described({ description: NO_CONTENT_DESCRIPTION });
+    for (const status of errorStatusesOf(operation, format.commonErrorStatuses)) {
+      const name = format.name + errorResponseName(status);
+      const content = { [format.errorMediaType]: { schema: schemas.reference(format.errorSchema) } };
+      errorResponses.set(name, { status, response: described({ ...errorResponse(status), content }) });
+      responses[status] = { $ref: `#/components/responses/${name}` };
     }
     const path = (paths[options.prefix + operation.path] ??= {});
     const method = operation.method.toLowerCase();
@@ -131,16 +154,6 @@ export function openApiDocument(options: OpenApiOptions): OpenApiDocument {
     path[method] = { ...requestObject(operation, schemas), responses };
   }
 
-  const failureContent = { [options.errorMediaType]: { schema: schemas.reference(options.errorSchema) } };
-  const failureAnswers = [...failures]
-    .sort((a, b) => a - b)
-    .map(
-      (status) =>
-        [
-          errorResponseName(status),
-          withHeaders({ ...errorResponse(status), content: failureContent }),
-        ] as const,
-    );
   return {
     openapi: '3.1.0',
     info: {
@@ -158,7 +171,11 @@ export function openApiDocument(options: OpenApiOptions): OpenApiDocument {
         [SECURITY_SCHEME]: { type: 'http', scheme: 'bearer', description: options.securityDescription },
       },
       schemas: schemas.sorted(),
-      responses: Object.fromEntries(failureAnswers),
+      responses: Object.fromEntries(
+        [...errorResponses]
+          .sort(([, a], [, b]) => a.status - b.status)
+          .map(([name, { response }]) => [name, response]),
+      ),
       headers: Object.fromEntries(headers),
     },
   };
@@ -203,7 +220,10 @@ class Components {
   }
 }
 
-function requestObject(operation: Operation, schemas: Components): Omit<OperationObject, 'responses'> {
+function requestObject(
+  operation: DocumentedOperation,
+  schemas: Components,
+): Omit<OperationObject, 'responses'> {
   const parameters = [...pathParameters(operation, schemas), ...queryParameters(operation, schemas)];
   return {
     operationId: operation.id,
@@ -231,7 +251,7 @@ function requestObject(operation: Operation, schemas: Components): Omit<Operatio
   };
 }
 
-function pathParameters(operation: Operation, schemas: Components): ParameterObject[] {
+function pathParameters(operation: DocumentedOperation, schemas: Components): ParameterObject[] {
   const names = [...operation.path.matchAll(/\{([^}]+)\}/g)].map((match) => match[1]!);
   const fields = propertiesOf(operation.params ?? {});
   const stray = Object.keys(fields).find((name) => !names.includes(name));
@@ -245,7 +265,7 @@ function pathParameters(operation: Operation, schemas: Components): ParameterObj
   }));
 }
 
-function queryParameters(operation: Operation, schemas: Components): ParameterObject[] {
+function queryParameters(operation: DocumentedOperation, schemas: Components): ParameterObject[] {
   const query = operation.query ?? {};
   const required = (query['required'] ?? []) as string[];
   return Object.entries(propertiesOf(query)).map(([name, field]) => ({
@@ -267,10 +287,10 @@ function parameterSchema(field: Schema, schemas: Components): { description?: st
   };
 }
 
-function successResponse(operation: Operation, schemas: Components): ResponseObject {
+function successResponse(operation: DocumentedOperation, schemas: Components): ResponseObject {
   const description = { 200: 'Done.', 201: 'Created.', 204: NO_CONTENT_DESCRIPTION }[operation.status];
-  if (operation.htmlPage === true)
-    return { description, content: { 'text/html': { schema: { type: 'string' } } } };
+  if (operation.text !== undefined)
+    return { description, content: { [operation.text]: { schema: { type: 'string' } } } };
   if (operation.download !== undefined)
     return {
       description,
@@ -278,15 +298,20 @@ function successResponse(operation: Operation, schemas: Components): ResponseObj
     };
   if (operation.eventStream === true)
     return { description, content: { 'text/event-stream': { schema: { type: 'string' } } } };
-  return operation.answer === undefined
-    ? { description }
-    : { description, content: { [JSON_TYPE]: { schema: schemas.reference(operation.answer) } } };
+  if (operation.response === undefined) return { description };
+  return {
+    description,
+    content: {
+      [JSON_TYPE]: { schema: schemas.reference(operation.response) },
+      ...(operation.alsoEventStream === true && { 'text/event-stream': { schema: { type: 'string' } } }),
+    },
+  };
 }
 
-function errorStatusesOf(operation: Operation, common: readonly number[]): number[] {
+function errorStatusesOf(operation: DocumentedOperation, common: readonly number[]): number[] {
   const possible =
     operation.access === 'open' ? common.filter((status) => status !== 401 && status !== 403) : common;
-  return [...new Set([...possible, ...(operation.failures ?? [])])].sort((a, b) => a - b);
+  return [...new Set([...possible, ...(operation.errorStatuses ?? [])])].sort((a, b) => a - b);
 }
 
 function errorResponseName(status: number): string {

@@ -26,7 +26,7 @@ const operations = [
     access: 'read',
     query: object({}, { limit: integer({ minimum: 1 }) }),
     status: 200,
-    answer: object({ seen: integer() }),
+    response: object({ seen: integer() }),
     handle: async (call) => ({ seen: calls.push(call) }),
   }),
   operation({
@@ -37,7 +37,7 @@ const operations = [
     access: 'write',
     body: object({ name: text() }),
     status: 201,
-    answer: object({ seen: integer() }),
+    response: object({ seen: integer() }),
     handle: async (call) => ({ seen: calls.push(call) }),
   }),
   operation({
@@ -50,7 +50,7 @@ const operations = [
     body: object({ colour: text() }),
     bodyLimit: 5000,
     status: 200,
-    answer: object({ seen: integer() }),
+    response: object({ seen: integer() }),
     handle: async (call) => ({ seen: calls.push(call) }),
   }),
   operation({
@@ -70,7 +70,7 @@ const operations = [
     path: '/harbours',
     access: 'operator',
     status: 200,
-    answer: object({}),
+    response: object({}),
     handle: async () => ({}),
   }),
   operation({
@@ -80,7 +80,7 @@ const operations = [
     path: '/tide',
     access: 'open',
     status: 200,
-    answer: object({}),
+    response: object({}),
     handle: async () => ({}),
   }),
   operation({
@@ -89,7 +89,7 @@ const operations = [
     method: 'GET',
     path: '/chart',
     access: 'open',
-    htmlPage: true,
+    text: 'text/html',
     status: 200,
     handle: async () => '<p>',
   }),

@@ -98,7 +98,7 @@ function registerOperation(
     },
     handler: async (request, reply) => {
       if (operation.upload !== undefined) allowLongUpload(request.raw.socket);
-      const answer = await operation.handle({
+      const result = await operation.handle({
         caller: callers.get(request) ?? ANONYMOUS_CALLER,
         params: readParams(request.params as Record<string, string>),
         query: readQuery(operation, request),
@@ -108,13 +108,13 @@ function registerOperation(
         signal: abortOnClose(reply.raw),
       });
       if (operation.eventStream === true)
-        return sendServerSentEvents(reply, answer as AsyncIterable<ServerSentEvent>);
-      if (operation.status === 204 || (operation.mayBeEmpty === true && answer === undefined))
+        return sendServerSentEvents(reply, result as AsyncIterable<ServerSentEvent>);
+      if (operation.status === 204 || (operation.allowNoContent === true && result === undefined))
         return reply.code(204).send();
-      reply.code(operation.status);
-      if (operation.download !== undefined) return reply.type(operation.download).send(answer);
-      if (operation.htmlPage === true) return reply.type('text/html; charset=utf-8').send(answer);
-      return reply.type('application/json; charset=utf-8').send(JSON.stringify(answer));
+      reply.code(operation.status).headers(operation.headers ?? {});
+      if (operation.download !== undefined) return reply.type(operation.download).send(result);
+      if (operation.text !== undefined) return reply.type(`${operation.text}; charset=utf-8`).send(result);
+      return reply.type('application/json; charset=utf-8').send(JSON.stringify(result));
     },
   });
 }
@@ -146,7 +146,7 @@ function readQuery(operation: Operation, request: FastifyRequest): unknown {
   const raw = request.query as Record<string, string | string[]>;
   for (const value of Object.values(raw).flat()) checkText(value);
   const { value, findings } = queryReader(operation.query)(raw);
-  if (findings.length > 0 && operation.queryIsRule === true)
+  if (findings.length > 0 && operation.queryErrorsAreRuleErrors === true)
     throw new BerthError('rule', findings.join('; '), { details: findings });
   if (findings.length > 0) throw schemaError(findings);
   return value;

@@ -23,17 +23,19 @@ export interface Operation {
   podIdParam?: string;
   query?: Schema;
   /** A query that does not fit is refused as one that breaks a rule. */
-  queryIsRule?: true;
+  queryErrorsAreRuleErrors?: true;
   body?: Schema;
   /** Where the body may be larger than the interface's own limit, in bytes. */
   bodyLimit?: number;
   /** The status of success and what it carries; nothing for 204. */
   status: 200 | 201 | 204;
-  answer?: Schema;
+  response?: Schema;
   /** Where there is nothing to say, it answers 204 instead. */
-  mayBeEmpty?: true;
-  /** Answers a page for people instead of JSON. */
-  htmlPage?: true;
+  allowNoContent?: true;
+  /** Answers with text of this media type instead of JSON: `handle` gives it whole. */
+  text?: 'text/html' | 'text/javascript';
+  /** Headers of the response when it succeeds. */
+  headers?: Readonly<Record<string, string>>;
   /** Answers server-sent events: `handle` gives them one by one, as long as somebody reads. */
   eventStream?: true;
   /** Takes a body of this media type, of any length, as a stream. */
@@ -41,7 +43,7 @@ export interface Operation {
   /** Answers with a stream of this media type: `handle` gives a Readable. */
   download?: StreamMediaType;
   /** Failures that this operation has beyond those that every operation has. */
-  failures?: number[];
+  errorStatuses?: number[];
   handle(request: OperationCall<unknown, unknown, unknown>): Promise<unknown>;
 }
 
@@ -72,12 +74,12 @@ export function operation<
   A extends Schema | undefined,
   E extends true | undefined = undefined,
 >(
-  definition: Omit<Operation, 'params' | 'query' | 'body' | 'answer' | 'mayBeEmpty' | 'handle'> & {
+  definition: Omit<Operation, 'params' | 'query' | 'body' | 'response' | 'allowNoContent' | 'handle'> & {
     params?: P;
     query?: Q;
     body?: B;
-    answer?: A;
-    mayBeEmpty?: E;
+    response?: A;
+    allowNoContent?: E;
     handle(
       call: OperationCall<ValueOf<P>, ValueOf<Q>, ValueOf<B>>,
     ): Promise<(A extends Schema ? Static<A> : void) | (E extends true ? undefined : never)>;

@@ -70,7 +70,7 @@ const operations: Operation[] = [
       },
     ),
     status: 200,
-    answer: schema.object({ ships: schema.list(Ship) }),
+    response: schema.object({ ships: schema.list(Ship) }),
     handle: () => Promise.resolve({ ships: [ship] }),
   }),
   operation({
@@ -91,8 +91,8 @@ const operations: Operation[] = [
     ),
     bodyLimit: 20_000_000,
     status: 201,
-    answer: Ship,
-    failures: [409, 400],
+    response: Ship,
+    errorStatuses: [409, 400],
     handle: () => Promise.resolve(ship),
   }),
   operation({
@@ -104,8 +104,8 @@ const operations: Operation[] = [
     access: 'read',
     params: id,
     status: 200,
-    answer: Ship,
-    failures: [404],
+    response: Ship,
+    errorStatuses: [404],
     handle: () => Promise.resolve(ship),
   }),
   operation({
@@ -117,7 +117,7 @@ const operations: Operation[] = [
     access: 'operator',
     params: id,
     status: 204,
-    failures: [404, 409],
+    errorStatuses: [404, 409],
     handle: () => Promise.resolve(),
   }),
   operation({
@@ -128,7 +128,7 @@ const operations: Operation[] = [
     summary: 'The tide of a day',
     access: 'open',
     status: 200,
-    answer: schema.map(schema.number()),
+    response: schema.map(schema.number()),
     handle: () => Promise.resolve({ high: 3.2 }),
   }),
   operation({
@@ -138,7 +138,7 @@ const operations: Operation[] = [
     tag: 'Weather',
     summary: 'The chart to look at',
     access: 'open',
-    htmlPage: true,
+    text: 'text/html',
     status: 200,
     handle: () => Promise.resolve(),
   }),
