@@ -18,10 +18,10 @@ import {
   type UsageTotal,
 } from '../domain/usage-records.ts';
 
-/** More would not be read by anybody, and would take the server's memory. */
+/** Limits the memory that one answer takes. */
 export const MAX_RECORDS = 200_000;
 
-/** By what usage is told apart: what its owner knows it by, what runs, its GPU type, or hardware of any kind (`gpu X`, `cpu X`, a tier of volumes). */
+/** What usage is grouped by: the resource of the owner, the unit that ran, the GPU type, or any hardware (`gpu X`, `cpu X`, a volume tier). */
 export type BillingGrouping = 'resource' | 'unit' | 'gpuType' | 'hardware' | 'none';
 
 export interface HistoryQuery extends WindowQuery {
@@ -31,11 +31,11 @@ export interface HistoryQuery extends WindowQuery {
 
 export interface History {
   window: BillingWindow;
-  /** By time, and then by group. Buckets in which nothing was used have none. */
+  /** Ordered by time, then by group. Buckets without usage have none. */
   totals: UsageTotal[];
 }
 
-/** What an account used and what that cost: the history, and what it is at this moment. */
+/** What an account has used and what it costs: the history and the current rates. */
 export class Billing {
   readonly #ledger: LedgerStore;
   readonly #clock: Clock;
@@ -45,28 +45,28 @@ export class Billing {
     this.#clock = clock;
   }
 
-  /** What a wish for a part of the history means at this moment. */
-  window(wish: WindowQuery): BillingWindow {
-    return resolveWindow(wish, this.#clock.now());
+  /** The window that a query means now. */
+  window(query: WindowQuery): BillingWindow {
+    return resolveWindow(query, this.#clock.now());
   }
 
-  async history({ accountId }: Caller, kind: UsageKind, wish: HistoryQuery): Promise<History> {
+  async history({ accountId }: Caller, kind: UsageKind, query: HistoryQuery): Promise<History> {
     const now = this.#clock.now();
-    const window = resolveWindow(wish, now);
-    const tallies = isRolledUp(wish)
-      ? await this.#fromSums(accountId, [kind], wish.grouping, window, now)
-      : [await this.#fromStretches(accountId, kind, wish, window, now)];
-    return { window, totals: checkCount(tallies[0] ?? [], wish.grouping) };
+    const window = resolveWindow(query, now);
+    const totals = isRolledUp(query)
+      ? await this.#totalsFromRollups(accountId, [kind], query.grouping, window, now)
+      : [await this.#totalsFromIntervals(accountId, kind, query, window, now)];
+    return { window, totals: checkCount(totals[0] ?? [], query.grouping) };
   }
 
-  /** Every kind at once. */
+  /** All kinds at once. */
   async summary(
     { accountId }: Caller,
-    wish: WindowQuery,
+    query: WindowQuery,
   ): Promise<{ window: BillingWindow; byKind: Record<UsageKind, UsageTotal[]> }> {
     const now = this.#clock.now();
-    const window = resolveWindow(wish, now);
-    const [pod = [], serverless = [], volume = [], cluster = []] = await this.#fromSums(
+    const window = resolveWindow(query, now);
+    const [pod = [], serverless = [], volume = [], cluster = []] = await this.#totalsFromRollups(
       accountId,
       USAGE_KINDS,
       'none',
@@ -76,7 +76,7 @@ export class Billing {
     return { window, byKind: { pod, serverless, volume, cluster } };
   }
 
-  /** US dollars an hour, as it is now. */
+  /** Current rates in US dollars per hour. */
   async currentSpend({
     accountId,
   }: Caller): Promise<{ total: number; localStorage: number; networkStorage: number; compute: number }> {
@@ -96,15 +96,15 @@ export class Billing {
     };
   }
 
-  /** All that was ever used, in rate times seconds. */
+  /** The cost of all usage ever, in rate times seconds. */
   async lifetime({ accountId }: Caller): Promise<bigint> {
     const now = this.#clock.now();
     const window = resolveWindow({ startTime: '1970-01-01T00:00:00Z', bucketSize: 'year' }, now);
-    const tallies = await this.#fromSums(accountId, USAGE_KINDS, 'none', window, now);
-    return totalAmount(tallies.flat());
+    const totals = await this.#totalsFromRollups(accountId, USAGE_KINDS, 'none', window, now);
+    return totalAmount(totals.flat());
   }
 
-  async #fromSums(
+  async #totalsFromRollups(
     accountId: string,
     kinds: readonly UsageKind[],
     grouping: BillingGrouping,
@@ -115,9 +115,16 @@ export class Billing {
       bucketSize === 'hour' ? 'hour' : bucketSize === 'month' || bucketSize === 'year' ? 'month' : 'day';
     const from = bucketStart(level === 'hour' ? 'day' : 'month', start);
     const rolledUp = grouping === 'resource' ? 'resource' : grouping === 'none' ? 'all' : 'type';
-    const sums = await this.#ledger.rollups({ accountId, kinds, grouping: rolledUp, level, from, to: end });
-    return sums.map((one) =>
-      totalsFromRollups(one, buckets, {
+    const rollups = await this.#ledger.rollups({
+      accountId,
+      kinds,
+      grouping: rolledUp,
+      level,
+      from,
+      to: end,
+    });
+    return rollups.map((rollup) =>
+      totalsFromRollups(rollup, buckets, {
         from,
         now: Math.floor(now / 1000),
         ...(grouping === 'gpuType' && { groupOf: gpuOf }),
@@ -125,40 +132,40 @@ export class Billing {
     );
   }
 
-  async #fromStretches(
+  async #totalsFromIntervals(
     accountId: string,
     kind: UsageKind,
     { grouping, filter }: HistoryQuery,
     { start, end, buckets }: BillingWindow,
     now: number,
   ): Promise<UsageTotal[]> {
-    const stretches = await this.#ledger.listIntervals({ accountId, kind, from: start, to: end, ...filter });
-    return totalsFromIntervals(stretches, buckets, Math.floor(now / 1000), (stretch) =>
-      groupOf(stretch, grouping),
+    const intervals = await this.#ledger.listIntervals({ accountId, kind, from: start, to: end, ...filter });
+    return totalsFromIntervals(intervals, buckets, Math.floor(now / 1000), (interval) =>
+      groupOf(interval, grouping),
     );
   }
 }
 
-export function totalAmount(tallies: readonly UsageTotal[]): bigint {
-  return tallies.reduce(
+export function totalAmount(totals: readonly UsageTotal[]): bigint {
+  return totals.reduce(
     (sum, { amounts }) => COST_PARTS.reduce((part, name) => part + amounts[name], sum),
     0n,
   );
 }
 
-/** The sum of one part over some tallies. */
-export function partAmount(tallies: readonly UsageTotal[], part: CostPart): bigint {
-  return tallies.reduce((sum, { amounts }) => sum + amounts[part], 0n);
+/** The sum of one cost part. */
+export function partAmount(totals: readonly UsageTotal[], part: CostPart): bigint {
+  return totals.reduce((sum, { amounts }) => sum + amounts[part], 0n);
 }
 
-/** What is asked for most is kept ready; the rest is counted from the stretches. */
+/** The most frequent queries are answered from roll-ups, the others from intervals. */
 function isRolledUp({ grouping, filter = {}, bucketSize }: HistoryQuery): boolean {
   if (Object.keys(filter).length > 0 || grouping === 'unit') return false;
   return grouping !== 'resource' || bucketSize !== 'hour';
 }
 
-function groupOf(stretch: UsageInterval, grouping: BillingGrouping): string {
-  const { resourceId, unitId, gpuTypeId } = stretch;
+function groupOf(interval: UsageInterval, grouping: BillingGrouping): string {
+  const { resourceId, unitId, gpuTypeId } = interval;
   switch (grouping) {
     case 'resource':
       return resourceId;
@@ -167,20 +174,20 @@ function groupOf(stretch: UsageInterval, grouping: BillingGrouping): string {
     case 'gpuType':
       return gpuTypeId ?? '';
     case 'hardware':
-      return hardwareGroup(stretch);
+      return hardwareGroup(interval);
     case 'none':
       return '';
   }
 }
 
-/** Hardware is rolled up with its kind before its name; whoever asks for GPUs has all that runs without one together. */
+/** Roll-ups name hardware by kind and name (`gpu X`). Grouped by GPU type, everything without a GPU is one group. */
 function gpuOf(hardware: string): string {
   return hardware.startsWith('gpu ') ? hardware.slice('gpu '.length) : '';
 }
 
-function checkCount(tallies: UsageTotal[], grouping: BillingGrouping): UsageTotal[] {
-  if (tallies.length <= MAX_RECORDS) return tallies;
+function checkCount(totals: UsageTotal[], grouping: BillingGrouping): UsageTotal[] {
+  if (totals.length <= MAX_RECORDS) return totals;
   throw ruleError(
-    `that would be ${tallies.length} records by ${grouping}, and at most ${MAX_RECORDS} are answered; ask for larger buckets, a shorter time, or a single one of them`,
+    `that would be ${totals.length} records by ${grouping}, and at most ${MAX_RECORDS} are answered; ask for larger buckets, a shorter time, or a single one of them`,
   );
 }

@@ -62,7 +62,7 @@ for (const kind of DATABASES) {
         ...(usage !== undefined && { usage: usageRules(usage) }),
       });
     };
-    /** The server starts anew, with these prices. */
+    /** Restarts the server with these prices. */
     const restart = async (usage: UsagePrices): Promise<void> => {
       await store.close();
       await open(usage);
@@ -116,14 +116,14 @@ for (const kind of DATABASES) {
       exitCode: null,
       reason: null,
     };
-    const told = async (of: UsageKind): Promise<unknown[]> => {
-      const stretches = await store.ledger.listIntervals({
+    const listUsage = async (of: UsageKind): Promise<unknown[]> => {
+      const intervals = await store.ledger.listIntervals({
         accountId: 'a',
         kind: of,
         from: 0,
         to: clock.now(),
       });
-      return stretches.map(({ unitId, beganAt, endedAt, rates }: UsageInterval) => [
+      return intervals.map(({ unitId, beganAt, endedAt, rates }: UsageInterval) => [
         unitId,
         beganAt - T0 / 1000,
         endedAt === null ? null : endedAt - T0 / 1000,
@@ -131,7 +131,7 @@ for (const kind of DATABASES) {
       ]);
     };
 
-    test('what ran before there was a ledger is counted from its start, at the first prices', async () => {
+    test('units that ran before there was a ledger are counted from their start, at the first prices', async () => {
       await add({ id: 'runs' });
       await add({ id: 'rests', status: 'EXITED', wanted: 'stopped', endedAt: T0, volumeSize: 1_000 });
       await add({ id: 'bids', interruptible: true, bidPerGpu: 0.5, costPerHour: 0.5 });
@@ -152,30 +152,30 @@ for (const kind of DATABASES) {
       clock.advance(10_000);
       await restart(prices(1));
       clock.advance(1_000);
-      assert.deepEqual((await told('pod')).sort(), [
+      assert.deepEqual((await listUsage('pod')).sort(), [
         ['bids', 0, null, 500_000_000],
         ['rests', 10, null, 1_000_000_000],
         ['runs', 0, null, 1_000_000_000],
       ]);
-      assert.deepEqual(await told('serverless'), [['w', 0, null, 2_000_000_000]]);
-      assert.deepEqual(await told('volume'), [['v', 10, null, 1_000_000_000]]);
+      assert.deepEqual(await listUsage('serverless'), [['w', 0, null, 2_000_000_000]]);
+      assert.deepEqual(await listUsage('volume'), [['v', 10, null, 1_000_000_000]]);
     });
 
-    test('the same prices change nothing, and others begin a new stretch', async () => {
+    test('unchanged prices change nothing, and new ones begin a new interval', async () => {
       await restart(prices(1));
-      assert.equal((await told('pod')).length, 3);
+      assert.equal((await listUsage('pod')).length, 3);
       clock.advance(9_000);
       await restart(prices(3));
       clock.advance(1_000);
-      assert.deepEqual((await told('pod')).sort(), [
+      assert.deepEqual((await listUsage('pod')).sort(), [
         ['bids', 0, null, 500_000_000],
         ['rests', 10, 20, 1_000_000_000],
         ['rests', 20, null, 3_000_000_000],
         ['runs', 0, 20, 1_000_000_000],
         ['runs', 20, null, 3_000_000_000],
       ]);
-      assert.deepEqual((await told('serverless')).slice(-1), [['w', 20, null, 6_000_000_000]]);
-      assert.deepEqual((await told('volume')).slice(-1), [['v', 20, null, 3_000_000_000]]);
+      assert.deepEqual((await listUsage('serverless')).slice(-1), [['w', 20, null, 6_000_000_000]]);
+      assert.deepEqual((await listUsage('volume')).slice(-1), [['v', 20, null, 3_000_000_000]]);
       assert.deepEqual(
         [
           (await store.pods.findInAnyAccount('runs'))?.costPerHour,
@@ -185,7 +185,7 @@ for (const kind of DATABASES) {
       );
     });
 
-    test('what has ended meanwhile is not begun anew', async () => {
+    test('units that ended meanwhile do not begin again', async () => {
       const { podIds, workerIds, volumeIds } = await store.ledger.listBillableUnits();
       assert.deepEqual([podIds, workerIds, volumeIds], [['bids', 'rests', 'runs'], ['w'], ['v']]);
       await store.pods.observe('runs', (current) => ({

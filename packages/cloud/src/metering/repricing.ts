@@ -10,9 +10,9 @@ export interface RepricingDeps {
 }
 
 /**
- * New prices hold from the moment that Berth runs with them: what goes on begins a new stretch then,
- * and what its owner is shown as its price is what it pays. A bid stays what was agreed. Prices that
- * are as before cost one read. The first time of all, what runs already is counted from its start.
+ * Applies new prices from now on: running units begin a new usage interval, and the price that their
+ * owners see is the price that they pay. Bids do not change. Unchanged prices cost one read. The very
+ * first time, units that run already are counted from their start.
  */
 export async function applyPrices({ store, prices, clock }: RepricingDeps): Promise<void> {
   const text = JSON.stringify(prices);

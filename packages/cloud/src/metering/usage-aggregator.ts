@@ -9,10 +9,10 @@ const EXACT_DAY = 86_400n;
 const [FITS, WHOLE] = [2 ** 62, 2 ** 64];
 
 /**
- * Counts what groups used from the changes of their use, one group after the other.
+ * Totals the usage of groups from the changes of their rates, one group after the other.
  *
- * Amounts are counted twice: exactly, but in 64 bits that may overflow, which costs no object for
- * each step; and about, in a number that has no end. Together they are exact without an end.
+ * Amounts are counted twice: exactly in 64 bits, which may overflow but allocates nothing, and
+ * approximately in a floating-point number. Together they give exact amounts of any size.
  */
 export class UsageAggregator {
   readonly totals: UsageTotal[] = [];
@@ -21,22 +21,22 @@ export class UsageAggregator {
   readonly #end: number;
   readonly #rates = new Float64Array(COST_PARTS.length);
   readonly #exactRates = new BigInt64Array(COST_PARTS.length);
-  /** Of the bucket that it is in. */
-  readonly #about = new Float64Array(COST_PARTS.length);
+  /** Amounts in the current bucket, approximate and exact modulo 2^64. */
+  readonly #approximate = new Float64Array(COST_PARTS.length);
   readonly #exact = new BigInt64Array(COST_PARTS.length);
   #group = '';
   #runs = 0;
   #diskInGb = 0;
-  /** Up to here all is counted. */
+  /** Everything before this second is counted. */
   #at = 0;
-  /** The bucket that this instant is in; -1 before the first. */
+  /** The current bucket; -1 before the first. */
   #index = 0;
-  /** Something was used or changed in that bucket. */
+  /** Whether the current bucket has usage or changes. */
   #isTouched = false;
   #seconds = 0;
   #diskInBucket = 0;
 
-  /** Counts up to an end, from where the changes begin. */
+  /** Counts from the second `from`, where the changes begin, up to `end`. */
   constructor(buckets: readonly Bucket[], from: number, end: number) {
     this.#buckets = buckets;
     this.#from = from;
@@ -74,7 +74,7 @@ export class UsageAggregator {
     }
   }
 
-  /** Counts up to an instant, bucket by bucket. */
+  /** Counts up to a second, bucket by bucket. */
   #advance(to: number): void {
     if (this.#at < to && this.#isIdle()) {
       this.#at = to;
@@ -104,7 +104,7 @@ export class UsageAggregator {
     for (let part = 0; part < COST_PARTS.length; part += 1) {
       const rate = this.#rates[part] ?? 0;
       if (rate === 0) continue;
-      this.#about[part] = (this.#about[part] ?? 0) + rate * seconds;
+      this.#approximate[part] = (this.#approximate[part] ?? 0) + rate * seconds;
       this.#exact[part] = BigInt.asIntN(
         64,
         (this.#exact[part] ?? 0n) + BigInt.asIntN(64, (this.#exactRates[part] ?? 0n) * exactSeconds),
@@ -113,9 +113,9 @@ export class UsageAggregator {
     this.#seconds += this.#runs * seconds;
   }
 
-  /** What changed in an hour, a day or a month that begins where this is. */
+  /** Applies the changes of an hour, a day or a month that begins now. */
   #change(rows: PackedSums, row: number): void {
-    if (this.#buckets[this.#index] !== undefined) this.#beLate(rows, row);
+    if (this.#buckets[this.#index] !== undefined) this.#subtractLateParts(rows, row);
     for (let part = 0; part < COST_PARTS.length; part += 1) {
       const rate = rows.toNumber(row, FIELD.rate + part);
       if (rate === 0) continue;
@@ -129,14 +129,14 @@ export class UsageAggregator {
     this.#diskInGb += rows.toNumber(row, FIELD.diskInGb);
   }
 
-  #beLate(rows: PackedSums, row: number): void {
+  #subtractLateParts(rows: PackedSums, row: number): void {
     this.#touch();
     this.#seconds -= rows.toNumber(row, FIELD.runsLate);
     this.#diskInBucket += rows.toNumber(row, FIELD.addedInGb);
     for (let part = 0; part < COST_PARTS.length; part += 1) {
       const late = rows.toNumber(row, FIELD.late + part);
       if (late === 0) continue;
-      this.#about[part] = (this.#about[part] ?? 0) - late;
+      this.#approximate[part] = (this.#approximate[part] ?? 0) - late;
       this.#exact[part] = BigInt.asIntN(
         64,
         (this.#exact[part] ?? 0n) - rows.toBigInt(row, FIELD.late + part),
@@ -144,7 +144,8 @@ export class UsageAggregator {
     }
     if (rows.fields === FIELDS) return;
     for (let part = 0; part < COST_PARTS.length; part += 1) {
-      this.#about[part] = (this.#about[part] ?? 0) - rows.toNumber(row, FIELD.lateDays + part) * DAY;
+      this.#approximate[part] =
+        (this.#approximate[part] ?? 0) - rows.toNumber(row, FIELD.lateDays + part) * DAY;
       this.#exact[part] = BigInt.asIntN(
         64,
         (this.#exact[part] ?? 0n) - BigInt.asIntN(64, rows.toBigInt(row, FIELD.lateDays + part) * EXACT_DAY),
@@ -155,9 +156,9 @@ export class UsageAggregator {
   #touch(): void {
     if (this.#isTouched) return;
     this.#isTouched = true;
-    // Four of them are quicker than a call of fill().
+    // A loop over four elements is faster than fill().
     for (let part = 0; part < COST_PARTS.length; part += 1) {
-      this.#about[part] = 0;
+      this.#approximate[part] = 0;
       this.#exact[part] = 0n;
     }
     this.#seconds = 0;
@@ -192,8 +193,8 @@ export class UsageAggregator {
   }
 
   #amount(part: number): bigint {
-    const [exact, about] = [this.#exact[part] ?? 0n, this.#about[part] ?? 0];
-    if (Math.abs(about) < FITS) return exact;
-    return exact + BigInt(Math.round((about - Number(exact)) / WHOLE)) * BigInt(WHOLE);
+    const [exact, approximate] = [this.#exact[part] ?? 0n, this.#approximate[part] ?? 0];
+    if (Math.abs(approximate) < FITS) return exact;
+    return exact + BigInt(Math.round((approximate - Number(exact)) / WHOLE)) * BigInt(WHOLE);
   }
 }

@@ -56,7 +56,7 @@ const worker: Worker = {
   exitCode: null,
   reason: null,
 };
-const told = (changes: UsageChange[]): unknown[][] =>
+const summarize = (changes: UsageChange[]): unknown[][] =>
   changes.map(({ usage, at }) => [
     at,
     usage?.isRunning ?? null,
@@ -64,7 +64,7 @@ const told = (changes: UsageChange[]): unknown[][] =>
     usage?.rates.disk ?? null,
   ]);
 
-describe('what a pod uses', () => {
+describe('the usage of a pod', () => {
   const running = pod({ startedAt: 5_000, volumeSize: 730 });
 
   test('is its hardware and all its disks while it runs, its volume while it is stopped, and nothing before and after', () => {
@@ -90,27 +90,27 @@ describe('what a pod uses', () => {
     );
   });
 
-  test('changes at the instants of the engine, not when somebody noticed', () => {
-    assert.deepEqual(told(rules.pod(pod({}), pod({ startedAt: 5_000, updatedAt: 99_000 }))), [
+  test('changes at the times of the engine, not when they were noticed', () => {
+    assert.deepEqual(summarize(rules.pod(pod({}), pod({ startedAt: 5_000, updatedAt: 99_000 }))), [
       [5_000, true, 400_000_000, 10_000_000],
     ]);
-    assert.deepEqual(told(rules.pod(running, { ...running, endedAt: 6_000, updatedAt: 99_000 })), [
+    assert.deepEqual(summarize(rules.pod(running, { ...running, endedAt: 6_000, updatedAt: 99_000 })), [
       [6_000, false, 0, 200_000_000],
     ]);
-    assert.deepEqual(told(rules.pod(pod({}), pod({ startedAt: 5_000, endedAt: 6_000 }))), [
+    assert.deepEqual(summarize(rules.pod(pod({}), pod({ startedAt: 5_000, endedAt: 6_000 }))), [
       [5_000, true, 400_000_000, 10_000_000],
       [6_000, null, null, null],
     ]);
   });
 
-  test('changes with what is written of it, and not with prices alone', () => {
-    assert.deepEqual(told(rules.pod(running, { ...running, volumeSize: 1_460, updatedAt: 8_000 })), [
+  test('changes with its record, and not with prices alone', () => {
+    assert.deepEqual(summarize(rules.pod(running, { ...running, volumeSize: 1_460, updatedAt: 8_000 })), [
       [8_000, true, 400_000_000, 210_000_000],
     ]);
     assert.deepEqual(rules.pod(running, { ...running, status: 'STARTING', statusDetail: 'x' }), []);
   });
 
-  test('is paid for with its cluster, if it is in one', () => {
+  test('is charged to its cluster, if it is in one', () => {
     const { kind, resourceId, unitId } = podUsage({ ...running, clusterId: 'c' }, PRICES.disk) ?? {};
     assert.deepEqual([kind, resourceId, unitId], ['cluster', 'c', running.id]);
   });
@@ -125,7 +125,7 @@ describe('what a pod uses', () => {
   });
 });
 
-describe('what a worker uses', () => {
+describe('the usage of a worker', () => {
   test('is its hardware at the price for serverless, and its disk', () => {
     assert.deepEqual(workerUsage(worker, PRICES).rates, {
       gpu: 1_200_000_000,
@@ -143,26 +143,26 @@ describe('what a worker uses', () => {
   test('begins and ends with its instance', () => {
     assert.deepEqual(rules.workerChanges(undefined, { ...worker, startedAt: null }), []);
     assert.deepEqual(
-      told(rules.workerChanges({ ...worker, startedAt: null }, worker)).map(([at]) => at),
+      summarize(rules.workerChanges({ ...worker, startedAt: null }, worker)).map(([at]) => at),
       [1_000],
     );
     assert.deepEqual(
-      told(rules.workerChanges(worker, { ...worker, endedAt: 9_000 })).map(([at, runs]) => [at, runs]),
+      summarize(rules.workerChanges(worker, { ...worker, endedAt: 9_000 })).map(([at, runs]) => [at, runs]),
       [[9_000, null]],
     );
     assert.deepEqual(
-      told(rules.workerChanges({ ...worker, startedAt: null }, { ...worker, endedAt: 9_000 })).map(
+      summarize(rules.workerChanges({ ...worker, startedAt: null }, { ...worker, endedAt: 9_000 })).map(
         ([at]) => at,
       ),
       [1_000, 9_000],
     );
   });
 
-  test('is not begun again by what is written too late', () => {
+  test('does not begin again with a late write', () => {
     assert.deepEqual(rules.workerChanges({ ...worker, endedAt: 9_000 }, worker), []);
     assert.deepEqual(rules.workerChanges(worker, { ...worker, startedAt: null }), []);
     assert.deepEqual(
-      told(rules.workerChanges({ ...worker, endedAt: 9_000 }, { ...worker, startedAt: 20_000 })).map(
+      summarize(rules.workerChanges({ ...worker, endedAt: 9_000 }, { ...worker, startedAt: 20_000 })).map(
         ([at]) => at,
       ),
       [20_000],

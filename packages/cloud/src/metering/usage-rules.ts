@@ -8,14 +8,14 @@ import type { Pod } from '../domain/pods/pod-record.ts';
 import type { Worker } from '../domain/endpoints/worker-record.ts';
 import type { CostPart, ResourceUsage, UsageChange } from '../domain/usage-records.ts';
 
-/** What disks cost, in US dollars for a GB and month. What is not named costs nothing. */
+/** Disk prices in US dollars per GB and month. Missing ones are zero. */
 export type DiskPrices = Prices['disk'];
 export type UsagePrices = PriceSettings & { disk: DiskPrices };
 
-/** Above this, a standard network volume may cost less for each GB. */
+/** Above this size, a standard network volume may cost less per GB. */
 const LARGE_VOLUME_GB = 1000;
 
-/** What is used follows from the records alone, and so it is known whoever was running when. */
+/** Usage follows from the stored records alone, so it does not depend on which server ran when. */
 export function usageRules(prices: UsagePrices): UsageRules {
   return {
     podUsage: (pod) => podUsage(pod, prices.disk),
@@ -26,7 +26,7 @@ export function usageRules(prices: UsagePrices): UsageRules {
   };
 }
 
-/** A pod pays for its hardware and its disks while it runs, and for its volume disk while it is stopped. */
+/** A pod is charged for its hardware and its disks while it runs, and for its volume disk while it is stopped. */
 export function podUsage(pod: Pod, prices: DiskPrices): ResourceUsage | null {
   const {
     id,
@@ -67,12 +67,12 @@ function podChanges(before: Pod, after: Pod, prices: DiskPrices): UsageChange[] 
   const unitId = after.id;
   const use = podUsage(after, prices);
   const isOtherRun = before.startedAt !== after.startedAt;
-  // Prices that differ from those of the open stretch are for the repricing: here only what is written counts.
+  // Other prices than those of the open interval are applied by the repricing. Here only changes of the record count.
   if (!isOtherRun && isPodRunning(before) === isPodRunning(after))
     return isEqual(podUsage(before, prices), use) ? [] : [{ unitId, usage: use, at: after.updatedAt }];
   if (isPodRunning(after)) return [{ unitId, usage: use, at: after.startedAt ?? after.updatedAt }];
   const end: UsageChange = { unitId, usage: use, at: after.endedAt ?? after.updatedAt };
-  // A whole run that is written down at once.
+  // A whole run that is recorded at once.
   return isOtherRun && after.startedAt !== null
     ? [{ unitId, usage: podUsage({ ...after, endedAt: null }, prices), at: after.startedAt }, end]
     : [end];
@@ -86,7 +86,7 @@ function isPodRunning({ startedAt, endedAt }: Pick<Pod, 'startedAt' | 'endedAt'>
   return startedAt !== null && endedAt === null;
 }
 
-/** A worker pays from the start of its instance to its end, whether it works or waits. */
+/** A worker is charged from the start of its instance to its end, busy or idle. */
 export function workerUsage(worker: Worker, prices: UsagePrices): ResourceUsage {
   const {
     id,
@@ -119,7 +119,7 @@ export function workerUsage(worker: Worker, prices: UsagePrices): ResourceUsage 
   };
 }
 
-/** What is written late, after what came later, tells nothing new. */
+/** A late write of an earlier state changes nothing. */
 function workerChanges(before: Worker | undefined, after: Worker, prices: UsagePrices): UsageChange[] {
   const { id: unitId, startedAt, endedAt } = after;
   const isKnown = before !== undefined && before.startedAt === startedAt;
@@ -128,7 +128,7 @@ function workerChanges(before: Worker | undefined, after: Worker, prices: UsageP
   return endedAt === null ? begin : [...begin, { unitId, usage: null, at: Math.max(startedAt, endedAt) }];
 }
 
-/** A network volume pays as long as it is there, used or not. */
+/** A network volume is charged as long as it exists. */
 export function volumeUsage(
   { id, accountId, size, type, dataCenterId }: NetworkVolume,
   prices: DiskPrices,

@@ -12,15 +12,15 @@ import {
 } from '../domain/usage-records.ts';
 
 export interface RollupOptions {
-  /** Where the roll-ups begin. */
+  /** The second at which the roll-ups begin. */
   from: number;
-  /** What goes on is counted up to here. */
+  /** Running usage is counted up to this second. */
   now: number;
-  /** Under what name a group is shown; several may have one. */
+  /** The name under which a group is shown. Several groups may share one. */
   groupOf?(group: string): string;
 }
 
-/** From the roll-ups. */
+/** Totals from roll-ups. */
 export function totalsFromRollups(
   { before, changes }: Pick<UsageRollup, 'before' | 'changes'>,
   buckets: readonly Bucket[],
@@ -34,86 +34,88 @@ export function totalsFromRollups(
   };
   for (const state of before) partsOf(state.group).states.push(state);
   let last = now;
-  for (const some of changes) {
-    partsOf(some.group).changes.push(some);
-    // A clock that was set back does not take away what was written when it was ahead.
-    for (let row = some.from; row < some.to; row += 1)
-      last = Math.max(last, some.rows.toNumber(row, FIELD.lastAt));
+  for (const slice of changes) {
+    partsOf(slice.group).changes.push(slice);
+    // A clock that was set back does not hide usage that was recorded before.
+    for (let row = slice.from; row < slice.to; row += 1)
+      last = Math.max(last, slice.rows.toNumber(row, FIELD.lastAt));
   }
   const end = Math.min(last, buckets.at(-1)?.end ?? from);
-  const count = new UsageAggregator(buckets, from, end);
+  const aggregator = new UsageAggregator(buckets, from, end);
   const shown = new Set<string>();
   for (const [group, parts] of groups) {
     const name = groupOf(group);
     shown.add(name);
-    count.add(name, parts.states, parts.changes);
+    aggregator.add(name, parts.states, parts.changes);
   }
-  const tallies = (shown.size === groups.size ? count.totals : mergeByName(count.totals)).filter(isUsed);
-  return groups.size === 1 ? tallies : sortByTime(tallies);
+  const totals = (shown.size === groups.size ? aggregator.totals : mergeByName(aggregator.totals)).filter(
+    isUsed,
+  );
+  return groups.size === 1 ? totals : sortByTime(totals);
 }
 
-/** The same, counted anew from the stretches themselves. */
+/** The same totals, counted from intervals. */
 export function totalsFromIntervals(
-  stretches: readonly UsageInterval[],
+  intervals: readonly UsageInterval[],
   buckets: readonly Bucket[],
   now: number,
-  groupOf: (stretch: UsageInterval) => string,
+  groupOf: (interval: UsageInterval) => string,
 ): UsageTotal[] {
-  const tallies = new Map<string, UsageTotal>();
-  for (const stretch of stretches) {
-    const group = groupOf(stretch);
-    const end = stretch.endedAt ?? Math.max(now, stretch.beganAt);
-    for (let index = firstBucketEndingAfter(buckets, stretch.beganAt); index < buckets.length; index += 1) {
+  const totals = new Map<string, UsageTotal>();
+  for (const interval of intervals) {
+    const group = groupOf(interval);
+    const end = interval.endedAt ?? Math.max(now, interval.beganAt);
+    for (let index = firstBucketEndingAfter(buckets, interval.beganAt); index < buckets.length; index += 1) {
       const bucket = buckets[index];
-      // What ended when a bucket began was still held then.
+      // Disk that was released at the start of a bucket counts for that bucket.
       if (
         bucket === undefined ||
-        (stretch.endedAt === null ? bucket.start >= Math.max(end, stretch.beganAt + 1) : bucket.start > end)
+        (interval.endedAt === null ? bucket.start >= Math.max(end, interval.beganAt + 1) : bucket.start > end)
       )
         break;
       const key = `${bucket.start} ${group}`;
-      let tally = tallies.get(key);
-      if (tally === undefined) {
-        tally = emptyTotal(group, bucket, 0);
-        tallies.set(key, tally);
+      let total = totals.get(key);
+      if (total === undefined) {
+        total = emptyTotal(group, bucket, 0);
+        totals.set(key, total);
       }
-      const seconds = Math.max(0, Math.min(end, bucket.end) - Math.max(stretch.beganAt, bucket.start));
-      for (const part of COST_PARTS) tally.amounts[part] += BigInt(stretch.rates[part]) * BigInt(seconds);
-      if (stretch.isRunning) tally.seconds += seconds;
-      tally.diskInGb += stretch.beganAt >= bucket.start ? stretch.addedInGb : stretch.diskInGb;
+      const seconds = Math.max(0, Math.min(end, bucket.end) - Math.max(interval.beganAt, bucket.start));
+      for (const part of COST_PARTS) total.amounts[part] += BigInt(interval.rates[part]) * BigInt(seconds);
+      if (interval.isRunning) total.seconds += seconds;
+      total.diskInGb += interval.beganAt >= bucket.start ? interval.addedInGb : interval.diskInGb;
     }
   }
-  return sortByTime([...tallies.values()].filter(isUsed));
+  return sortByTime([...totals.values()].filter(isUsed));
 }
 
 function emptyTotal(group: string, { start, end }: Bucket, diskInGb: number): UsageTotal {
   return { group, start, end, amounts: { gpu: 0n, cpu: 0n, disk: 0n, fastDisk: 0n }, seconds: 0, diskInGb };
 }
 
-/** What was used at price zero was used. */
+/** Usage at price zero is usage. */
 function isUsed({ amounts, seconds, diskInGb }: UsageTotal): boolean {
   return seconds > 0 || diskInGb > 0 || COST_PARTS.some((part) => amounts[part] > 0n);
 }
 
-/** Groups that are shown under one name become one. */
-function mergeByName(tallies: readonly UsageTotal[]): UsageTotal[] {
+/** Merges groups that are shown under one name. */
+function mergeByName(totals: readonly UsageTotal[]): UsageTotal[] {
   const byName = new Map<string, UsageTotal>();
-  for (const tally of tallies) {
-    const key = `${tally.start} ${tally.group}`;
+  for (const total of totals) {
+    const key = `${total.start} ${total.group}`;
     const sum = byName.get(key);
     if (sum === undefined) {
-      byName.set(key, tally);
+      byName.set(key, total);
       continue;
     }
-    for (const part of COST_PARTS) sum.amounts[part] += tally.amounts[part];
-    sum.seconds += tally.seconds;
-    sum.diskInGb += tally.diskInGb;
+    for (const part of COST_PARTS) sum.amounts[part] += total.amounts[part];
+    sum.seconds += total.seconds;
+    sum.diskInGb += total.diskInGb;
   }
   return [...byName.values()];
 }
 
-function sortByTime(tallies: UsageTotal[]): UsageTotal[] {
-  return tallies.sort(
+function sortByTime(totals: UsageTotal[]): UsageTotal[] {
+  return totals.sort(
     (one, other) =>
       one.start - other.start || (one.group < other.group ? -1 : one.group > other.group ? 1 : 0),
   );
