@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import type { ApiResponse } from '../packages/testing/src/api-client.ts';
-import { DATABASES } from '../packages/testing/src/test-database.ts';
+import { ManualClock } from '../packages/cloud/src/support/clock.ts';
+import { startInProcessApp } from '../packages/testing/src/in-process-app.ts';
+import { DATABASES, createTestDatabase } from '../packages/testing/src/test-database.ts';
 import {
   waitUntilPasses,
   createQueueEndpoint,
@@ -86,23 +88,18 @@ for (const kind of DATABASES) {
 describe('many submissions', () => {
   const stage = serverFixture('sqlite');
 
-  test('up to a thousand in ten seconds are taken, and the next makes no job', async () => {
-    const jobs = await createQueueEndpoint(stage.server.url, stage.server.key);
-    let refused: ApiResponse<unknown> | undefined;
-    let taken = 0;
-    const { took } = await measureTime(async () => {
-      while (refused === undefined && taken < 1_200) {
-        const answers = await Promise.all(
-          Array.from({ length: 100 }, () => jobs.call('POST', 'run', { input: {} })),
-        );
-        taken += answers.filter(({ status }) => status === 200).length;
-        refused = answers.find(({ status }) => status !== 200);
-      }
-    });
-    if (took >= 10_000) return; // Too slow a machine to come near the limit.
-    assert.ok(refused !== undefined);
-    assertTooMany(refused, /^too many requests: at most 1000 of run in 10 s/);
-    assert.equal(taken, 1_000);
+  test('up to a thousand in ten seconds are taken, and the next makes no job', async (context) => {
+    const database = await createTestDatabase('sqlite');
+    context.after(() => database.drop());
+    const server = await startInProcessApp(database, new ManualClock());
+    context.after(() => server.close());
+    const jobs = await createQueueEndpoint(server.url, server.key);
+    const submit = (): Promise<ApiResponse<unknown>[]> =>
+      Promise.all(Array.from({ length: 100 }, () => jobs.call('POST', 'run', { input: {} })));
+    for (let round = 0; round < 10; round += 1)
+      for (const { status, text } of await submit()) assert.equal(status, 200, text);
+    for (const refused of await submit())
+      assertTooMany(refused, /^too many requests: at most 1000 of run in 10 s/);
     assert.equal((await jobs.health()).jobs.inQueue, 1_000);
   });
 

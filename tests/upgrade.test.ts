@@ -4,13 +4,11 @@ import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { Client } from 'pg';
-import { createApp } from '../packages/cloud/src/app/app.ts';
-import type { App } from '../packages/cloud/src/app/app.ts';
-import { loadConfig } from '../packages/cloud/src/support/config/load-config.ts';
-import { createLog } from '../packages/cloud/src/support/log.ts';
 import { createApiClient } from '../packages/testing/src/api-client.ts';
 import type { ApiClient } from '../packages/testing/src/api-client.ts';
 import { waitFor } from '../packages/testing/src/deploy-handler.ts';
+import { startInProcessApp } from '../packages/testing/src/in-process-app.ts';
+import type { InProcessApp } from '../packages/testing/src/in-process-app.ts';
 import { containerLogLines, createPod } from '../packages/testing/src/pod-client.ts';
 import { queueEndpointClient } from '../packages/testing/src/queue-endpoint-client.ts';
 import type { QueueEndpointClient } from '../packages/testing/src/queue-endpoint-client.ts';
@@ -36,15 +34,15 @@ for (const version of readdirSync(FIXTURES).sort())
       const fixture = JSON.parse(fixtureFile(version, `${kind}.json`).toString()) as Fixture;
       const { filled } = fixture;
       let database: TestDatabase;
-      let app: App;
+      let app: InProcessApp;
       let client: ApiClient;
       let jobs: QueueEndpointClient;
       before(async () => {
         database = await createTestDatabase(kind);
         await restoreFixture(version, kind, database);
         // A second after the old server was killed, whenever the test runs: nothing has expired meanwhile.
-        app = await startApp(database, fixture.takenAt + 1000);
-        client = createApiClient(app.http.listeningOrigin, ROOT_KEY);
+        app = await startInProcessApp(database, acceleratedClock(1, fixture.takenAt + 1000), SERVER_ENV);
+        client = createApiClient(app.url, ROOT_KEY);
         jobs = queueEndpointClient(client, filled.endpointId, ROOT_KEY);
       });
       after(async () => {
@@ -137,18 +135,6 @@ async function restoreFixture(version: string, kind: DatabaseKind, database: Tes
   await connection.connect();
   await connection.query(gunzipSync(fixtureFile(version, 'postgres.sql.gz')).toString());
   await connection.end();
-}
-
-async function startApp(database: TestDatabase, now: number): Promise<App> {
-  const { config } = await loadConfig({
-    argv: ['--port', '0', '--data', database.data],
-    env: { ...SERVER_ENV, BERTH_DATABASE_URL: database.url },
-  });
-  const log = createLog({ level: 'error', format: 'json' });
-  const app = await createApp({ config, log, clock: acceleratedClock(1, now) });
-  await app.http.listen({ host: '127.0.0.1', port: 0 });
-  app.start();
-  return app;
 }
 
 /** Newer versions may say more, but say again what was said. */

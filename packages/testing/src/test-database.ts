@@ -39,7 +39,7 @@ export async function createTestDatabase(kind: DatabaseKind): Promise<TestDataba
 }
 
 /** Workers outlive the server that started them, as they should; those of a test end with its folder. */
-function killInstances(data: string): void {
+export function killInstances(data: string): void {
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     try {
       const told =

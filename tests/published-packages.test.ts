@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { killInstances } from '../packages/testing/src/test-database.ts';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const run = promisify(execFile);
+/** The Node versions that handlers are written for. */
+const NODE_VERSIONS = ['22', '24'];
+
+const HANDLER = `import { serve, type Job } from 'berth-worker';
+
+interface Input {
+  name: string;
+}
+
+serve<Input>(async ({ input }: Job<Input>, { progress }) => {
+  progress({ percent: 50 });
+  return \`hello \${input.name}\`;
+});
+`;
+
+describe('the published packages, installed outside the repository', () => {
+  let folder: string;
+  let env: NodeJS.ProcessEnv;
+  before(
+    async () => {
+      folder = mkdtempSync(join(tmpdir(), 'berth-packages-'));
+      // Not this repository's programs: npx must find those that are installed here.
+      const path = (process.env['PATH'] ?? '')
+        .split(':')
+        .filter((entry) => !entry.includes('node_modules'))
+        .join(':');
+      env = { PATH: path, HOME: process.env['HOME'], BERTH_DOCKER: 'off' };
+      await run(
+        'npm',
+        ['pack', '-w', 'packages/worker', '-w', 'packages/cloud', '--pack-destination', folder],
+        {
+          cwd: ROOT,
+          maxBuffer: 16 << 20,
+        },
+      );
+      const tarballs = readdirSync(folder)
+        .filter((name) => name.endsWith('.tgz'))
+        .map((name) => `./${name}`);
+      assert.deepEqual(tarballs.map((name) => name.replace(/-\d.*/, '')).sort(), [
+        './berth-cloud',
+        './berth-worker',
+      ]);
+      writeFileSync(join(folder, 'package.json'), '{"private": true, "type": "module"}');
+      await run('npm', ['install', '--no-audit', '--no-fund', '--omit=optional', ...tarballs], {
+        cwd: folder,
+        env: { ...process.env, PATH: path },
+        maxBuffer: 16 << 20,
+      });
+      mkdirSync(join(folder, 'greeter'));
+      writeFileSync(join(folder, 'greeter/handler.ts'), HANDLER);
+    },
+    { timeout: 200_000 },
+  );
+  after(() => {
+    killInstances(join(folder, 'data'));
+    rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+  });
+
+  test('hold compiled code, types and examples, and no sources or tests', () => {
+    for (const file of [
+      'berth-cloud/dist/cli/main.js',
+      'berth-cloud/dist/cli/main.d.ts',
+      'berth-cloud/examples/echo/handler.ts',
+      'berth-cloud/LICENSE',
+      'berth-worker/dist/worker.js',
+      'berth-worker/dist/worker.d.ts',
+      'berth-worker/LICENSE',
+    ])
+      assert.ok(existsSync(join(folder, 'node_modules', file)), file);
+    for (const name of ['berth-cloud', 'berth-worker']) {
+      const files = readdirSync(join(folder, 'node_modules', name), { recursive: true, encoding: 'utf8' });
+      assert.deepEqual(
+        files.filter((file) => /^src\b|\.(test|suite|fixture)\./.test(file)),
+        [],
+      );
+    }
+  });
+
+  test('npx berth-cloud up, a deploy in TypeScript, an example and their jobs', async (context) => {
+    const data = join(folder, 'data');
+    const server = spawn('npx', ['berth-cloud', 'up', '--port', '0', '--data', data], {
+      cwd: folder,
+      env,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let output = '';
+    server.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+    while (!output.includes('berth is up at')) await once(server.stdout, 'data');
+    const { pid } = JSON.parse(readFileSync(join(data, 'server.json'), 'utf8')) as { pid: number };
+    const exited = once(server, 'exit');
+    context.after(async () => {
+      process.kill(pid, 'SIGTERM');
+      await exited;
+    });
+    const berth = async (...args: string[]): Promise<Record<string, unknown>> => {
+      const clientEnv = {
+        ...env,
+        BERTH_URL: /berth is up at (\S+)/.exec(output)?.[1],
+        BERTH_API_KEY: readFileSync(join(data, 'root.key'), 'utf8').trim(),
+      };
+      const { stdout } = await run('npx', ['berth', ...args, '--json'], { cwd: folder, env: clientEnv });
+      return JSON.parse(stdout) as Record<string, unknown>;
+    };
+    await berth('deploy', 'greeter', '--name', 'greeter');
+    const { status, output: greeting } = await berth('run', 'greeter', '{"name": "Ada"}', '--sync');
+    assert.deepEqual([status, greeting], ['COMPLETED', 'hello Ada']);
+    // An example by its image name runs from node_modules, where Node strips no types.
+    await berth('deploy', 'local/echo', '--name', 'echo');
+    const echoed = await berth('run', 'echo', '{"n": 1}', '--sync');
+    assert.deepEqual([echoed['status'], echoed['output']], ['COMPLETED', { n: 1 }]);
+  });
+
+  for (const version of NODE_VERSIONS)
+    test(`a handler type-checks and runs on Node ${version}`, { timeout: 120_000 }, async () => {
+      const place = join(folder, `node-${version}`);
+      mkdirSync(place);
+      writeFileSync(join(place, 'package.json'), '{"private": true}');
+      await run('npm', ['install', '--no-audit', '--no-fund', `node@${version}`, `@types/node@${version}`], {
+        cwd: place,
+        env: { ...process.env, PATH: env['PATH'] },
+      });
+      const node = join(place, 'node_modules/node/bin/node');
+      assert.match((await run(node, ['--version'])).stdout, new RegExp(`^v${version}\\.`));
+      const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+      const options = [
+        '--noEmit',
+        '--strict',
+        '--module',
+        'nodenext',
+        '--target',
+        'es2023',
+        '--types',
+        'node',
+      ];
+      const roots = ['--typeRoots', join(place, 'node_modules/@types')];
+      const handler = join(folder, 'greeter/handler.ts');
+      await run(node, [tsc, ...options, ...roots, handler], { cwd: folder });
+      const wrong = join(folder, 'greeter/wrong.ts');
+      writeFileSync(wrong, HANDLER.replace('input.name', 'input.nickname'));
+      await assert.rejects(run(node, [tsc, ...options, ...roots, wrong], { cwd: folder }), /nickname/);
+      // A local run: the input comes from a file and the result goes to the log.
+      writeFileSync(join(dirname(handler), 'test_input.json'), '{"input": {"name": "Ada"}}');
+      const { stdout, stderr } = await run(node, [handler], { cwd: dirname(handler), env });
+      assert.match(stdout + stderr, /hello Ada/);
+    });
+});
