@@ -1,7 +1,8 @@
 // Runs the tests of the worker SDK for Python and prints `N passed, N failed` as the last line. Words narrow the run to
 // test modules whose path contains one of them. Without python3 nothing runs, which fails where BERTH_REQUIRE_PYTHON=1.
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { globSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { basename, delimiter, dirname, resolve } from 'node:path';
 
 const PACKAGE = 'packages/worker-python';
@@ -18,23 +19,34 @@ const failedFiles = [];
 if (spawnSync('python3', ['--version']).status !== 0) {
   process.stdout.write('the Python tests did not run: there is no python3\n');
   if (process.env['BERTH_REQUIRE_PYTHON'] === '1') failed = 1;
-} else for (const file of files) runFile(file);
+} else {
+  // The tests wait more than they compute.
+  const waiting = [...files];
+  const runFiles = async () => {
+    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) await runFile(file);
+  };
+  await Promise.all(Array.from({ length: availableParallelism() + 1 }, runFiles));
+}
 const list = process.env['BERTH_TEST_FAILED'];
 if (list !== undefined) writeFileSync(list, failedFiles.join(' '));
 process.stdout.write(`\n${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`);
 process.exit(failed === 0 ? 0 : 1);
 
 /** @param {string} file */
-function runFile(file) {
+async function runFile(file) {
   const folders = ['src', 'tests', '../../tests/python'].map((folder) => resolve(PACKAGE, folder));
-  const { status, stderr } = spawnSync(
+  const child = spawn(
     'python3',
     ['-m', 'unittest', 'discover', '-v', '-s', dirname(file), '-p', basename(file)],
     {
-      encoding: 'utf8',
+      stdio: ['ignore', 'ignore', 'pipe'],
       env: { ...process.env, PYTHONPATH: folders.join(delimiter), PYTHONDONTWRITEBYTECODE: '1' },
     },
   );
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (/** @type {string} */ text) => (stderr += text));
+  /** @type {number | null} */
+  const status = await new Promise((done) => child.on('close', done));
   const ran = Number(/^Ran (\d+) tests? in/m.exec(stderr)?.[1] ?? 0);
   const count = (/** @type {string} */ name) =>
     Number(new RegExp(`^(?:OK|FAILED) \\(.*\\b${name}=(\\d+)`, 'm').exec(stderr)?.[1] ?? 0);
