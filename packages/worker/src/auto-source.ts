@@ -11,24 +11,24 @@ interface AutoJobSourceOptions extends Omit<ChannelSourceOptions, 'httpFallback'
 
 /** The channel where the server offers it, else the public protocol. Both ways back stay open: a job ends where it can. */
 export class AutoJobSource implements JobSource {
-  readonly #parts: AutoJobSourceOptions;
-  readonly #public: HttpSource;
-  readonly #fast: ChannelSource;
+  readonly #options: AutoJobSourceOptions;
+  readonly #http: HttpSource;
+  readonly #channel: ChannelSource;
   #consumer: JobConsumer | undefined;
-  #onPublic = false;
+  #usesHttp = false;
   #wasOpen = false;
   #tryingAgain: NodeJS.Timeout | undefined;
 
   constructor(parts: AutoJobSourceOptions) {
-    this.#parts = parts;
-    this.#public = parts.httpSource;
-    this.#fast = new ChannelSource({
+    this.#options = parts;
+    this.#http = parts.httpSource;
+    this.#channel = new ChannelSource({
       ...parts,
-      httpFallback: (job) => this.#public.jobOverHttp(job),
-      onOpen: () => this.#useFast(),
+      httpFallback: (job) => this.#http.jobOverHttp(job),
+      onOpen: () => this.#useChannel(),
       ...(parts.channelOnly
         ? {}
-        : { onUpgradeRefused: ({ why, permanent }) => this.#usePublic(why, permanent) }),
+        : { onUpgradeRefused: ({ why, permanent }) => this.#useHttp(why, permanent) }),
     });
   }
 
@@ -43,58 +43,58 @@ export class AutoJobSource implements JobSource {
       abortJob: (jobId) => consumer.abortJob(jobId),
       jobIds: () => [...new Set([...consumer.jobIds(), ...this.unacknowledgedJobIds()])],
     };
-    this.#fast.start(consumer);
+    this.#channel.start(consumer);
   }
 
   capacityShrank(): void {
-    this.#fast.capacityShrank();
-    this.#public.capacityShrank();
+    this.#channel.capacityShrank();
+    this.#http.capacityShrank();
   }
 
   capacityGrew(): void {
-    this.#fast.capacityGrew();
-    this.#public.capacityGrew();
+    this.#channel.capacityGrew();
+    this.#http.capacityGrew();
   }
 
   unacknowledgedJobIds(): string[] {
-    return this.#fast.unacknowledgedJobIds();
+    return this.#channel.unacknowledgedJobIds();
   }
 
   async stopTaking(): Promise<void> {
-    await Promise.all([this.#fast.stopTaking(), this.#public.stopTaking()]);
+    await Promise.all([this.#channel.stopTaking(), this.#http.stopTaking()]);
   }
 
   async close(): Promise<void> {
-    await this.#fast.close();
+    await this.#channel.close();
     clearTimeout(this.#tryingAgain);
-    await this.#public.close();
+    await this.#http.close();
   }
 
   async reportUnhealthy(check: string, reason: string): Promise<void> {
-    if (!(await this.#fast.sendUnhealthy(check, reason))) await this.#public.reportUnhealthy(check, reason);
+    if (!(await this.#channel.sendUnhealthy(check, reason))) await this.#http.reportUnhealthy(check, reason);
   }
 
-  #useFast(): void {
+  #useChannel(): void {
     this.#wasOpen = true;
-    if (!this.#onPublic) return;
-    this.#onPublic = false;
-    this.#parts.log.info('The server offers its channel again; jobs come over it from now on.');
-    void this.#public.suspend();
+    if (!this.#usesHttp) return;
+    this.#usesHttp = false;
+    this.#options.log.info('The server offers its channel again; jobs come over it from now on.');
+    void this.#http.suspend();
   }
 
   /** Also while the worker leaves: what it still runs is pinged for, and can be stopped. */
-  #usePublic(why: string, lasting: boolean): void {
-    if (!this.#onPublic && this.#consumer !== undefined) {
-      this.#onPublic = true;
-      this.#parts.log.info(
+  #useHttp(why: string, lasting: boolean): void {
+    if (!this.#usesHttp && this.#consumer !== undefined) {
+      this.#usesHttp = true;
+      this.#options.log.info(
         `The server does not offer its channel (${why}); jobs come by the public protocol.`,
       );
-      this.#public.start(this.#consumer);
+      this.#http.start(this.#consumer);
     }
     if (lasting && !this.#wasOpen) return;
     this.#tryingAgain = setTimeout(
-      () => this.#fast.reconnect(),
-      this.#parts.timings.upgradeRetryDelay * (0.5 + Math.random() / 2),
+      () => this.#channel.reconnect(),
+      this.#options.timings.upgradeRetryDelay * (0.5 + Math.random() / 2),
     );
   }
 }

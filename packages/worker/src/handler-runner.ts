@@ -19,7 +19,7 @@ export interface HandlerRunnerOptions extends ResultOptions {
 /** Runs the handler on a job and sends what comes of it. */
 export class HandlerRunner {
   readonly #handler: Handler;
-  readonly #terms: HandlerRunnerOptions;
+  readonly #options: HandlerRunnerOptions;
   /** Told of every result just before it is sent. */
   readonly #onResult: (run: JobRun, result: JobResult) => void;
 
@@ -29,7 +29,7 @@ export class HandlerRunner {
     onResult: (run: JobRun, result: JobResult) => void,
   ) {
     this.#handler = handler;
-    this.#terms = terms;
+    this.#options = terms;
     this.#onResult = onResult;
   }
 
@@ -41,7 +41,7 @@ export class HandlerRunner {
       // Even the look at a value can throw.
       if (isPromise(value)) return this.#settle(run, value);
     } catch (error) {
-      return this.#send(run, failureResult(error, this.#terms), false);
+      return this.#send(run, failureResult(error, this.#options), false);
     }
     return this.#accept(run, value);
   }
@@ -51,7 +51,7 @@ export class HandlerRunner {
     try {
       value = await promise;
     } catch (error) {
-      await this.#send(run, failureResult(error, this.#terms), false);
+      await this.#send(run, failureResult(error, this.#options), false);
       return;
     }
     await this.#accept(run, value);
@@ -61,9 +61,9 @@ export class HandlerRunner {
     try {
       if (isChunkStream(value)) return this.#stream(run, value);
     } catch (error) {
-      return this.#send(run, failureResult(error, this.#terms), false);
+      return this.#send(run, failureResult(error, this.#options), false);
     }
-    return this.#send(run, toJobResult(value, this.#terms), false);
+    return this.#send(run, toJobResult(value, this.#options), false);
   }
 
   async #stream(run: JobRun, stream: AsyncIterable<unknown> | Iterable<unknown>): Promise<void> {
@@ -74,23 +74,23 @@ export class HandlerRunner {
       for await (const value of stream) {
         if (run.stopped) return;
         if (isError(value)) {
-          result = yieldedErrorResult(value instanceof Error ? value : value.error, this.#terms);
+          result = yieldedErrorResult(value instanceof Error ? value : value.error, this.#options);
           // Before the handler cleans up, which may take its time, or fail.
           await this.#send(run, result, true);
           return;
         }
         const text = chunkText(value);
-        if (this.#terms.aggregate) yielded.push(text);
+        if (this.#options.aggregate) yielded.push(text);
         const sent = run.takenJob.chunk(`{"output":${text}}`);
         if (sent !== undefined) await sent;
         else if (performance.now() - turnedAt > MAX_TURN_MS) await nextEventLoopTurn();
         else continue;
         turnedAt = performance.now();
       }
-      result = streamResult(`[${yielded.join(',')}]`, this.#terms);
+      result = streamResult(`[${yielded.join(',')}]`, this.#options);
     } catch (error) {
       if (run.handlerEnded) return;
-      result = failureResult(error, this.#terms);
+      result = failureResult(error, this.#options);
     }
     await this.#send(run, result, true);
   }

@@ -32,7 +32,7 @@ export interface JobPoolOptions {
 
 /** What this worker has in hand: jobs that run, as many as the concurrency allows, and jobs that wait for a place. */
 export class JobPool implements JobConsumer {
-  readonly #parts: JobPoolOptions;
+  readonly #options: JobPoolOptions;
   readonly #runner: HandlerRunner;
   readonly #running = new Set<JobRun>();
   readonly #waiting: JobRun[] = [];
@@ -40,7 +40,7 @@ export class JobPool implements JobConsumer {
   readonly #windingUp = new Map<JobRun, NodeJS.Timeout>();
   readonly #onIdle: (() => void)[] = [];
   readonly #ahead = new TakeAheadEstimator();
-  #looking: NodeJS.Timeout | undefined;
+  #returnTimer: NodeJS.Timeout | undefined;
   #concurrency: number;
   #closed = false;
   #filling = false;
@@ -48,7 +48,7 @@ export class JobPool implements JobConsumer {
   #turnSince: number | undefined;
 
   constructor(parts: JobPoolOptions) {
-    this.#parts = parts;
+    this.#options = parts;
     this.#concurrency = parts.concurrency;
     this.#runner = new HandlerRunner(parts.handler, parts.resultOptions, (run, result) =>
       this.#beforeResult(run, result),
@@ -64,9 +64,9 @@ export class JobPool implements JobConsumer {
     const fewer = places < this.#concurrency;
     this.#concurrency = places;
     this.#fill();
-    if (fewer) this.#parts.onCapacityShrank();
-    if (this.#waiting.length > this.#kept) this.#lookAtWaiting();
-    this.#parts.onCapacityGrew();
+    if (fewer) this.#options.onCapacityShrank();
+    if (this.#waiting.length > this.#kept) this.#scheduleReturn();
+    this.#options.onCapacityGrew();
   }
 
   get idle(): boolean {
@@ -95,7 +95,7 @@ export class JobPool implements JobConsumer {
   /** Asks for no more. What was taken ahead goes back; what comes all the same is run, or goes back too. */
   stopAccepting(): void {
     this.#closed = true;
-    this.#giveBack();
+    this.#returnWaiting();
   }
 
   deliver(delivery: TakenJob): void {
@@ -105,9 +105,9 @@ export class JobPool implements JobConsumer {
     const run = new JobRun(delivery);
     this.#byJob.set(id, run);
     this.#waiting.push(run);
-    this.#parts.onJobsChanged();
+    this.#options.onJobsChanged();
     this.#fill();
-    if (this.#waiting.length > this.#kept) this.#lookAtWaiting();
+    if (this.#waiting.length > this.#kept) this.#scheduleReturn();
   }
 
   abortJob(jobId: string): boolean {
@@ -130,28 +130,28 @@ export class JobPool implements JobConsumer {
     } else if (this.#running.has(run)) {
       this.#windingUp.set(
         run,
-        setTimeout(() => this.#ended(run), this.#parts.abortGraceMs),
+        setTimeout(() => this.#ended(run), this.#options.abortGraceMs),
       );
     }
     return true;
   }
 
   /** Of the jobs that wait, those that are more than was asked to wait here begin in time or go back. */
-  #lookAtWaiting(): void {
-    if (this.#closed) return this.#giveBack();
-    this.#looking ??= setTimeout(() => {
-      this.#looking = undefined;
-      this.#giveBackLate();
-      if (this.#waiting.length > this.#kept) this.#lookAtWaiting();
+  #scheduleReturn(): void {
+    if (this.#closed) return this.#returnWaiting();
+    this.#returnTimer ??= setTimeout(() => {
+      this.#returnTimer = undefined;
+      this.#returnOverdue();
+      if (this.#waiting.length > this.#kept) this.#scheduleReturn();
     }, RETURN_IF_NOT_STARTED_MS).unref();
   }
 
-  #giveBackLate(): void {
+  #returnOverdue(): void {
     const first = this.#waiting.slice(this.#kept).find(({ cannotReturn }) => !cannotReturn);
     if (first === undefined || performance.now() - first.receivedAt < RETURN_IF_NOT_STARTED_MS) return;
     this.#ahead.reset();
-    this.#parts.onCapacityShrank();
-    this.#giveBack();
+    this.#options.onCapacityShrank();
+    this.#returnWaiting();
   }
 
   /** How many of those that wait may do so: as many as were asked to, and those that there is a place for. */
@@ -161,10 +161,10 @@ export class JobPool implements JobConsumer {
 
   /** With no place to run there is none to wait either. */
   get #prefetch(): number {
-    return this.#concurrency === 0 ? 0 : this.#parts.prefetch;
+    return this.#concurrency === 0 ? 0 : this.#options.prefetch;
   }
 
-  #giveBack(): void {
+  #returnWaiting(): void {
     const beyond = this.#waiting.splice(this.#kept);
     for (const run of beyond) {
       if (run.takenJob.returnToQueue?.() === true) this.#forget(run);
@@ -197,7 +197,7 @@ export class JobPool implements JobConsumer {
       this.#turnSince = performance.now();
       setImmediate(() => {
         this.#turnSince = undefined;
-        this.#giveBackLate();
+        this.#returnOverdue();
         // What goes back is on its way before the next job begins.
         process.nextTick(() => this.#fill());
       });
@@ -209,7 +209,7 @@ export class JobPool implements JobConsumer {
     this.#running.add(run);
     run.startedAt = performance.now();
     run.takenJob.recordWait?.(run.startedAt - run.receivedAt);
-    if (this.#tellsOfJobs) this.#parts.log.info('Started.', run.job.id);
+    if (this.#reportsJobs) this.#options.log.info('Started.', run.job.id);
     const ending = this.#runner.run(run);
     if (ending === undefined) this.#through(run);
     else void ending.then(() => this.#through(run));
@@ -217,19 +217,19 @@ export class JobPool implements JobConsumer {
 
   /** The handler has ended. One that was stopped has no result to tell of. */
   #through(run: JobRun): void {
-    if (run.stopped && this.#tellsOfJobs) this.#parts.log.info('Finished.', run.job.id);
+    if (run.stopped && this.#reportsJobs) this.#options.log.info('Finished.', run.job.id);
     this.#ended(run);
   }
 
   /** Lines around a job say whose the lines between are. With several at a time they would say nothing, and cost much. */
-  get #tellsOfJobs(): boolean {
+  get #reportsJobs(): boolean {
     return this.#concurrency === 1;
   }
 
   #beforeResult(run: JobRun, result: JobResult): void {
-    if (result.failed) this.#parts.log.error(`The job failed: ${result.body}`, run.job.id);
-    if (this.#tellsOfJobs) this.#parts.log.info('Finished.', run.job.id);
-    if (result.requestsRefresh) this.#parts.onRefreshRequested();
+    if (result.failed) this.#options.log.error(`The job failed: ${result.body}`, run.job.id);
+    if (this.#reportsJobs) this.#options.log.info('Finished.', run.job.id);
+    if (result.requestsRefresh) this.#options.onRefreshRequested();
   }
 
   #ended(run: JobRun): void {
@@ -247,8 +247,8 @@ export class JobPool implements JobConsumer {
   }
 
   #afterEnd(): void {
-    this.#parts.onJobsChanged();
-    this.#parts.onCapacityGrew();
+    this.#options.onJobsChanged();
+    this.#options.onCapacityGrew();
     if (this.idle) for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 }

@@ -41,24 +41,24 @@ const mainThreadTicks = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PE
  * at itself or connects: it takes some 40 ms of processor time, and the first job may be one that never waits.
  */
 export class PingThread {
-  readonly #parts: PingThreadOptions;
+  readonly #options: PingThreadOptions;
   readonly #worker = (lastWorkerNumber += 1);
-  readonly #beating: NodeJS.Timeout;
+  readonly #timer: NodeJS.Timeout;
   #summary: NodeJS.Timeout | undefined;
-  #toldAt = -Infinity;
+  #pingedAt = -Infinity;
   readonly #changes = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 
   constructor(parts: PingThreadOptions) {
-    this.#parts = parts;
+    this.#options = parts;
     workers += 1;
     thread ??= startThread(parts.log);
-    this.#beating = setInterval(() => Atomics.add(mainThreadTicks, 0, 1), parts.pingMs / 4).unref();
+    this.#timer = setInterval(() => Atomics.add(mainThreadTicks, 0, 1), parts.pingMs / 4).unref();
   }
 
   /** The worker is missed from now on if it says nothing. Its first job is told at once all the same. */
   start(): void {
-    this.#tell(this.#parts.pingUrl());
-    this.#toldAt = -Infinity;
+    this.#tell(this.#options.pingUrl());
+    this.#pingedAt = -Infinity;
   }
 
   /** The worker has other jobs in hand than before. */
@@ -66,12 +66,12 @@ export class PingThread {
     Atomics.add(this.#changes, 0, 1);
     // At once where that is possible: the job that has just come may keep this thread from telling it later. A list
     // that does not know of it is sent as a part.
-    if (performance.now() - this.#toldAt >= UPDATE_INTERVAL_MS) this.#tell(this.#parts.pingUrl());
-    else this.#summary ??= setTimeout(() => this.#tell(this.#parts.pingUrl()), UPDATE_INTERVAL_MS).unref();
+    if (performance.now() - this.#pingedAt >= UPDATE_INTERVAL_MS) this.#tell(this.#options.pingUrl());
+    else this.#summary ??= setTimeout(() => this.#tell(this.#options.pingUrl()), UPDATE_INTERVAL_MS).unref();
   }
 
   async stop(): Promise<void> {
-    clearInterval(this.#beating);
+    clearInterval(this.#timer);
     this.#tell(undefined);
     workers -= 1;
     if (workers > 0) return;
@@ -83,11 +83,11 @@ export class PingThread {
   #tell(address: string | undefined): void {
     clearTimeout(this.#summary);
     this.#summary = undefined;
-    this.#toldAt = performance.now();
+    this.#pingedAt = performance.now();
     const message: PingThreadMessage = {
       worker: this.#worker,
-      apiKey: this.#parts.apiKey,
-      pingMs: this.#parts.pingMs,
+      apiKey: this.#options.apiKey,
+      pingMs: this.#options.pingMs,
       pingUrl: address,
       changes: this.#changes,
       changesInPingUrl: Atomics.load(this.#changes, 0),

@@ -9,7 +9,7 @@ const MAX_MESSAGE_LENGTH = 4_096;
  * that they are found again by job; on a terminal they are text.
  */
 export class WorkerLog {
-  readonly #least: number;
+  readonly #minimumLevel: number;
   readonly #asJson: boolean;
   readonly #write: (line: string) => void;
 
@@ -19,7 +19,7 @@ export class WorkerLog {
   ) {
     const wanted = (variables['RUNPOD_LOG_LEVEL'] ?? variables['RUNPOD_DEBUG_LEVEL'] ?? 'INFO').toUpperCase();
     const least = LEVELS.findIndex((level) => level === wanted);
-    this.#least = wanted === 'NOTSET' ? 0 : least < 0 ? LEVELS.indexOf('INFO') : least;
+    this.#minimumLevel = wanted === 'NOTSET' ? 0 : least < 0 ? LEVELS.indexOf('INFO') : least;
     this.#asJson = variables['RUNPOD_ENDPOINT_ID'] !== undefined;
     this.#write = write;
   }
@@ -37,7 +37,7 @@ export class WorkerLog {
   }
 
   #line(level: LogLevel, message: string, jobId: string | undefined): void {
-    if (LEVELS.indexOf(level) < this.#least) return;
+    if (LEVELS.indexOf(level) < this.#minimumLevel) return;
     const shown = shorten(message);
     this.#write(
       this.#asJson

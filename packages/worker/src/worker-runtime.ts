@@ -33,12 +33,12 @@ export interface WorkerRuntimeOverrides {
  */
 export class WorkerRuntime implements Stoppable {
   readonly #options: Options;
-  readonly #pace: Timings;
+  readonly #timings: Timings;
   readonly #log: WorkerLog;
   readonly #source: JobSource;
-  readonly #bench: JobPool;
-  readonly #pulse: PingThread | undefined;
-  readonly #over = new AbortController();
+  readonly #pool: JobPool;
+  readonly #pings: PingThread | undefined;
+  readonly #closing = new AbortController();
   #opened = false;
   #stopping = false;
   readonly #stopAsked: Promise<void>;
@@ -55,7 +55,7 @@ export class WorkerRuntime implements Stoppable {
     const { urls, apiKey, pingMs, ...identity } = readEnvironment(variables);
     const { concurrency = 1, prefetch = 0, aggregate = false, refreshWorker = false } = options;
     this.#options = options;
-    this.#pace = timings;
+    this.#timings = timings;
     this.#log = new WorkerLog(variables, writeLogLine);
     const parts = { urls, apiKey, pingMs, log: this.#log, timings };
     const publicSource = new HttpSource(parts);
@@ -73,7 +73,7 @@ export class WorkerRuntime implements Stoppable {
             httpSource: publicSource,
             channelOnly: options.channel === 'fast',
           });
-    this.#bench = new JobPool({
+    this.#pool = new JobPool({
       handler,
       resultOptions: { aggregate, refreshWorker, identity },
       concurrency: typeof concurrency === 'number' ? concurrency : 1,
@@ -82,13 +82,13 @@ export class WorkerRuntime implements Stoppable {
       log: this.#log,
       onCapacityGrew: () => this.#source.capacityGrew(),
       onCapacityShrank: () => this.#source.capacityShrank?.(),
-      onJobsChanged: () => this.#pulse?.jobsChanged(),
+      onJobsChanged: () => this.#pings?.jobsChanged(),
       onRefreshRequested: () => {
         this.#refreshed = true;
         this.#stop();
       },
     });
-    this.#pulse =
+    this.#pings =
       !pingThread || urls.ping([]) === undefined
         ? undefined
         : new PingThread({
@@ -116,14 +116,14 @@ export class WorkerRuntime implements Stoppable {
   /** Aborts what runs, without results. */
   abort(): void {
     this.#stop();
-    this.#bench.abortAll();
+    this.#pool.abortAll();
   }
 
   #stop(): void {
     if (this.#stopping) return;
     this.#stopping = true;
     this.#log.info('The worker stops. It takes no more jobs and finishes those that it has.');
-    this.#bench.stopAccepting();
+    this.#pool.stopAccepting();
     this.#askToStop();
   }
 
@@ -132,7 +132,7 @@ export class WorkerRuntime implements Stoppable {
       await Promise.race([this.#prepare(), this.#stopAsked]);
     } catch (error) {
       if (error instanceof UnhealthyError) await this.#reportUnhealthy(error);
-      await this.#pulse?.stop();
+      await this.#pings?.stop();
       throw error;
     }
     if (!this.#stopping) this.#open();
@@ -143,39 +143,39 @@ export class WorkerRuntime implements Stoppable {
   async #prepare(): Promise<void> {
     const { fitness = [], concurrency } = this.#options;
     await runFitnessChecks(fitness);
-    if (typeof concurrency === 'function') await updateConcurrency(concurrency, this.#bench, this.#log);
+    if (typeof concurrency === 'function') await updateConcurrency(concurrency, this.#pool, this.#log);
   }
 
   #open(): void {
     this.#opened = true;
-    this.#pulse?.start();
+    this.#pings?.start();
     const { concurrency } = this.#options;
     if (typeof concurrency === 'function')
       void pollConcurrency(
         concurrency,
-        this.#bench,
-        this.#pace.concurrencyInterval,
+        this.#pool,
+        this.#timings.concurrencyInterval,
         this.#log,
-        this.#over.signal,
+        this.#closing.signal,
       );
-    this.#source.start(this.#bench);
+    this.#source.start(this.#pool);
   }
 
   /** What this worker has in hand, with the jobs whose results are still under way. */
   #held(): string[] {
-    return [...new Set([...this.#bench.jobIds(), ...(this.#source.unacknowledgedJobIds?.() ?? [])])];
+    return [...new Set([...this.#pool.jobIds(), ...(this.#source.unacknowledgedJobIds?.() ?? [])])];
   }
 
   async #drain(): Promise<void> {
     if (this.#opened) {
       await this.#source.stopTaking();
       do {
-        await this.#bench.whenIdle();
+        await this.#pool.whenIdle();
         await this.#source.close();
-      } while (!this.#bench.idle);
+      } while (!this.#pool.idle);
     }
-    this.#over.abort();
-    await this.#pulse?.stop();
+    this.#closing.abort();
+    await this.#pings?.stop();
     this.#log.info('The worker has stopped.');
   }
 
@@ -183,8 +183,8 @@ export class WorkerRuntime implements Stoppable {
     this.#log.error(`This worker is unhealthy: ${message}`);
     await Promise.race([
       this.#source.reportUnhealthy(check, reason),
-      delay(this.#pace.unhealthyReportTimeout, this.#over.signal),
+      delay(this.#timings.unhealthyReportTimeout, this.#closing.signal),
     ]);
-    this.#over.abort();
+    this.#closing.abort();
   }
 }

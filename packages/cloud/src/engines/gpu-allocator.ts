@@ -10,14 +10,14 @@ export interface GpuAllocation {
 
 /** Which GPUs of the machine are taken. One GPU is held by one instance. */
 export class GpuAllocator {
-  readonly #held = new Map<string, GpuAllocation>();
+  readonly #allocations = new Map<string, GpuAllocation>();
 
   reserve(instanceId: string, gpus: GpuAllocation): void {
-    this.#held.set(instanceId, gpus);
+    this.#allocations.set(instanceId, gpus);
   }
 
   release(instanceId: string): void {
-    this.#held.delete(instanceId);
+    this.#allocations.delete(instanceId);
   }
 
   allocate(
@@ -52,7 +52,7 @@ export class GpuAllocator {
   /** What is there, less what is held. */
   withFreeCounts(there: readonly GpuCapacity[]): GpuCapacity[] {
     return there.map((gpu) => {
-      const held = [...this.#held.values()]
+      const held = [...this.#allocations.values()]
         .filter(({ typeId }) => typeId === gpu.gpuTypeId)
         .reduce((sum, { indexes }) => sum + indexes.length, 0);
       return { ...gpu, free: Math.max(0, gpu.total - held) };
@@ -60,7 +60,7 @@ export class GpuAllocator {
   }
 
   #free(typeId: string, indexesOf: ReadonlyMap<string, readonly number[]>): number[] {
-    const held = new Set([...this.#held.values()].flatMap(({ indexes }) => indexes));
+    const held = new Set([...this.#allocations.values()].flatMap(({ indexes }) => indexes));
     return (indexesOf.get(typeId) ?? []).filter((index) => !held.has(index));
   }
 }

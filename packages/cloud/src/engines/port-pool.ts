@@ -8,7 +8,7 @@ const PORT_COUNT = 10_000;
 
 /** Numbers for instances to listen on. One that was given back is the last to be given again. */
 export class PortPool {
-  readonly #held = new Set<number>();
+  readonly #allocated = new Set<number>();
   #next: number;
 
   /** Different starts keep two servers on one machine out of each other's way. */
@@ -17,27 +17,27 @@ export class PortPool {
   }
 
   reserve(ports: readonly number[]): void {
-    for (const port of ports) this.#held.add(port);
+    for (const port of ports) this.#allocated.add(port);
   }
 
   release(ports: readonly number[]): void {
-    for (const port of ports) this.#held.delete(port);
+    for (const port of ports) this.#allocated.delete(port);
   }
 
   /** The wished number where it is free, or another. */
   async allocate(wished?: number): Promise<number> {
-    if (wished !== undefined && !this.#held.has(wished)) {
-      this.#held.add(wished);
+    if (wished !== undefined && !this.#allocated.has(wished)) {
+      this.#allocated.add(wished);
       if (await isFree(wished)) return wished;
-      this.#held.delete(wished);
+      this.#allocated.delete(wished);
     }
     for (let tries = 0; tries < PORT_COUNT; tries += 1) {
       const port = FIRST_PORT + this.#next;
       this.#next = (this.#next + 1) % PORT_COUNT;
-      if (this.#held.has(port)) continue;
-      this.#held.add(port);
+      if (this.#allocated.has(port)) continue;
+      this.#allocated.add(port);
       if (await isFree(port)) return port;
-      this.#held.delete(port);
+      this.#allocated.delete(port);
     }
     throw new BerthError(
       'capacity',

@@ -24,7 +24,7 @@ export class ChannelJob implements TakenJob {
   /** What names this attempt in every line. */
   readonly leaseName: string;
   readonly #outbox: ChannelJobOutbox;
-  #elsewhere: TakenJob | undefined;
+  #httpJob: TakenJob | undefined;
   /** Whole milliseconds between its arrival and its begin. */
   waitedMs = 0;
   #chunks = 0;
@@ -41,15 +41,15 @@ export class ChannelJob implements TakenJob {
   }
 
   progress(value: string): void {
-    if (this.#elsewhere !== undefined) this.#elsewhere.progress(value);
+    if (this.#httpJob !== undefined) this.#httpJob.progress(value);
     else this.#outbox.sendProgress(this, value);
   }
 
   chunk(body: string): Promise<void> | undefined {
     this.#chunks += 1;
-    return this.#elsewhere === undefined
+    return this.#httpJob === undefined
       ? this.#outbox.sendChunk(this, { number: this.#chunks, body })
-      : this.#elsewhere.chunk(body, this.chunkId(this.#chunks));
+      : this.#httpJob.chunk(body, this.chunkId(this.#chunks));
   }
 
   /** What names one of its chunks, so that it is kept once however often it is sent. */
@@ -58,9 +58,9 @@ export class ChannelJob implements TakenJob {
   }
 
   finish(body: string, streamed: boolean): Promise<void> | undefined {
-    if (this.#elsewhere === undefined) return this.#outbox.sendResult(this, body, streamed);
+    if (this.#httpJob === undefined) return this.#outbox.sendResult(this, body, streamed);
     this.#outbox.forget(this);
-    return this.#elsewhere.finish(body, streamed);
+    return this.#httpJob.finish(body, streamed);
   }
 
   recordWait(milliseconds: number): void {
@@ -68,17 +68,17 @@ export class ChannelJob implements TakenJob {
   }
 
   returnToQueue(): boolean {
-    return this.#elsewhere === undefined && this.#outbox.sendReturn(this);
+    return this.#httpJob === undefined && this.#outbox.sendReturn(this);
   }
 
   abandon(): void {
-    this.#elsewhere?.abandon();
+    this.#httpJob?.abandon();
     this.#outbox.forget(this);
   }
 
   /** From now on over HTTP. */
   moveToHttp(elsewhere: TakenJob): TakenJob {
-    this.#elsewhere ??= elsewhere;
-    return this.#elsewhere;
+    this.#httpJob ??= elsewhere;
+    return this.#httpJob;
   }
 }

@@ -41,64 +41,64 @@ const NO_FEATURES: ServerFeatures = {
  * next connection; where there is none to be had, it goes over HTTP.
  */
 export class ChannelOutbox implements ChannelJobOutbox {
-  readonly #parts: ChannelOutboxOptions;
+  readonly #options: ChannelOutboxOptions;
   #channel: ChannelConnection | undefined;
-  #terms = NO_FEATURES;
+  #features = NO_FEATURES;
   /** No channel is to be had now: everything goes over HTTP. */
   #withoutChannel = false;
   #closed = false;
   /** The jobs without a result. */
   readonly #deliveries = new Map<string, ChannelJob>();
-  readonly #parcels = new Map<string, PendingReport>();
-  readonly #unkept = new UnacknowledgedChunks();
+  readonly #reports = new Map<string, PendingReport>();
+  readonly #unacknowledged = new UnacknowledgedChunks();
   /** Those with a value to show that was not sent yet. */
-  readonly #showing = new Set<ChannelJob>();
+  readonly #withProgress = new Set<ChannelJob>();
   /** Chunks without a number that wait for a connection. */
   #chunks: { delivery: ChannelJob; body: string }[] = [];
   /** Who waits until more can be sent. */
   #waiting: (() => void)[] = [];
 
   constructor(parts: ChannelOutboxOptions) {
-    this.#parts = parts;
+    this.#options = parts;
   }
 
   /** A job has come. False where this attempt has come before. */
   register(delivery: ChannelJob): boolean {
-    if (this.#deliveries.has(delivery.leaseName) || this.#parcels.has(delivery.leaseName)) return false;
+    if (this.#deliveries.has(delivery.leaseName) || this.#reports.has(delivery.leaseName)) return false;
     this.#deliveries.set(delivery.leaseName, delivery);
     return true;
   }
 
   /** The jobs whose results are not acknowledged. They are still in this worker's hands. */
   unacknowledgedJobIds(): string[] {
-    return [...this.#parcels.values()].map(({ delivery }) => delivery.job.id);
+    return [...this.#reports.values()].map(({ delivery }) => delivery.job.id);
   }
 
   get allAcknowledged(): boolean {
-    return this.#parcels.size === 0;
+    return this.#reports.size === 0;
   }
 
   /** Since when something is not acknowledged. */
   get oldestUnacknowledgedAt(): number {
-    const [oldest] = this.#parcels.values();
-    return Math.min(oldest?.sentAt ?? Infinity, this.#unkept.since ?? Infinity);
+    const [oldest] = this.#reports.values();
+    return Math.min(oldest?.sentAt ?? Infinity, this.#unacknowledged.since ?? Infinity);
   }
 
   // What the deliveries say.
 
   /** It leaves with what is written next. A later value takes the place of one that has not left by then. */
   sendProgress(delivery: ChannelJob, value: string): void {
-    if (this.#goesElsewhere) return this.#elsewhere(delivery).progress(value);
+    if (this.#usesHttp) return this.#viaHttp(delivery).progress(value);
     delivery.pendingProgress = value;
-    this.#showing.add(delivery);
+    this.#withProgress.add(delivery);
     this.#channel?.scheduleWrite();
   }
 
   sendChunk(delivery: ChannelJob, chunk: NumberedChunk): Promise<void> | undefined {
     const { number, body } = chunk;
-    if (this.#goesElsewhere) return this.#elsewhere(delivery).chunk(body, delivery.chunkId(number));
-    if (this.#channel !== undefined && !this.#terms.acknowledgesChunks) delivery.numbersChunks = false;
-    if (delivery.numbersChunks) this.#unkept.add(delivery, chunk, this.#channel !== undefined);
+    if (this.#usesHttp) return this.#viaHttp(delivery).chunk(body, delivery.chunkId(number));
+    if (this.#channel !== undefined && !this.#features.acknowledgesChunks) delivery.numbersChunks = false;
+    if (delivery.numbersChunks) this.#unacknowledged.add(delivery, chunk, this.#channel !== undefined);
     else if (this.#channel === undefined) this.#chunks.push({ delivery, body });
     this.#channel?.send(chunkLine(delivery, chunk));
     return this.#untilSent();
@@ -106,10 +106,10 @@ export class ChannelOutbox implements ChannelJobOutbox {
 
   sendResult(delivery: ChannelJob, body: string, streamed: boolean): Promise<void> | undefined {
     this.#deliveries.delete(delivery.leaseName);
-    this.#showing.delete(delivery);
-    if (this.#goesElsewhere) return this.#elsewhere(delivery).finish(body, streamed);
+    this.#withProgress.delete(delivery);
+    if (this.#usesHttp) return this.#viaHttp(delivery).finish(body, streamed);
     this.#post(delivery, { body, streamed });
-    return this.#parcels.size > MAX_UNACKNOWLEDGED || this.#channel?.congested === true
+    return this.#reports.size > MAX_UNACKNOWLEDGED || this.#channel?.congested === true
       ? this.#untilSent()
       : undefined;
   }
@@ -117,8 +117,8 @@ export class ChannelOutbox implements ChannelJobOutbox {
   /** A job that was not begun. False where nobody would hear it. */
   sendReturn(delivery: ChannelJob): boolean {
     if (
-      !this.#terms.acceptsReturns ||
-      this.#goesElsewhere ||
+      !this.#features.acceptsReturns ||
+      this.#usesHttp ||
       this.#channel === undefined ||
       this.#channel.ended
     )
@@ -131,8 +131,8 @@ export class ChannelOutbox implements ChannelJobOutbox {
   /** Nothing more is said of it. */
   forget(delivery: ChannelJob): void {
     this.#deliveries.delete(delivery.leaseName);
-    this.#showing.delete(delivery);
-    this.#unkept.remove(delivery.leaseName);
+    this.#withProgress.delete(delivery);
+    this.#unacknowledged.remove(delivery.leaseName);
     this.#chunks = this.#chunks.filter((chunk) => chunk.delivery !== delivery);
     this.#move();
   }
@@ -141,10 +141,10 @@ export class ChannelOutbox implements ChannelJobOutbox {
 
   onAcknowledged(name: string): void {
     // The server hears a result after the chunks of its job.
-    this.#unkept.remove(name);
-    if (!this.#parcels.delete(name)) return;
+    this.#unacknowledged.remove(name);
+    if (!this.#reports.delete(name)) return;
     this.resumeWriters();
-    if (this.allAcknowledged) this.#parts.onAllAcknowledged();
+    if (this.allAcknowledged) this.#options.onAllAcknowledged();
   }
 
   /** `<jobId> <lease> <number>` */
@@ -152,7 +152,7 @@ export class ChannelOutbox implements ChannelJobOutbox {
     const space = told.lastIndexOf(' ');
     const upTo = Number(told.slice(space + 1));
     if (!Number.isSafeInteger(upTo)) return;
-    this.#unkept.acknowledge(told.slice(0, space), upTo);
+    this.#unacknowledged.acknowledge(told.slice(0, space), upTo);
     this.resumeWriters();
   }
 
@@ -161,14 +161,14 @@ export class ChannelOutbox implements ChannelJobOutbox {
   /** There is one: whatever was not sent or not acknowledged goes with it. */
   connect(channel: ChannelConnection, terms: ServerFeatures): void {
     this.#channel = channel;
-    this.#terms = terms;
+    this.#features = terms;
     this.#withoutChannel = false;
     for (const { delivery, body } of this.#chunks) channel.send(`S ${delivery.leaseName} ${body}`);
     this.#chunks = [];
-    this.#sendUnkept(channel);
-    for (const [name, parcel] of this.#parcels) {
+    this.#resendUnacknowledged(channel);
+    for (const [name, parcel] of this.#reports) {
       if (parcel.movedToHttp) continue;
-      if (parcel.connectionsTried === MAX_CONNECTIONS_PER_REPORT) this.#moveParcel(name, parcel);
+      if (parcel.connectionsTried === MAX_CONNECTIONS_PER_REPORT) this.#moveReport(name, parcel);
       else channel.send(this.#line(parcel));
       parcel.connectionsTried += 1;
     }
@@ -188,7 +188,7 @@ export class ChannelOutbox implements ChannelJobOutbox {
       const nameEnd = line.indexOf(' ', line.indexOf(' ', 2) + 1);
       const name = line.slice(2, nameEnd);
       // The name of a numbered one has a mark, and is nobody's.
-      const delivery = this.#deliveries.get(name) ?? this.#parcels.get(name)?.delivery;
+      const delivery = this.#deliveries.get(name) ?? this.#reports.get(name)?.delivery;
       if (delivery !== undefined) this.#chunks.push({ delivery, body: line.slice(nameEnd + 1) });
     }
   }
@@ -196,11 +196,11 @@ export class ChannelOutbox implements ChannelJobOutbox {
   /** There is no channel any more: what was to be sent over it goes over HTTP. */
   moveToHttp(): void {
     this.#withoutChannel = true;
-    for (const { delivery, body } of this.#chunks) void this.#elsewhere(delivery).chunk(body);
+    for (const { delivery, body } of this.#chunks) void this.#viaHttp(delivery).chunk(body);
     this.#chunks = [];
-    for (const { delivery } of this.#unkept.streams()) this.#moveChunks(delivery);
-    this.#show((delivery, value) => this.#elsewhere(delivery).progress(value));
-    for (const [name, parcel] of this.#parcels) if (!parcel.movedToHttp) this.#moveParcel(name, parcel);
+    for (const { delivery } of this.#unacknowledged.streams()) this.#moveChunks(delivery);
+    this.#show((delivery, value) => this.#viaHttp(delivery).progress(value));
+    for (const [name, parcel] of this.#reports) if (!parcel.movedToHttp) this.#moveReport(name, parcel);
     this.#move();
   }
 
@@ -212,7 +212,7 @@ export class ChannelOutbox implements ChannelJobOutbox {
   /** Nothing more goes over the channel. Answers the jobs whose results are given up. */
   close(): string[] {
     const given = this.unacknowledgedJobIds();
-    this.#parcels.clear();
+    this.#reports.clear();
     this.#closed = true;
     return given;
   }
@@ -227,65 +227,65 @@ export class ChannelOutbox implements ChannelJobOutbox {
       connectionsTried: this.#channel === undefined ? 0 : 1,
       movedToHttp: false,
     };
-    this.#parcels.set(delivery.leaseName, parcel);
+    this.#reports.set(delivery.leaseName, parcel);
     this.#channel?.send(this.#line(parcel));
   }
 
   /** A server that takes jobs back also wants to know how long one waited here before it began. */
   #line({ delivery: { leaseName, waitedMs }, result }: PendingReport): string {
     if (result === undefined) return `B ${leaseName}`;
-    return this.#terms.acceptsReturns && waitedMs > 0
+    return this.#features.acceptsReturns && waitedMs > 0
       ? `D ${leaseName}~${waitedMs} ${result.body}`
       : `D ${leaseName} ${result.body}`;
   }
 
   /** Before the results of their jobs. */
-  #sendUnkept(channel: ChannelConnection): void {
-    for (const stream of this.#unkept.streams()) {
+  #resendUnacknowledged(channel: ChannelConnection): void {
+    for (const stream of this.#unacknowledged.streams()) {
       const { delivery, chunks } = stream;
       if (stream.connectionsTried === MAX_CONNECTIONS_PER_REPORT) {
         this.#moveChunks(delivery);
-        const parcel = this.#parcels.get(delivery.leaseName);
-        if (parcel !== undefined && !parcel.movedToHttp) this.#moveParcel(delivery.leaseName, parcel);
+        const parcel = this.#reports.get(delivery.leaseName);
+        if (parcel !== undefined && !parcel.movedToHttp) this.#moveReport(delivery.leaseName, parcel);
         continue;
       }
       stream.connectionsTried += 1;
       // A server that does not know numbers gets each once. It does not say what it keeps.
-      if (!this.#terms.acknowledgesChunks) {
+      if (!this.#features.acknowledgesChunks) {
         delivery.numbersChunks = false;
-        this.#unkept.remove(delivery.leaseName);
+        this.#unacknowledged.remove(delivery.leaseName);
       }
       for (const chunk of chunks) channel.send(chunkLine(delivery, chunk));
     }
   }
 
   #show(send: (delivery: ChannelJob, value: string) => void): void {
-    for (const delivery of this.#showing) send(delivery, delivery.pendingProgress);
-    this.#showing.clear();
+    for (const delivery of this.#withProgress) send(delivery, delivery.pendingProgress);
+    this.#withProgress.clear();
   }
 
-  get #goesElsewhere(): boolean {
+  get #usesHttp(): boolean {
     return this.#withoutChannel || this.#closed;
   }
 
-  #elsewhere(delivery: ChannelJob): TakenJob {
-    return delivery.moveToHttp(this.#parts.httpFallback(delivery.job));
+  #viaHttp(delivery: ChannelJob): TakenJob {
+    return delivery.moveToHttp(this.#options.httpFallback(delivery.job));
   }
 
   /** Under their numbers: some of them may be kept already. */
   #moveChunks(delivery: ChannelJob): void {
-    for (const { number, body } of this.#unkept.remove(delivery.leaseName))
-      void this.#elsewhere(delivery).chunk(body, delivery.chunkId(number));
+    for (const { number, body } of this.#unacknowledged.remove(delivery.leaseName))
+      void this.#viaHttp(delivery).chunk(body, delivery.chunkId(number));
   }
 
-  #moveParcel(name: string, parcel: PendingReport): void {
+  #moveReport(name: string, parcel: PendingReport): void {
     const { delivery, result } = parcel;
     parcel.movedToHttp = true;
-    const way = this.#elsewhere(delivery);
+    const way = this.#viaHttp(delivery);
     if (result === undefined) {
       // Over HTTP a job cannot go back. It was not begun, so it is run here after all.
       this.onAcknowledged(name);
-      return this.#parts.onReturnFailed(delivery);
+      return this.#options.onReturnFailed(delivery);
     }
     this.#moveChunks(delivery);
     void way.finish(result.body, result.streamed)?.then(() => this.onAcknowledged(name));
@@ -298,7 +298,9 @@ export class ChannelOutbox implements ChannelJobOutbox {
 
   get #hasSpace(): boolean {
     return (
-      this.#channel?.congested === false && this.#parcels.size <= MAX_UNACKNOWLEDGED && !this.#unkept.full
+      this.#channel?.congested === false &&
+      this.#reports.size <= MAX_UNACKNOWLEDGED &&
+      !this.#unacknowledged.full
     );
   }
 

@@ -51,7 +51,7 @@ interface ConnectionState {
 
 /** Jobs over Berth's own channel: one connection, both ways, in batches. When it breaks, another one is opened, and what runs goes on. */
 export class ChannelSource implements JobSource {
-  readonly #parts: ChannelSourceOptions;
+  readonly #options: ChannelSourceOptions;
   readonly #backoff: Backoff;
   readonly #outbox: ChannelOutbox;
   /** Ends the waiting for a connection. */
@@ -59,18 +59,18 @@ export class ChannelSource implements JobSource {
   #consumer: JobConsumer | undefined;
   #connection: ConnectionState | undefined;
   #connecting: Promise<void> = Promise.resolve();
-  #onSettled: (() => void) | undefined;
-  #leaving = false;
+  #onAllAcknowledged: (() => void) | undefined;
+  #closing = false;
   /** So many connections in a row broke before the server said a word. */
   #mute = 0;
 
   constructor(parts: ChannelSourceOptions) {
-    this.#parts = parts;
+    this.#options = parts;
     this.#backoff = new Backoff(parts.timings);
     this.#outbox = new ChannelOutbox({
       httpFallback: (job) => parts.httpFallback(job),
-      onReturnFailed: (delivery) => this.#runHere(delivery),
-      onAllAcknowledged: () => this.#settled(),
+      onReturnFailed: (delivery) => this.#runLocally(delivery),
+      onAllAcknowledged: () => this.#allAcknowledged(),
     });
   }
 
@@ -95,22 +95,22 @@ export class ChannelSource implements JobSource {
   }
 
   stopTaking(): Promise<void> {
-    if (!this.#leaving) {
-      this.#leaving = true;
+    if (!this.#closing) {
+      this.#closing = true;
       this.#connection?.channel.send('Q');
     }
     return Promise.resolve();
   }
 
   async close(): Promise<void> {
-    const { timings, log } = this.#parts;
+    const { timings, log } = this.#options;
     let isLate = this.#outbox.allAcknowledged;
     const late = isLate
       ? undefined
       : delay(timings.finalResultDeadline, this.#enough.signal).then(() => void (isLate = true));
     // With the last acknowledgement there may come jobs, which go back and are acknowledged too.
     while (!this.#outbox.allAcknowledged && !isLate)
-      await Promise.race([new Promise<void>((resolve) => (this.#onSettled = resolve)), late]);
+      await Promise.race([new Promise<void>((resolve) => (this.#onAllAcknowledged = resolve)), late]);
     for (const jobId of this.#outbox.close())
       log.error('The result was given up: it was not acknowledged', jobId);
     this.#enough.abort();
@@ -126,7 +126,7 @@ export class ChannelSource implements JobSource {
 
   /** Resolves to false where there is no channel to tell it on. */
   async sendUnhealthy(check: string, reason: string): Promise<boolean> {
-    const { url, apiKey, timings } = this.#parts;
+    const { url, apiKey, timings } = this.#options;
     const outcome = await requestUpgrade(url, apiKey, timings.unhealthyReportTimeout, this.#enough.signal);
     if (outcome.kind !== 'opened') return false;
     await new Promise<void>((resolve) => {
@@ -144,13 +144,13 @@ export class ChannelSource implements JobSource {
 
   async reportUnhealthy(check: string, reason: string): Promise<void> {
     if (!(await this.sendUnhealthy(check, reason)))
-      this.#parts.log.warn('The failed check could not be reported');
+      this.#options.log.warn('The failed check could not be reported');
   }
 
   // The connection.
 
   async #stayConnected(): Promise<void> {
-    const { url, apiKey, log, timings, onUpgradeRefused } = this.#parts;
+    const { url, apiKey, log, timings, onUpgradeRefused } = this.#options;
     const { signal } = this.#enough;
     while (!signal.aborted) {
       const outcome = await requestUpgrade(url, apiKey, timings.upgradeTimeout, signal);
@@ -175,7 +175,7 @@ export class ChannelSource implements JobSource {
 
   /** Resolves when the connection is gone. */
   #use({ socket, head, features }: OpenedUpgrade): Promise<void> {
-    const { timings, log, pingMs } = this.#parts;
+    const { timings, log, pingMs } = this.#options;
     return new Promise((resolve) => {
       const channel = new ChannelConnection(socket, head, {
         line: (line) => {
@@ -210,24 +210,24 @@ export class ChannelSource implements JobSource {
       };
       const heartbeat = setInterval(() => this.#beat(connection), pingMs);
       this.#connection = connection;
-      this.#greet(connection);
+      this.#sendHello(connection);
     });
   }
 
   /** What a new connection begins with: what this worker has in hand, what was not sent or not acknowledged, and new credits. */
-  #greet(connection: ConnectionState): void {
+  #sendHello(connection: ConnectionState): void {
     const { channel, features } = connection;
-    this.#parts.onOpen?.();
+    this.#options.onOpen?.();
     this.#sendList(connection);
     this.#outbox.connect(channel, features);
-    if (this.#leaving) channel.send('Q');
+    if (this.#closing) channel.send('Q');
   }
 
   #beat(connection: ConnectionState): void {
     const { channel, seemsDead: seemedDead } = connection;
     const since = Math.min(this.#outbox.oldestUnacknowledgedAt, connection.unansweredSince);
     connection.seemsDead =
-      Math.max(since, channel.lastReceivedAt) < Date.now() - this.#parts.timings.deadConnectionTimeout;
+      Math.max(since, channel.lastReceivedAt) < Date.now() - this.#options.timings.deadConnectionTimeout;
     // Twice: after a handler that kept the whole process busy, what the server said may not be read yet.
     if (seemedDead && connection.seemsDead) channel.destroy();
     else this.#sendList(connection);
@@ -249,7 +249,7 @@ export class ChannelSource implements JobSource {
       credits,
       serverDraining,
     } = connection;
-    if (this.#leaving || serverDraining || this.#consumer === undefined) return;
+    if (this.#closing || serverDraining || this.#consumer === undefined) return;
     const more = this.#consumer.capacity(acceptsReturns) - credits;
     if (more <= 0 || (acceptsReturns && more < this.#consumer.minBatch())) return;
     connection.credits += more;
@@ -272,7 +272,7 @@ export class ChannelSource implements JobSource {
         this.#consumer?.abortJob(line.slice(2));
         return;
       case 0x47: // G
-        return this.#serverGoes(connection);
+        return this.#handleGoAway(connection);
     }
   }
 
@@ -282,34 +282,34 @@ export class ChannelSource implements JobSource {
     try {
       job = JSON.parse(line.slice(leaseEnd + 1));
     } catch (error) {
-      this.#parts.log.error(`The server sent a job that is not JSON: ${errorMessage(error)}`);
+      this.#options.log.error(`The server sent a job that is not JSON: ${errorMessage(error)}`);
       return;
     }
     if (!isJob(job)) {
-      this.#parts.log.error('The server sent a job without an id that is text; it is left out.');
+      this.#options.log.error('The server sent a job without an id that is text; it is left out.');
       return;
     }
     const delivery = new ChannelJob(job, line.slice(2, leaseEnd), this.#outbox);
     if (this.#outbox.register(delivery)) this.#consumer?.deliver(delivery);
   }
 
-  #serverGoes(connection: ConnectionState): void {
+  #handleGoAway(connection: ConnectionState): void {
     const { channel } = connection;
-    this.#parts.log.info('The server stops; this worker looks for another, or for its return.');
+    this.#options.log.info('The server stops; this worker looks for another, or for its return.');
     connection.serverDraining = true;
-    const { closeTimeout } = this.#parts.timings;
+    const { closeTimeout } = this.#options.timings;
     if (this.#outbox.allAcknowledged) channel.end(closeTimeout);
     else setTimeout(() => channel.end(closeTimeout), closeTimeout);
   }
 
-  #settled(): void {
-    this.#onSettled?.();
+  #allAcknowledged(): void {
+    this.#onAllAcknowledged?.();
     if (this.#connection?.serverDraining === true)
-      this.#connection.channel.end(this.#parts.timings.closeTimeout);
+      this.#connection.channel.end(this.#options.timings.closeTimeout);
   }
 
   /** A job that could not go back, unless it came here anew. */
-  #runHere(delivery: ChannelJob): void {
+  #runLocally(delivery: ChannelJob): void {
     if (this.#consumer?.jobIds().includes(delivery.job.id) === false) this.#consumer.deliver(delivery);
   }
 }

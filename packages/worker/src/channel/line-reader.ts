@@ -5,7 +5,7 @@ export class LineReader {
   readonly #decoder = new StringDecoder('utf8');
   readonly #onLine: (line: string) => void;
   /** The pieces of a line that has not ended. They are joined once: a long line comes in many pieces. */
-  #begun: string[] = [];
+  #partial: string[] = [];
 
   constructor(onLine: (line: string) => void) {
     this.#onLine = onLine;
@@ -17,14 +17,14 @@ export class LineReader {
     for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', from)) {
       const line = text.slice(from, end);
       from = end + 1;
-      if (this.#begun.length === 0) this.#onLine(line);
+      if (this.#partial.length === 0) this.#onLine(line);
       else {
-        this.#begun.push(line);
-        const whole = this.#begun.join('');
-        this.#begun = [];
+        this.#partial.push(line);
+        const whole = this.#partial.join('');
+        this.#partial = [];
         this.#onLine(whole);
       }
     }
-    if (from < text.length) this.#begun.push(from === 0 ? text : text.slice(from));
+    if (from < text.length) this.#partial.push(from === 0 ? text : text.slice(from));
   }
 }

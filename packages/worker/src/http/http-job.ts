@@ -10,7 +10,7 @@ export class HttpJob implements TakenJob {
   readonly job: Job;
   readonly #posts: JobPosts;
   readonly #dropped = new AbortController();
-  #chunksUnderWay = 0;
+  #chunksInFlight = 0;
   #lastChunk: Promise<void> = Promise.resolve();
   /** A chunk was refused for so long that it was given up. From then on one refusal is enough. */
   #chunksRefused = false;
@@ -29,12 +29,12 @@ export class HttpJob implements TakenJob {
   }
 
   chunk(body: string, mark?: string): Promise<void> | undefined {
-    this.#chunksUnderWay += 1;
+    this.#chunksInFlight += 1;
     this.#lastChunk = this.#lastChunk.then(async () => {
       if (!this.#dropped.signal.aborted) await this.#sendChunk(body, mark);
-      this.#chunksUnderWay -= 1;
+      this.#chunksInFlight -= 1;
     });
-    return this.#chunksUnderWay < MAX_PENDING_CHUNKS ? undefined : this.#lastChunk;
+    return this.#chunksInFlight < MAX_PENDING_CHUNKS ? undefined : this.#lastChunk;
   }
 
   async finish(body: string, streamed: boolean): Promise<void> {

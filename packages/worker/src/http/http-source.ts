@@ -28,13 +28,13 @@ interface PollLoops {
 
 /** Jobs by the public worker protocol: requests that the server holds until there is something to say. */
 export class HttpSource implements JobSource {
-  readonly #parts: HttpSourceOptions;
+  readonly #options: HttpSourceOptions;
   readonly #http: HttpClient;
   readonly #posts: JobPosts;
   #polls: PollLoops | undefined;
 
   constructor(parts: HttpSourceOptions) {
-    this.#parts = parts;
+    this.#options = parts;
     this.#http = new HttpClient(parts.apiKey, parts.timings.partialResponseTimeout);
     this.#posts = new JobPosts({ ...parts, http: this.#http });
   }
@@ -45,7 +45,7 @@ export class HttpSource implements JobSource {
   }
 
   start(consumer: JobConsumer): void {
-    const polling: PollContext = { ...this.#parts, http: this.#http, posts: this.#posts, consumer };
+    const polling: PollContext = { ...this.#options, http: this.#http, posts: this.#posts, consumer };
     const listening = new AbortController();
     void runPingLoop(polling, listening.signal);
     void pollCancellations(polling, listening.signal);
@@ -80,12 +80,12 @@ export class HttpSource implements JobSource {
   }
 
   async reportUnhealthy(check: string, reason: string): Promise<void> {
-    const address = this.#parts.urls.unhealthy(check, reason);
+    const address = this.#options.urls.unhealthy(check, reason);
     if (address === undefined) return;
     try {
-      await this.#http.request(address, { idleTimeoutMs: this.#parts.timings.unhealthyReportTimeout });
+      await this.#http.request(address, { idleTimeoutMs: this.#options.timings.unhealthyReportTimeout });
     } catch (error) {
-      this.#parts.log.warn(`The failed check could not be reported: ${errorMessage(error)}`);
+      this.#options.log.warn(`The failed check could not be reported: ${errorMessage(error)}`);
     }
   }
 }

@@ -44,12 +44,12 @@ interface PostAttempt {
 
 /** What a worker sends about its jobs over HTTP. */
 export class JobPosts {
-  readonly #parts: JobPostsOptions;
+  readonly #options: JobPostsOptions;
   #leftAt: number | undefined;
-  #saidThatStreamIsMissing = false;
+  #hasLoggedMissingStream = false;
 
   constructor(parts: JobPostsOptions) {
-    this.#parts = parts;
+    this.#options = parts;
   }
 
   /** The worker stops: patience has an end from now on. */
@@ -62,9 +62,9 @@ export class JobPosts {
    * is no longer wanted, is refused for good, or the worker has stopped long ago.
    */
   async result(jobId: string, body: string, streamed: boolean, unwanted: AbortSignal): Promise<void> {
-    const { urls, log, timings } = this.#parts;
+    const { urls, log, timings } = this.#options;
     const post: Post = { url: urls.done(jobId, streamed), jobId, body, unwanted };
-    if ((await this.#insist('result', post, timings.refusedResultRetry)) !== 'too large') return;
+    if ((await this.#postWithRetries('result', post, timings.refusedResultRetry)) !== 'too large') return;
     log.error(
       `The result of ${Buffer.byteLength(body)} bytes is larger than the server accepts; the job fails.`,
       jobId,
@@ -72,7 +72,11 @@ export class JobPosts {
     const error = JSON.stringify({
       error: `the result of ${Buffer.byteLength(body)} bytes is larger than the server accepts`,
     });
-    const outcome = await this.#insist('result', { ...post, body: error }, timings.refusedResultRetry);
+    const outcome = await this.#postWithRetries(
+      'result',
+      { ...post, body: error },
+      timings.refusedResultRetry,
+    );
     if (outcome === 'too large')
       log.error('The result was given up: not even the error is small enough for the server', jobId);
   }
@@ -82,15 +86,15 @@ export class JobPosts {
     { body, chunkId, retryIfRefused }: ChunkPost,
     unwanted: AbortSignal,
   ): Promise<PostOutcome | undefined> {
-    const { urls, log, timings } = this.#parts;
+    const { urls, log, timings } = this.#options;
     const address = urls.stream(jobId);
     if (address === undefined) {
-      if (!this.#saidThatStreamIsMissing)
+      if (!this.#hasLoggedMissingStream)
         log.warn('RUNPOD_WEBHOOK_POST_STREAM is not set: chunks are not sent', jobId);
-      this.#saidThatStreamIsMissing = true;
+      this.#hasLoggedMissingStream = true;
       return undefined;
     }
-    const outcome = await this.#insist(
+    const outcome = await this.#postWithRetries(
       'chunk',
       { url: address, jobId, body, chunkId, unwanted },
       retryIfRefused ? timings.refusedResultRetry : 0,
@@ -106,7 +110,7 @@ export class JobPosts {
   async progress(jobId: string, value: string, unwanted: AbortSignal): Promise<void> {
     await this.#once(
       {
-        url: this.#parts.urls.done(jobId, false),
+        url: this.#options.urls.done(jobId, false),
         jobId,
         body: `{"status":"IN_PROGRESS","output":${value}}`,
         unwanted,
@@ -115,8 +119,8 @@ export class JobPosts {
     );
   }
 
-  async #insist(what: string, post: Post, refusedMs: number): Promise<PostOutcome> {
-    const { timings, log } = this.#parts;
+  async #postWithRetries(what: string, post: Post, refusedMs: number): Promise<PostOutcome> {
+    const { timings, log } = this.#options;
     const { jobId, unwanted } = post;
     const backoff = new Backoff(timings);
     const startedAt = performance.now();
@@ -137,13 +141,13 @@ export class JobPosts {
     if (outcome === 'refused') return performance.now() - startedAt >= refusedMs;
     return (
       this.#leftAt !== undefined &&
-      performance.now() - Math.max(startedAt, this.#leftAt) > this.#parts.timings.finalResultDeadline
+      performance.now() - Math.max(startedAt, this.#leftAt) > this.#options.timings.finalResultDeadline
     );
   }
 
   async #once({ url, jobId, body, chunkId, unwanted }: Post, silenceMs: number): Promise<PostAttempt> {
     try {
-      const answer = await this.#parts.http.request(url, {
+      const answer = await this.#options.http.request(url, {
         body,
         jobId,
         idleTimeoutMs: silenceMs,
@@ -152,7 +156,7 @@ export class JobPosts {
       });
       const tried = { outcome: outcomeOf(answer.status), why: `the server answered ${answer.status}` };
       return answer.status === 429
-        ? { ...tried, pauseMs: rateLimitDelayMs(answer, this.#parts.timings) }
+        ? { ...tried, pauseMs: rateLimitDelayMs(answer, this.#options.timings) }
         : tried;
     } catch (error) {
       return {

@@ -15,12 +15,12 @@ import { emptyPollDelayMs, rateLimitDelayMs } from './poll-delays.ts';
 export class TakeLoop {
   readonly #polling: PollContext;
   readonly #backoff: Backoff;
-  readonly #over = new AbortController();
+  readonly #closing = new AbortController();
   /** Ends the open question, unless its answer has begun. */
   #question = new AbortController();
   #onRoom: () => void = () => undefined;
   /** Why no jobs came, as it was last said. */
-  #saidWhy = '';
+  #loggedReason = '';
   readonly #ended: Promise<void>;
 
   constructor(polling: PollContext) {
@@ -42,13 +42,13 @@ export class TakeLoop {
 
   async stop(): Promise<void> {
     await untilResponsesRead();
-    this.#over.abort();
+    this.#closing.abort();
     this.#onRoom();
     await this.#ended;
   }
 
   async #take(): Promise<void> {
-    const { signal } = this.#over;
+    const { signal } = this.#closing;
     while (!signal.aborted) {
       const room = this.#polling.consumer.capacity();
       if (room === 0) await new Promise<void>((resolve) => (this.#onRoom = resolve));
@@ -60,7 +60,7 @@ export class TakeLoop {
   async #takeOnce(room: number): Promise<number> {
     const { urls, http, posts, consumer, log, timings } = this.#polling;
     this.#question = new AbortController();
-    const [signal, unlessBegun] = [this.#over.signal, this.#question.signal];
+    const [signal, unlessBegun] = [this.#closing.signal, this.#question.signal];
     const askedAt = Date.now();
     let why: string;
     try {
@@ -70,13 +70,13 @@ export class TakeLoop {
         signalBeforeResponse: unlessBegun,
       });
       if (answer.status === 429) {
-        this.#sayWhy(answer);
+        this.#logReason(answer);
         return rateLimitDelayMs(answer, timings);
       }
       // 400 is what the hosted service answers to a worker that it has just woken up.
       if (answer.status === 200 || answer.status === 204 || answer.status === 400) {
         this.#backoff.reset();
-        this.#saidWhy = '';
+        this.#loggedReason = '';
         const found = answer.status === 200 ? jobsOf(answer.json) : { jobs: [], malformed: 0 };
         for (const job of found.jobs) consumer.deliver(new HttpJob(job, posts));
         if (found.malformed > 0)
@@ -95,10 +95,10 @@ export class TakeLoop {
   }
 
   /** Once for each reason: a worker that is sent away for good must not be silent, and one that is sent away often must not be loud. */
-  #sayWhy(answer: HttpResponse): void {
+  #logReason(answer: HttpResponse): void {
     const why = refusalReason(answer);
-    if (why !== this.#saidWhy) this.#polling.log.warn(`No jobs for now: ${why}`);
-    this.#saidWhy = why;
+    if (why !== this.#loggedReason) this.#polling.log.warn(`No jobs for now: ${why}`);
+    this.#loggedReason = why;
   }
 }
 

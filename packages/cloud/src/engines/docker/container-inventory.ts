@@ -121,7 +121,7 @@ export class ContainerInventory {
         if (!there.has(instance.containerId)) await this.#lost(instance);
       }),
     );
-    await this.#takeUpOthers(listed);
+    await this.#adoptOthers(listed);
   }
 
   /** The daemon tells that something happened to a container. */
@@ -150,14 +150,14 @@ export class ContainerInventory {
     for (const container of containers) {
       if (container === undefined) continue;
       if (container.isNew) await removeContainer(daemon, container.containerId);
-      else await this.#takeUp(container);
+      else await this.#adopt(container);
     }
     await networks.removeUnused();
     this.#sweeping ??= setInterval(() => void this.deleteExpiredLogs(), LOG_SWEEP_INTERVAL_MS).unref();
     await this.deleteExpiredLogs();
   }
 
-  async #takeUp(container: DockerContainer): Promise<void> {
+  async #adopt(container: DockerContainer): Promise<void> {
     const { gpus: shelf, logs, onProblem } = this.#deps;
     const { id, gpus } = container;
     const instance = this.track(container);
@@ -171,7 +171,7 @@ export class ContainerInventory {
   }
 
   /** Another server that led before may have started some since we looked. */
-  #takeUpOthers(listed: readonly ListedContainer[]): Promise<void> {
+  #adoptOthers(listed: readonly ListedContainer[]): Promise<void> {
     const { daemon, mutex, starts } = this.#deps;
     return mutex.runExclusive('', async () => {
       for (const { Id: containerId, Labels: labels } of listed) {
@@ -179,7 +179,7 @@ export class ContainerInventory {
         const isOurs = (): boolean => this.#instances.has(id) || starts.has(id) || mutex.isLocked(id);
         if (isOurs()) continue;
         const container = await inspectContainer(daemon, containerId);
-        if (container !== undefined && !container.isNew && !isOurs()) await this.#takeUp(container);
+        if (container !== undefined && !container.isNew && !isOurs()) await this.#adopt(container);
       }
     });
   }

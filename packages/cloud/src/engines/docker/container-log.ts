@@ -32,9 +32,9 @@ export interface ContainerLogOptions {
  * by itself; what it took down while nobody read is read later.
  */
 export class ContainerLog {
-  readonly #parts: ContainerLogOptions;
-  readonly #leaving = new AbortController();
-  #book: SegmentedLog | undefined;
+  readonly #deps: ContainerLogOptions;
+  readonly #closing = new AbortController();
+  #log: SegmentedLog | undefined;
   #cursor: LogCursor | undefined;
   #writing: Promise<unknown> = Promise.resolve();
   #following: Promise<void> | undefined;
@@ -43,13 +43,13 @@ export class ContainerLog {
   #newest = '';
 
   constructor(parts: ContainerLogOptions) {
-    this.#parts = parts;
+    this.#deps = parts;
   }
 
   /** Takes its output down from now on, into this book. */
   captureOutput(book: SegmentedLog): void {
-    this.#book = book;
-    this.#cursor = new LogCursor(this.#parts.containerId, book.mark);
+    this.#log = book;
+    this.#cursor = new LogCursor(this.#deps.containerId, book.mark);
     this.#following = this.#follow();
   }
 
@@ -64,65 +64,65 @@ export class ContainerLog {
 
   async *lines(query: LogQuery, signal: AbortSignal | undefined): AsyncGenerator<LogLine, void, undefined> {
     await this.#catchUp();
-    yield* (this.#book ?? (await SegmentedLog.openReadOnly(this.#parts.folder))).lines(query, signal);
+    yield* (this.#log ?? (await SegmentedLog.openReadOnly(this.#deps.folder))).lines(query, signal);
   }
 
   /** After everything that was written before. */
   async logSystemLine(line: string): Promise<void> {
     await this.#catchUp();
-    const record = { ts: this.#parts.clock.now(), source: 'system' as const, line };
-    if (this.#book !== undefined) return this.#book.append([record]);
-    const book = await SegmentedLog.open(this.#parts.folder);
+    const record = { ts: this.#deps.clock.now(), source: 'system' as const, line };
+    if (this.#log !== undefined) return this.#log.append([record]);
+    const book = await SegmentedLog.open(this.#deps.folder);
     await book.append([record]);
     await book.end();
   }
 
   /** Lets go of it; the daemon goes on. */
   async detach(): Promise<void> {
-    this.#leaving.abort();
+    this.#closing.abort();
     await this.#following;
     await this.#writing;
-    await this.#book?.end();
+    await this.#log?.end();
   }
 
   async #finish(farewell: readonly string[], endedAt: number): Promise<void> {
-    if (this.#book === undefined) {
-      const { mark } = await SegmentedLog.openReadOnly(this.#parts.folder);
-      if (new LogCursor(this.#parts.containerId, mark).complete) return;
-      this.#book = await SegmentedLog.open(this.#parts.folder);
-      this.#cursor = new LogCursor(this.#parts.containerId, mark);
+    if (this.#log === undefined) {
+      const { mark } = await SegmentedLog.openReadOnly(this.#deps.folder);
+      if (new LogCursor(this.#deps.containerId, mark).complete) return;
+      this.#log = await SegmentedLog.open(this.#deps.folder);
+      this.#cursor = new LogCursor(this.#deps.containerId, mark);
     }
-    const [book, cursor] = [this.#book, this.#cursor as LogCursor];
+    const [book, cursor] = [this.#log, this.#cursor as LogCursor];
     try {
       await this.#read({ last: true });
     } catch (error) {
       // Somebody else removed it, with what it wrote last.
       if (!isNotFound(error)) throw error;
     }
-    await this.#inTurn(async () => {
+    await this.#runInOrder(async () => {
       await book.append(
         farewell.map((line) => ({ ts: endedAt, source: 'system', line })),
         cursor.mark(cursor.written, true),
       );
       cursor.complete = true;
     });
-    this.#leaving.abort();
-    this.#book = undefined;
+    this.#closing.abort();
+    this.#log = undefined;
     await book.end();
   }
 
   async #follow(): Promise<void> {
-    const { signal } = this.#leaving;
+    const { signal } = this.#closing;
     for (let failures = 0; !signal.aborted; ) {
       try {
-        if (await this.#parts.daemon.isPodman()) await this.#readAgainAndAgain();
+        if (await this.#deps.daemon.isPodman()) await this.#readWithRetries();
         else await this.#read({ follow: true });
-        if (signal.aborted || !(await this.#parts.onStreamEnd())) return;
+        if (signal.aborted || !(await this.#deps.onStreamEnd())) return;
         failures = 0;
       } catch (error) {
         if (signal.aborted) return;
         if (failures === 0)
-          this.#parts.onProblem(
+          this.#deps.onProblem(
             'the output of a container could not be written to its log; trying again',
             error,
           );
@@ -135,10 +135,10 @@ export class ContainerLog {
   }
 
   /** Podman's stream leaves out lines at times, and its log does not. So the stream only tells when to look into the log. */
-  async #readAgainAndAgain(): Promise<void> {
-    const { signal } = this.#leaving;
-    const stream = await openDaemonLog(await this.#parts.daemon.client(), {
-      container: this.#parts.containerId,
+  async #readWithRetries(): Promise<void> {
+    const { signal } = this.#closing;
+    const stream = await openDaemonLog(await this.#deps.daemon.client(), {
+      container: this.#deps.containerId,
       follow: true,
       tail: 0,
       signal,
@@ -161,24 +161,24 @@ export class ContainerLog {
 
   /** Waits until everything is written down that the daemon has now. Where it does not answer, what is in the log has to do. */
   async #catchUp(): Promise<void> {
-    const book = this.#book;
+    const book = this.#log;
     if (book === undefined) return;
     try {
-      if (await this.#parts.daemon.isPodman()) return await this.#read({});
-      const lag = AbortSignal.any([AbortSignal.timeout(MAX_STREAM_LAG_MS), this.#leaving.signal]);
+      if (await this.#deps.daemon.isPodman()) return await this.#read({});
+      const lag = AbortSignal.any([AbortSignal.timeout(MAX_STREAM_LAG_MS), this.#closing.signal]);
       const last = await this.#lastLine();
       while (this.#newest < last && !lag.aborted && !book.ended) await book.waitForChange(lag);
     } catch (error) {
-      if (!this.#leaving.signal.aborted && !isNotFound(error))
-        this.#parts.onProblem('the newest output of a container could not be read', error);
+      if (!this.#closing.signal.aborted && !isNotFound(error))
+        this.#deps.onProblem('the newest output of a container could not be read', error);
     }
   }
 
   async #lastLine(): Promise<string> {
-    const client = await this.#parts.daemon.client();
+    const client = await this.#deps.daemon.client();
     const lines = (
       await Array.fromAsync(
-        readDaemonLog(client, { container: this.#parts.containerId, tail: 1, signal: this.#leaving.signal }),
+        readDaemonLog(client, { container: this.#deps.containerId, tail: 1, signal: this.#closing.signal }),
       )
     ).flat();
     return lines.at(-1)?.stamp ?? '';
@@ -187,25 +187,25 @@ export class ContainerLog {
   /** Several readings may go on at once: each line has its number, and is written down by whoever comes first. */
   async #read({ follow = false, last = false }: { follow?: boolean; last?: boolean }): Promise<void> {
     const cursor = this.#cursor as LogCursor;
-    const client = await this.#parts.daemon.client();
+    const client = await this.#deps.daemon.client();
     const { anchor } = cursor;
     let { index } = anchor;
     let isFirst = true;
     for await (const lines of readDaemonLog(client, {
-      container: this.#parts.containerId,
+      container: this.#deps.containerId,
       since: anchor.second,
       follow,
       last,
-      signal: this.#leaving.signal,
+      signal: this.#closing.signal,
     })) {
       if (isFirst && !startsAtAnchor(anchor, lines[0] as DaemonLine)) {
-        await this.#inTurn(() => this.#loseLines(cursor));
+        await this.#runInOrder(() => this.#loseLines(cursor));
         ({ index } = cursor.anchor);
       }
       isFirst = false;
       const from = index;
       index += lines.length;
-      await this.#inTurn(() => this.#take(lines, from, cursor));
+      await this.#runInOrder(() => this.#take(lines, from, cursor));
     }
   }
 
@@ -217,7 +217,7 @@ export class ContainerLog {
     const fresh = lines.slice(Math.max(0, cursor.written - from));
     if (fresh.length === 0 || cursor.complete) return;
     const written = cursor.written + fresh.length;
-    await this.#book?.append(
+    await this.#log?.append(
       fresh.map(({ ts, line }) => ({ ts, source: 'container', line })),
       cursor.mark(written),
     );
@@ -228,13 +228,13 @@ export class ContainerLog {
     cursor.skipLostLines();
     const line =
       'Lines are missing here: Docker keeps only the newest of what is written while Berth is away.';
-    await this.#book?.append(
-      [{ ts: this.#parts.clock.now(), source: 'system', line }],
+    await this.#log?.append(
+      [{ ts: this.#deps.clock.now(), source: 'system', line }],
       cursor.mark(cursor.written),
     );
   }
 
-  #inTurn(work: () => Promise<void>): Promise<void> {
+  #runInOrder(work: () => Promise<void>): Promise<void> {
     const done = this.#writing.then(work);
     this.#writing = done.catch(() => undefined);
     return done;

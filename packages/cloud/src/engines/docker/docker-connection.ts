@@ -13,36 +13,36 @@ export interface DockerConnectionOptions extends Omit<DockerEngineOptions, 'log'
 
 /** The engine for a daemon that may come later. It is loaded when there is one: a machine without Docker pays nothing for it. */
 export class DockerConnection {
-  readonly #parts: DockerConnectionOptions;
-  readonly #leaving = new AbortController();
+  readonly #options: DockerConnectionOptions;
+  readonly #closing = new AbortController();
   #engine: Promise<DockerEngine> | undefined;
-  #looking: Promise<void> | undefined;
+  #discovery: Promise<void> | undefined;
 
   constructor(parts: DockerConnectionOptions) {
-    this.#parts = parts;
+    this.#options = parts;
   }
 
   engine(): Promise<DockerEngine> {
     this.#engine ??= import('./docker-engine.ts').then(({ createDockerEngine }) =>
-      createDockerEngine(this.#parts),
+      createDockerEngine(this.#options),
     );
     return this.#engine;
   }
 
   /** Looks for a daemon until one answers, then calls `onFound` once; again later where that fails. */
   start(onFound: (engine: DockerEngine) => Promise<void>): void {
-    this.#looking = this.#look(onFound);
+    this.#discovery = this.#discover(onFound);
   }
 
   /** The engine itself is closed by whoever runs instances with it. */
   async close(): Promise<void> {
-    this.#leaving.abort();
-    await this.#looking;
+    this.#closing.abort();
+    await this.#discovery;
   }
 
-  async #look(onFound: (engine: DockerEngine) => Promise<void>): Promise<void> {
-    const { host, log } = this.#parts;
-    const { signal } = this.#leaving;
+  async #discover(onFound: (engine: DockerEngine) => Promise<void>): Promise<void> {
+    const { host, log } = this.#options;
+    const { signal } = this.#closing;
     const places = candidateHosts(host);
     for (let looks = 0; !signal.aborted; looks += 1) {
       try {

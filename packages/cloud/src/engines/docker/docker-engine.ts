@@ -77,17 +77,17 @@ export class DockerEngine implements InstanceEngine {
   readonly files: DockerFiles;
   readonly #installation: string;
   readonly #daemon: Daemon;
-  readonly #ground: () => Promise<DockerHostResources>;
+  readonly #hostResources: () => Promise<DockerHostResources>;
   readonly #clock: Clock;
   readonly #log: Log | undefined;
   readonly #logs: LogRetention;
   readonly #gpus: GpuAllocator;
   readonly #networks: DockerNetworks;
   readonly #ports = new PortPool(process.pid * 64 + 5_000);
-  readonly #turns = new KeyedMutex();
+  readonly #mutex = new KeyedMutex();
   readonly #starts = new StartAttempts();
   readonly #inventory: ContainerInventory;
-  readonly #visits: PeerContainers;
+  readonly #peers: PeerContainers;
   readonly #gpuUsage = gpuUsageReader();
   readonly #listeners = new Set<(event: InstanceEvent) => void>();
   #events: DockerEvents | undefined;
@@ -104,7 +104,7 @@ export class DockerEngine implements InstanceEngine {
     logRetentionMs = LOG_RETENTION_MS,
   }: DockerEngineOptions) {
     const daemon = new Daemon(host);
-    const onProblem = (what: string, error: unknown): void => this.#problem(what, error);
+    const onProblem = (what: string, error: unknown): void => this.#logProblem(what, error);
     this.#installation = installation;
     this.#daemon = daemon;
     this.#clock = clock;
@@ -112,18 +112,18 @@ export class DockerEngine implements InstanceEngine {
     this.#gpus = gpus;
     this.#logs = new LogRetention(join(resolve(data), 'docker', 'logs'), logRetentionMs, clock);
     this.#networks = new DockerNetworks(daemon, installation, log);
-    this.#ground = hostResourcesReader({ daemon, virtualGpus, findGpus, clock, onProblem });
-    this.#visits = new PeerContainers({ daemon, installation, clock });
+    this.#hostResources = hostResourcesReader({ daemon, virtualGpus, findGpus, clock, onProblem });
+    this.#peers = new PeerContainers({ daemon, installation, clock });
     this.#inventory = new ContainerInventory({
       daemon,
       installation,
       networks: this.#networks,
       gpus,
       logs: this.#logs,
-      mutex: this.#turns,
+      mutex: this.#mutex,
       starts: this.#starts,
       clock,
-      onEvent: (event) => this.#tell(event),
+      onEvent: (event) => this.#emit(event),
       onProblem,
     });
     this.files = new DockerFiles({
@@ -161,12 +161,12 @@ export class DockerEngine implements InstanceEngine {
 
   /** Whether `containerDiskInGb` is a limit here, or only a number. */
   async limitsContainerDisk(): Promise<boolean> {
-    return (await this.#ground()).limitsDisk;
+    return (await this.#hostResources()).limitsDisk;
   }
 
   async capacity(): Promise<Capacity> {
     await this.#inventory.open();
-    const ground = await this.#ground();
+    const ground = await this.#hostResources();
     return capacityOf(ground, this.#gpus.withFreeCounts(ground.gpus));
   }
 
@@ -181,7 +181,7 @@ export class DockerEngine implements InstanceEngine {
     if (problem !== undefined) throw ruleError(problem);
     return this.#starts.run(spec.id, async (signal, hasBook) => {
       await this.#inventory.open();
-      return this.#turns.runExclusive(spec.id, () => this.#start(spec, signal, hasBook));
+      return this.#mutex.runExclusive(spec.id, () => this.#start(spec, signal, hasBook));
     });
   }
 
@@ -197,7 +197,7 @@ export class DockerEngine implements InstanceEngine {
     if (before?.isRunning && !before.isStopping) return before.handle;
     await before?.stop(Infinity);
     await before?.finalizeLog();
-    this.#tell({ id, status: 'starting', exitCode: null, signal: null, at: this.#clock.now() });
+    this.#emit({ id, status: 'starting', exitCode: null, signal: null, at: this.#clock.now() });
     await this.#logs.retain(id);
     const book = await SegmentedLog.open(this.#logs.folder(id));
     hasBook(book);
@@ -213,7 +213,7 @@ export class DockerEngine implements InstanceEngine {
       const container = await launchContainer(spec, {
         daemon: this.#daemon,
         installation: this.#installation,
-        hostResources: this.#ground,
+        hostResources: this.#hostResources,
         gpus: this.#gpus,
         networks: this.#networks,
         ports: this.#ports,
@@ -245,7 +245,7 @@ export class DockerEngine implements InstanceEngine {
 
   async adopt(handle: InstanceHandle): Promise<Instance | undefined> {
     await this.#inventory.open();
-    await this.#turns.waitUntilFree(handle.id);
+    await this.#mutex.waitUntilFree(handle.id);
     if (handle.engine !== this.kind) return undefined;
     const known = (): DockerInstance | undefined =>
       [this.#inventory.get(handle.id)].find((one) => one?.containerId === handle.state['container']);
@@ -258,13 +258,13 @@ export class DockerEngine implements InstanceEngine {
   async stop(id: string, graceMs: number): Promise<void> {
     await this.#inventory.open();
     await this.#starts.cancel(id, new BerthError('state', `${id} was ended while it started`));
-    await this.#turns.waitUntilFree(id);
+    await this.#mutex.waitUntilFree(id);
     await this.#inventory.get(id)?.stop(graceMs);
   }
 
   async remove(id: string, graceMs = 0): Promise<void> {
     await this.stop(id, graceMs);
-    await this.#turns.runExclusive(id, async () => {
+    await this.#mutex.runExclusive(id, async () => {
       const instance = this.#inventory.get(id);
       if (instance === undefined) return;
       await instance.stop(0);
@@ -276,7 +276,7 @@ export class DockerEngine implements InstanceEngine {
   }
 
   async deleteLog(id: string): Promise<void> {
-    await this.#turns.runExclusive(id, async () => {
+    await this.#mutex.runExclusive(id, async () => {
       const isThere = this.#inventory.get(id) !== undefined || this.#starts.has(id);
       if (isInstanceId(id) && !isThere) await this.#logs.delete(id);
     });
@@ -303,7 +303,7 @@ export class DockerEngine implements InstanceEngine {
         await this.#inventory.open();
         await this.#inventory.refresh();
       },
-      onProblem: (what, error) => this.#problem(what, error),
+      onProblem: (what, error) => this.#logProblem(what, error),
     });
     return () => void this.#listeners.delete(listener);
   }
@@ -315,7 +315,7 @@ export class DockerEngine implements InstanceEngine {
   ): AsyncGenerator<LogLine, void, undefined> {
     await this.#inventory.open();
     const starting = await this.#starts.book(id);
-    if (starting === undefined) await this.#turns.waitUntilFree(id);
+    if (starting === undefined) await this.#mutex.waitUntilFree(id);
     const instance = this.#inventory.get(id);
     if (starting !== undefined) yield* starting.lines(query, signal);
     else if (instance !== undefined) yield* instance.logs(query, signal);
@@ -331,52 +331,52 @@ export class DockerEngine implements InstanceEngine {
   }
 
   async exec(id: string, argv: readonly string[], options: ExecutionOptions = {}): Promise<Execution> {
-    return ((await this.#present(id)) ?? (await this.#instance(id))).exec(argv, options);
+    return ((await this.#find(id)) ?? (await this.#instance(id))).exec(argv, options);
   }
 
   async address(id: string, port: number): Promise<InstanceAddress | undefined> {
-    return (await this.#present(id))?.address(port);
+    return (await this.#find(id))?.address(port);
   }
 
   async usage(id: string): Promise<InstanceUsage | undefined> {
-    const instance = await this.#present(id);
+    const instance = await this.#find(id);
     const usage = await instance?.usage();
     if (instance === undefined || usage === undefined) return undefined;
     const { gpus } = instance;
     const virtual =
       gpus === null ||
-      (await this.#ground()).gpus.some((gpu) => gpu.gpuTypeId === gpus.typeId && gpu.virtual);
+      (await this.#hostResources()).gpus.some((gpu) => gpu.gpuTypeId === gpus.typeId && gpu.virtual);
     return { ...usage, gpus: await usageOfAllocation(gpus, virtual, this.#gpuUsage) };
   }
 
   async close(): Promise<void> {
     await this.#inventory.waitUntilOpened();
     await this.#starts.cancelAll(new BerthError('unavailable', 'Berth ends'));
-    await this.#turns.waitUntilAllFree();
+    await this.#mutex.waitUntilAllFree();
     await this.#events?.close();
     await this.#inventory.close();
   }
 
   async #instance(id: string): Promise<DockerInstance> {
     await this.#inventory.open();
-    await this.#turns.waitUntilFree(id);
+    await this.#mutex.waitUntilFree(id);
     const instance = this.#inventory.get(id);
     if (instance === undefined) throw notFound('instance', id);
     return instance;
   }
 
   /** One that runs, also where another Berth of this installation started it. */
-  async #present(id: string): Promise<DockerInstance | undefined> {
+  async #find(id: string): Promise<DockerInstance | undefined> {
     await this.#inventory.open();
     const known = this.#inventory.get(id);
-    return known?.isRunning === true || !isInstanceId(id) ? known : ((await this.#visits.find(id)) ?? known);
+    return known?.isRunning === true || !isInstanceId(id) ? known : ((await this.#peers.find(id)) ?? known);
   }
 
-  #tell(event: InstanceEvent): void {
+  #emit(event: InstanceEvent): void {
     for (const listener of this.#listeners) listener(event);
   }
 
-  #problem(what: string, error: unknown): void {
+  #logProblem(what: string, error: unknown): void {
     this.#log?.warn({ err: error }, what);
   }
 }

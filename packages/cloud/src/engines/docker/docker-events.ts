@@ -35,29 +35,29 @@ export interface DockerEventsOptions {
 
 /** Listens to the daemon until it is closed. */
 export class DockerEvents {
-  readonly #parts: DockerEventsOptions;
-  readonly #leaving = new AbortController();
+  readonly #deps: DockerEventsOptions;
+  readonly #closing = new AbortController();
   readonly #listening: Promise<void>;
   #since: number | undefined;
 
   constructor(parts: DockerEventsOptions) {
-    this.#parts = parts;
+    this.#deps = parts;
     this.#listening = this.#listen();
   }
 
   async close(): Promise<void> {
-    this.#leaving.abort();
+    this.#closing.abort();
     await this.#listening;
   }
 
   async #listen(): Promise<void> {
-    const { signal } = this.#leaving;
+    const { signal } = this.#closing;
     for (let failures = 0; !signal.aborted; failures += 1) {
       try {
         await this.#hear(() => (failures = 0));
       } catch (error) {
         if (!signal.aborted && failures === 0)
-          this.#parts.onProblem('the Docker daemon does not tell what happens; trying again', error);
+          this.#deps.onProblem('the Docker daemon does not tell what happens; trying again', error);
       }
       await pause(RETRY_DELAYS_MS[Math.min(failures, RETRY_DELAYS_MS.length - 1)], undefined, {
         signal,
@@ -67,8 +67,8 @@ export class DockerEvents {
 
   /** Until the connection ends. */
   async #hear(onReached: () => void): Promise<void> {
-    const { daemon, installation } = this.#parts;
-    const { signal } = this.#leaving;
+    const { daemon, installation } = this.#deps;
+    const { signal } = this.#closing;
     // By the daemon's own clock.
     this.#since ??= Math.floor(
       Date.parse(
@@ -83,12 +83,12 @@ export class DockerEvents {
       abortSignal: signal,
     }) as Promise<Readable>;
     // A daemon may begin to answer only with the first event, so this does not wait for it.
-    const [stream] = await Promise.all([opening, this.#parts.onConnected().then(onReached)]);
+    const [stream] = await Promise.all([opening, this.#deps.onConnected().then(onReached)]);
     for await (const { Action: action, Actor: actor, time } of jsonLines<DaemonEvent>(stream)) {
       if (time !== undefined) this.#since = Math.max(this.#since, time);
       if (actor?.ID === undefined || !(action === 'die' || action === 'destroy')) continue;
       const exitCode = actor.Attributes?.['exitCode'];
-      await this.#parts.onChange({
+      await this.#deps.onChange({
         containerId: actor.ID,
         isGone: action === 'destroy',
         exitCode: exitCode === undefined ? null : Number(exitCode),

@@ -35,7 +35,7 @@ export class DockerFiles implements InstanceFiles {
 
   async stat(id: string, path: string): Promise<InstanceFile | undefined> {
     const container = await this.#container(id);
-    let place = await this.#place(container, path);
+    let place = await this.#resolvePath(container, path);
     for (let links = 0; links < MAX_LINKS; links += 1) {
       const found = await this.#stat(container, place);
       if (found === undefined) return undefined;
@@ -53,7 +53,7 @@ export class DockerFiles implements InstanceFiles {
 
   async read(id: string, path: string): Promise<Readable> {
     const container = await this.#container(id);
-    const place = await this.#place(container, path);
+    const place = await this.#resolvePath(container, path);
     try {
       // A folder behind a link is wanted, and not the link.
       const real = (await this.stat(id, place))?.kind === 'folder' ? `${place}/` : place;
@@ -65,7 +65,7 @@ export class DockerFiles implements InstanceFiles {
 
   async write(id: string, folder: string, tar: Readable): Promise<void> {
     const container = await this.#container(id);
-    const path = await this.#place(container, folder);
+    const path = await this.#resolvePath(container, folder);
     const broken = new AbortController();
     // Whoever sends may go away in the middle; the daemon would wait for the rest.
     const watch = (): void => {
@@ -105,7 +105,7 @@ export class DockerFiles implements InstanceFiles {
     return (await this.#deps.daemon.client()).getContainer(await this.#deps.containerId(id));
   }
 
-  async #place(container: Docker.Container, path: string): Promise<string> {
+  async #resolvePath(container: Docker.Container, path: string): Promise<string> {
     if (path.startsWith('/')) return posix.normalize(path);
     const { Config: config } = await this.#deps.daemon.call(() => container.inspect());
     return posix.join(config.WorkingDir || '/', path);

@@ -41,7 +41,7 @@ export interface DockerInstanceOptions {
 
 /** One run of an instance, from when its container runs. */
 export class DockerInstance {
-  readonly #parts: DockerInstanceOptions;
+  readonly #deps: DockerInstanceOptions;
   readonly #log: ContainerLog;
   readonly #found = new Map<number, { address: InstanceAddress; until: number }>();
   readonly #gone = Promise.withResolvers<void>();
@@ -51,7 +51,7 @@ export class DockerInstance {
 
   constructor(parts: DockerInstanceOptions) {
     const { container, clock } = parts;
-    this.#parts = parts;
+    this.#deps = parts;
     this.#container = container;
     this.#cpu = new CpuMeter(0, container.instance.startedAt);
     this.#log = new ContainerLog({
@@ -108,34 +108,34 @@ export class DockerInstance {
   /** Asks the daemon how it is. One that has ended stays so. Where its container is gone already, it ended with the code that was told, if one was. */
   async refresh(toldExitCode: number | null = null): Promise<void> {
     if (!this.isRunning) return;
-    const now = await inspectContainer(this.#parts.daemon, this.containerId);
-    if (now?.instance.status === 'exited') this.#seeEnd(now);
+    const now = await inspectContainer(this.#deps.daemon, this.containerId);
+    if (now?.instance.status === 'exited') this.#handleExit(now);
     if (now !== undefined) return;
-    this.#seeEnd({
+    this.#handleExit({
       ...this.#container,
       instance: {
         ...this.describe(),
         status: 'exited',
-        endedAt: this.#parts.clock.now(),
+        endedAt: this.#deps.clock.now(),
         exitCode: toldExitCode,
         signal: signalOf(toldExitCode),
       },
     });
   }
 
-  #seeEnd(container: DockerContainer): void {
+  #handleExit(container: DockerContainer): void {
     if (!this.isRunning) return;
     this.#container = container;
-    this.#parts.onEnded(this);
+    this.#deps.onEnded(this);
     this.#gone.resolve();
     this.finalizeLog().catch((error: unknown) =>
-      this.#parts.onProblem(`the log of ${this.id} could not be completed`, error),
+      this.#deps.onProblem(`the log of ${this.id} could not be completed`, error),
     );
   }
 
   /** Completes the log of a run that has ended. */
   async finalizeLog(): Promise<void> {
-    await this.#log.finish(exitMessages(this.#container), this.describe().endedAt ?? this.#parts.clock.now());
+    await this.#log.finish(exitMessages(this.#container), this.describe().endedAt ?? this.#deps.clock.now());
   }
 
   /** A second call with a shorter grace period ends it sooner: each has its own timer. */
@@ -153,7 +153,7 @@ export class DockerInstance {
       if (!this.#stopping) {
         this.#stopping = true;
         this.logSystemLine(`Asked to end, within ${graceMs / 1000} s.`).catch((error: unknown) =>
-          this.#parts.onProblem(`the log of ${this.id} could not be written`, error),
+          this.#deps.onProblem(`the log of ${this.id} could not be written`, error),
         );
         if (graceMs > 0) await this.#signal(this.#container.stopSignal);
       }
@@ -171,7 +171,7 @@ export class DockerInstance {
   /** Asks the daemon to tell the end. */
   async #seenEnd(signal: AbortSignal): Promise<void> {
     try {
-      await this.#parts.daemon.callWithoutTimeout((client) =>
+      await this.#deps.daemon.callWithoutTimeout((client) =>
         client.getContainer(this.containerId).wait({ condition: 'not-running', abortSignal: signal }),
       );
     } catch (error) {
@@ -183,7 +183,7 @@ export class DockerInstance {
   /** The container with its disk and its nameless volumes. Its log is complete before. */
   async remove(): Promise<void> {
     await this.finalizeLog();
-    await removeContainer(this.#parts.daemon, this.containerId);
+    await removeContainer(this.#deps.daemon, this.containerId);
   }
 
   async *logs(query: LogQuery, signal: AbortSignal | undefined): AsyncGenerator<LogLine, void, undefined> {
@@ -246,7 +246,7 @@ export class DockerInstance {
   }
 
   #ask<T>(question: (container: Docker.Container) => Promise<T>): Promise<T> {
-    return this.#parts.daemon.call((client) => question(client.getContainer(this.containerId)));
+    return this.#deps.daemon.call((client) => question(client.getContainer(this.containerId)));
   }
 }
 

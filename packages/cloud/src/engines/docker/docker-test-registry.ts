@@ -18,11 +18,11 @@ export class TestRegistry {
   readonly #blobs = new Map<string, Buffer>();
   readonly #manifest: Buffer;
 
-  readonly #way: 'basic' | 'bearer';
+  readonly #authScheme: 'basic' | 'bearer';
 
   /** How it wants to be told who asks: at once, or with a token that it gives to those who say it. */
   constructor(layer: Buffer, way: 'basic' | 'bearer' = 'basic') {
-    this.#way = way;
+    this.#authScheme = way;
     const config = Buffer.from(
       JSON.stringify({
         architecture: process.arch === 'x64' ? 'amd64' : process.arch,
@@ -68,7 +68,7 @@ export class TestRegistry {
   }
 
   #challenge(): string {
-    return this.#way === 'basic'
+    return this.#authScheme === 'basic'
       ? 'Basic realm="test"'
       : `Bearer realm="http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/token",service="test",scope="repository:team/image:pull"`;
   }
@@ -80,13 +80,13 @@ export class TestRegistry {
       void response
         .writeHead(401, { 'www-authenticate': this.#challenge() })
         .end(errorOf('UNAUTHORIZED', 'authentication required'));
-    if (this.#way === 'bearer' && url.startsWith('/token'))
+    if (this.#authScheme === 'bearer' && url.startsWith('/token'))
       return headers.authorization === basic
         ? void response
             .writeHead(200, { 'content-type': 'application/json' })
             .end(JSON.stringify({ token: TOKEN, access_token: TOKEN }))
         : refuse();
-    if (headers.authorization !== (this.#way === 'basic' ? basic : `Bearer ${TOKEN}`)) return refuse();
+    if (headers.authorization !== (this.#authScheme === 'basic' ? basic : `Bearer ${TOKEN}`)) return refuse();
     const [, kind, name = ''] = /^\/v2\/team\/image\/(manifests|blobs)\/(.+)$/.exec(url) ?? [];
     if (name === this.silentTag) return;
     const found =

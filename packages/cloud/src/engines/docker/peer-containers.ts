@@ -19,7 +19,7 @@ export interface PeerContainersDeps {
  */
 export class PeerContainers {
   readonly #deps: PeerContainersDeps;
-  readonly #known = new Map<string, { instance: DockerInstance; until: number }>();
+  readonly #cache = new Map<string, { instance: DockerInstance; until: number }>();
 
   constructor(deps: PeerContainersDeps) {
     this.#deps = deps;
@@ -27,7 +27,7 @@ export class PeerContainers {
 
   /** One that runs now. */
   async find(id: string): Promise<DockerInstance | undefined> {
-    const known = this.#known.get(id);
+    const known = this.#cache.get(id);
     if (known !== undefined && performance.now() < known.until) return known.instance;
     const container = await inspectContainer(this.#deps.daemon, containerName(id));
     if (
@@ -35,17 +35,17 @@ export class PeerContainers {
       container.installation !== this.#deps.installation ||
       container.instance.status !== 'running'
     ) {
-      this.#known.delete(id);
+      this.#cache.delete(id);
       return undefined;
     }
     // The same one keeps what it was last asked, so that what it used since can be told.
     const instance =
-      known?.instance.containerId === container.containerId ? known.instance : this.#make(container);
-    this.#known.set(id, { instance, until: performance.now() + CACHE_TTL_MS });
+      known?.instance.containerId === container.containerId ? known.instance : this.#create(container);
+    this.#cache.set(id, { instance, until: performance.now() + CACHE_TTL_MS });
     return instance;
   }
 
-  #make(container: DockerContainer): DockerInstance {
+  #create(container: DockerContainer): DockerInstance {
     const { daemon, clock } = this.#deps;
     return new DockerInstance({
       daemon,

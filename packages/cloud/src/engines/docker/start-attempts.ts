@@ -16,40 +16,40 @@ export type StartFunction = (
 
 /** Starts that are under way, by the id of the instance. Whoever wishes the same gets the one that there is. */
 export class StartAttempts {
-  readonly #underWay = new Map<string, StartAttempt>();
+  readonly #running = new Map<string, StartAttempt>();
 
   has(id: string): boolean {
-    return this.#underWay.has(id);
+    return this.#running.has(id);
   }
 
   async run(id: string, starting: StartFunction): Promise<InstanceHandle> {
-    const earlier = this.#underWay.get(id);
+    const earlier = this.#running.get(id);
     if (earlier !== undefined && !earlier.leave.signal.aborted) return earlier.handle;
     const { promise: log, resolve: hasBook } = Promise.withResolvers<SegmentedLog | undefined>();
     const leave = new AbortController();
     const attempt = { leave, book: log, handle: starting(leave.signal, hasBook) };
-    this.#underWay.set(id, attempt);
+    this.#running.set(id, attempt);
     try {
       return await attempt.handle;
     } finally {
       hasBook(undefined);
-      if (this.#underWay.get(id) === attempt) this.#underWay.delete(id);
+      if (this.#running.get(id) === attempt) this.#running.delete(id);
     }
   }
 
   /** Resolves as soon as a start that is under way has something to say; undefined where there is none, or when it has ended without. */
   async book(id: string): Promise<SegmentedLog | undefined> {
-    return this.#underWay.get(id)?.book;
+    return this.#running.get(id)?.book;
   }
 
   /** Resolves when the start has ended. Whoever asked for it is told the reason. */
   async cancel(id: string, reason: BerthError): Promise<void> {
-    const attempt = this.#underWay.get(id);
+    const attempt = this.#running.get(id);
     attempt?.leave.abort(reason);
     await attempt?.handle.catch(() => undefined);
   }
 
   async cancelAll(reason: BerthError): Promise<void> {
-    await Promise.all([...this.#underWay.keys()].map((id) => this.cancel(id, reason)));
+    await Promise.all([...this.#running.keys()].map((id) => this.cancel(id, reason)));
   }
 }

@@ -32,7 +32,7 @@ export class LogReader {
     const { after, follow = false } = this.#query;
     const afterTs = after !== undefined && 'ts' in after ? after.ts : undefined;
     let expected = await this.#firstSeq();
-    while (this.#log.segments.length === 0 && follow && !this.#over())
+    while (this.#log.segments.length === 0 && follow && !this.#isEnded())
       await this.#log.waitForChange(this.#signal);
     for (
       let segment = this.#segmentWith(expected);
@@ -58,7 +58,7 @@ export class LogReader {
   }
 
   /** Nothing more will come. */
-  #over(): boolean {
+  #isEnded(): boolean {
     return this.#log.ended || this.#signal?.aborted === true;
   }
 
@@ -116,7 +116,7 @@ export class LogReader {
             seq += 1;
           }
           yield lines;
-        } else if (segment !== this.#log.segments.at(-1) || !follow || this.#over()) return;
+        } else if (segment !== this.#log.segments.at(-1) || !follow || this.#isEnded()) return;
         else await this.#log.waitForChange(this.#signal);
       }
     } finally {

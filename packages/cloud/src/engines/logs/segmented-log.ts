@@ -80,7 +80,7 @@ export class SegmentedLog {
 
   /** Without a mark the last one stays. */
   append(records: readonly NewLogRecord[], mark?: string): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#runInOrder(async () => {
       const file = (this.#file ??= await this.#openFile());
       const active = this.#segments.at(-1) as LogSegment;
       const inOrder = records.map((record) => ({
@@ -105,7 +105,7 @@ export class SegmentedLog {
 
   /** Leaves out the numbers of lines that are not kept; readers are told how many. */
   skipLines(lines: number, mark: string): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#runInOrder(async () => {
       await this.#closeFile();
       this.#nextSeq += lines;
       this.#checkpoint = mark;
@@ -115,7 +115,7 @@ export class SegmentedLog {
 
   /** No more lines are to come: followers are told the rest and end. */
   end(): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#runInOrder(async () => {
       this.#ended = true;
       await this.#closeFile();
     });
@@ -139,7 +139,7 @@ export class SegmentedLog {
   }
 
   /** One after the other, and whoever waits is woken after each. A failure is the caller's to hear of; the next one tries again. */
-  #inTurn(work: () => Promise<void>): Promise<void> {
+  #runInOrder(work: () => Promise<void>): Promise<void> {
     const done = this.#writing.then(work);
     this.#writing = done.then(
       () => this.#wake(),

@@ -33,14 +33,14 @@ export interface OutputSpoolOptions {
 export class OutputSpool {
   readonly #path: string;
   readonly #run: string;
-  readonly #book: SegmentedLog;
+  readonly #log: SegmentedLog;
   readonly #clock: Clock;
   #file: FileHandle | undefined;
   #offset: number;
   #trimmed: number;
   #canTrim = true;
   /** Inside a line that is told in pieces. */
-  #inPieces = false;
+  #isSplitting = false;
   #toTheEnd = false;
   /** What lies here from before is as old as the file's last change, as far as can be known. */
   #old = true;
@@ -51,7 +51,7 @@ export class OutputSpool {
   constructor({ path, run: runName, log, clock }: OutputSpoolOptions) {
     this.#path = path;
     this.#run = runName;
-    this.#book = log;
+    this.#log = log;
     this.#clock = clock;
     const [markedRun, offset] = log.mark.split(' ');
     this.#offset = markedRun === runName ? Number(offset) : 0;
@@ -92,12 +92,12 @@ export class OutputSpool {
     while (!this.#closed) {
       const { size, mtimeMs } = await file.stat();
       const ts = this.#old ? Math.min(Math.round(mtimeMs), this.#clock.now()) : this.#clock.now();
-      if (size - this.#offset > this.#book.maxBytes) await this.#skipTo(file, size - this.#book.maxBytes / 2);
+      if (size - this.#offset > this.#log.maxBytes) await this.#skipTo(file, size - this.#log.maxBytes / 2);
       const chunk = await readChunk(file, this.#offset);
       const { lines, bytes } = this.#linesIn(chunk);
       if (bytes === 0) break;
       this.#offset += bytes;
-      await this.#book.append(
+      await this.#log.append(
         lines.map((line) => ({ ts, source: 'container', line })),
         this.#markAt(this.#offset),
       );
@@ -115,14 +115,14 @@ export class OutputSpool {
     for (const line of lines) {
       bytes += line.length + 1;
       // The end of a line whose pieces were all told.
-      if (!this.#inPieces || line.length > 0) told.push(...splitLongLine(withoutReturn(line)));
-      this.#inPieces = false;
+      if (!this.#isSplitting || line.length > 0) told.push(...splitLongLine(withoutReturn(line)));
+      this.#isSplitting = false;
     }
     const ready = isLast ? rest.length : rest.length - (rest.length % MAX_LINE_BYTES);
     if (ready > 0) {
       told.push(...splitLongLine(rest.subarray(0, ready)));
       bytes += ready;
-      this.#inPieces = true;
+      this.#isSplitting = true;
     }
     return { lines: told, bytes };
   }
@@ -138,8 +138,8 @@ export class OutputSpool {
         lines += 1;
         if (offset + end + 1 < target) continue;
         this.#offset = offset + end + 1;
-        this.#inPieces = false;
-        await this.#book.skipLines(lines, this.#markAt(this.#offset));
+        this.#isSplitting = false;
+        await this.#log.skipLines(lines, this.#markAt(this.#offset));
         return this.#trim();
       }
       offset += chunk.length;
@@ -147,7 +147,7 @@ export class OutputSpool {
       if (offset >= target + CHUNK_BYTES) break;
     }
     this.#offset = offset;
-    await this.#book.skipLines(lines + 1, this.#markAt(offset));
+    await this.#log.skipLines(lines + 1, this.#markAt(offset));
     await this.#trim();
   }
 
@@ -171,7 +171,7 @@ export class OutputSpool {
       this.#trimmed = end;
     } catch {
       this.#canTrim = false;
-      await this.#book.append([
+      await this.#log.append([
         {
           ts: this.#clock.now(),
           source: 'system',

@@ -11,7 +11,7 @@ import { bootId } from './process-table.ts';
 export class PeerProcessInstances {
   readonly #pathOf: (id: string) => string;
   readonly #clock: Clock;
-  readonly #known = new Map<string, ProcessInstance>();
+  readonly #cache = new Map<string, ProcessInstance>();
   readonly #boot = process.platform === 'linux' ? bootId() : '';
 
   constructor(pathOf: (id: string) => string, clock: Clock) {
@@ -21,15 +21,15 @@ export class PeerProcessInstances {
 
   /** One that runs now. */
   find(id: string): ProcessInstance | undefined {
-    const known = this.#known.get(id);
+    const known = this.#cache.get(id);
     if (known?.supervisorIsAlive === true) return known;
-    this.#known.delete(id);
-    const found = this.#look(id);
-    if (found !== undefined) this.#known.set(id, found);
+    this.#cache.delete(id);
+    const found = this.#find(id);
+    if (found !== undefined) this.#cache.set(id, found);
     return found;
   }
 
-  #look(id: string): ProcessInstance | undefined {
+  #find(id: string): ProcessInstance | undefined {
     const folder = new InstanceFolder(this.#pathOf(id));
     const saved = folder.readSaved();
     const started = folder.readStarted();

@@ -92,13 +92,13 @@ export class ProcessEngine implements InstanceEngine {
   readonly #data: string | undefined;
   readonly #places: LocalImagePaths;
   readonly #logs: LogRetention;
-  readonly #holdings: HostAllocations;
+  readonly #allocations: HostAllocations;
   readonly #removed: RemovedFolders;
-  readonly #turns = new KeyedMutex();
+  readonly #mutex = new KeyedMutex();
   readonly #instances = new Map<string, ProcessInstance>();
   readonly #listeners = new Set<(event: InstanceEvent) => void>();
   readonly #adopted = new Set<ProcessInstance>();
-  readonly #visits: PeerProcessInstances;
+  readonly #peers: PeerProcessInstances;
   readonly #gpuUsage = gpuUsageReader();
   readonly #onProblem = (what: string, error: unknown): void => this.#log?.warn({ err: error }, what);
   #opening: Promise<void> | undefined;
@@ -117,7 +117,7 @@ export class ProcessEngine implements InstanceEngine {
       (error) => this.#log?.warn({ err: error }, 'the machine could not be looked at'),
     );
     this.#virtualGpus = parts.virtualGpus;
-    this.#holdings = new HostAllocations(parts.gpus ?? new GpuAllocator());
+    this.#allocations = new HostAllocations(parts.gpus ?? new GpuAllocator());
     this.#freeMemory = parts.freeMemory ?? (() => process.availableMemory());
     this.#useCgroups = parts.useCgroups ?? true;
     this.#data = parts.data === undefined ? undefined : resolve(parts.data);
@@ -128,7 +128,7 @@ export class ProcessEngine implements InstanceEngine {
       workerModule: parts.workerModule ?? workerModule(),
       pythonCache: join(data, 'cache', 'python'),
     };
-    this.#visits = new PeerProcessInstances((id) => join(this.#instancesPath(), id), this.#clock);
+    this.#peers = new PeerProcessInstances((id) => join(this.#instancesPath(), id), this.#clock);
     this.#removed = new RemovedFolders({
       path: this.#instancesPath(),
       ids: this.#ids,
@@ -139,13 +139,13 @@ export class ProcessEngine implements InstanceEngine {
 
   async capacity(): Promise<Capacity> {
     const machine = await this.#machine();
-    if (this.#problem() === undefined) await this.#open();
+    if (this.#unsupportedReason() === undefined) await this.#open();
     const { cpu, memoryInGb } = machine;
     return {
       cpu,
       memoryInGb,
       freeMemoryInGb: Math.floor((10 * this.#freeMemory()) / BYTES_PER_GB) / 10,
-      gpus: this.#holdings.gpus.withFreeCounts(this.#gpus(machine)),
+      gpus: this.#allocations.gpus.withFreeCounts(this.#gpus(machine)),
     };
   }
 
@@ -156,19 +156,19 @@ export class ProcessEngine implements InstanceEngine {
   async start(spec: InstanceSpec): Promise<InstanceHandle> {
     if (!ID.test(spec.id)) throw ruleError(`${JSON.stringify(spec.id)} is no id for an instance`);
     await this.#open();
-    return this.#turns.runExclusive(spec.id, () => this.#start(spec));
+    return this.#mutex.runExclusive(spec.id, () => this.#start(spec));
   }
 
   async #start(spec: InstanceSpec): Promise<InstanceHandle> {
     const before = this.#instances.get(spec.id);
     if (before !== undefined && before.isRunning && !before.isStopping) return before.handle;
     await before?.gone;
-    const ground = await this.#ground();
-    this.#tell({ id: spec.id, status: 'starting', exitCode: null, signal: null, at: this.#clock.now() });
+    const ground = await this.#hostResources();
+    this.#emit({ id: spec.id, status: 'starting', exitCode: null, signal: null, at: this.#clock.now() });
     const { ended, log, ...launched } = await this.#launch(spec, ground);
-    const instance = this.#know(launched);
+    const instance = this.#track(launched);
     instance.captureOutput(log);
-    this.#tellOf(instance);
+    this.#emitStatus(instance);
     void ended.then(() => instance.onSupervisorExit());
     return instance.handle;
   }
@@ -177,7 +177,7 @@ export class ProcessEngine implements InstanceEngine {
     const [removed, logs, holdings, cgroups, clock, ids] = [
       this.#removed,
       this.#logs,
-      this.#holdings,
+      this.#allocations,
       this.#cgroups,
       this.#clock,
       this.#ids,
@@ -203,25 +203,25 @@ export class ProcessEngine implements InstanceEngine {
 
   async adopt(handle: InstanceHandle): Promise<Instance | undefined> {
     await this.#open();
-    await this.#turns.waitUntilFree(handle.id);
-    if (!this.#knows(handle)) await this.#lookAgain();
-    return this.#knows(handle) ? this.#instances.get(handle.id)?.describe() : undefined;
+    await this.#mutex.waitUntilFree(handle.id);
+    if (!this.#isTracked(handle)) await this.#lookAgain();
+    return this.#isTracked(handle) ? this.#instances.get(handle.id)?.describe() : undefined;
   }
 
-  #knows(handle: InstanceHandle): boolean {
+  #isTracked(handle: InstanceHandle): boolean {
     const instance = this.#instances.get(handle.id);
     return instance !== undefined && isSame(instance.handle, handle);
   }
 
   async stop(id: string, graceMs: number): Promise<void> {
     await this.#open();
-    await this.#turns.waitUntilFree(id);
+    await this.#mutex.waitUntilFree(id);
     await this.#instances.get(id)?.stop(graceMs);
   }
 
   async remove(id: string, graceMs = 0): Promise<void> {
     await this.stop(id, graceMs);
-    await this.#turns.runExclusive(id, async () => {
+    await this.#mutex.runExclusive(id, async () => {
       const instance = this.#instances.get(id);
       if (instance === undefined) return;
       await instance.stop(0);
@@ -235,7 +235,7 @@ export class ProcessEngine implements InstanceEngine {
 
   async deleteLog(id: string): Promise<void> {
     await this.#open();
-    await this.#turns.runExclusive(id, async () => {
+    await this.#mutex.runExclusive(id, async () => {
       if (ID.test(id) && !this.#instances.has(id)) await this.#logs.delete(id);
     });
   }
@@ -257,7 +257,7 @@ export class ProcessEngine implements InstanceEngine {
     signal?: AbortSignal,
   ): AsyncGenerator<LogLine, void, undefined> {
     await this.#open();
-    await this.#turns.waitUntilFree(id);
+    await this.#mutex.waitUntilFree(id);
     if (!ID.test(id)) return;
     const book = await (this.#instances.get(id)?.openLog() ??
       SegmentedLog.openReadOnly(this.#logs.folder(id)));
@@ -269,15 +269,15 @@ export class ProcessEngine implements InstanceEngine {
   }
 
   async exec(id: string, argv: readonly string[], options: ExecutionOptions = {}): Promise<Execution> {
-    return ((await this.#present(id)) ?? (await this.#instance(id))).exec(argv, options);
+    return ((await this.#find(id)) ?? (await this.#instance(id))).exec(argv, options);
   }
 
   async address(id: string, port: number): Promise<InstanceAddress | undefined> {
-    return (await this.#present(id))?.address(port);
+    return (await this.#find(id))?.address(port);
   }
 
   async usage(id: string): Promise<InstanceUsage | undefined> {
-    const instance = await this.#present(id);
+    const instance = await this.#find(id);
     const usage = instance?.usage();
     if (instance === undefined || usage === undefined) return undefined;
     const { gpus } = instance.saved;
@@ -287,7 +287,7 @@ export class ProcessEngine implements InstanceEngine {
 
   async close(): Promise<void> {
     await this.#opening?.catch(() => undefined);
-    await this.#turns.waitUntilAllFree();
+    await this.#mutex.waitUntilAllFree();
     for (const timer of this.#timers) clearInterval(timer);
     await Promise.all([...this.#instances.values()].map((instance) => instance.detach()));
     this.#cgroups?.close();
@@ -295,18 +295,18 @@ export class ProcessEngine implements InstanceEngine {
 
   async #instance(id: string): Promise<ProcessInstance> {
     await this.#open();
-    await this.#turns.waitUntilFree(id);
+    await this.#mutex.waitUntilFree(id);
     const instance = this.#instances.get(id);
     if (instance === undefined) throw notFound('instance', id);
     return instance;
   }
 
   /** One that runs, also where another Berth that shares this folder started it. */
-  async #present(id: string): Promise<ProcessInstance | undefined> {
+  async #find(id: string): Promise<ProcessInstance | undefined> {
     await this.#open();
     const known = this.#instances.get(id);
     if (!ID.test(id)) return known;
-    return known?.isRunning === true && !this.#isForeign(known) ? known : (this.#visits.find(id) ?? known);
+    return known?.isRunning === true && !this.#isForeign(known) ? known : (this.#peers.find(id) ?? known);
   }
 
   /** Another Berth may have started it anew since it was taken up here. */
@@ -315,7 +315,7 @@ export class ProcessEngine implements InstanceEngine {
   }
 
   /** Why nothing can run here. */
-  #problem(): string | undefined {
+  #unsupportedReason(): string | undefined {
     return this.#data === undefined
       ? 'this engine was given no folder to run instances in'
       : supervisionProblem();
@@ -328,54 +328,54 @@ export class ProcessEngine implements InstanceEngine {
 
   /** Takes up what an earlier Berth left, the running ones first: they may share what an ended one held. */
   async #recover(): Promise<void> {
-    const problem = this.#problem();
+    const problem = this.#unsupportedReason();
     if (problem !== undefined) throw new BerthError('unavailable', problem);
     await mkdir(this.#instancesPath(), { recursive: true, mode: 0o700 });
     if (this.#useCgroups)
       this.#cgroups = Cgroups.open(
         `berth-${createHash('sha256').update(this.#instancesPath()).digest('hex').slice(0, 12)}`,
       );
-    await this.#takeUp(await recoverInstances(this.#instancesPath(), this.#removed));
+    await this.#adopt(await recoverInstances(this.#instancesPath(), this.#removed));
     await this.#sweepLogs();
     void this.#sweepFolders();
     const sweep = (): void => void Promise.all([this.#sweepLogs(), this.#sweepFolders()]);
     this.#timers = [
-      setInterval(() => this.#lookAtAdopted(), ADOPTED_POLL_INTERVAL_MS),
+      setInterval(() => this.#checkAdopted(), ADOPTED_POLL_INTERVAL_MS),
       setInterval(sweep, SWEEP_EVERY_MS),
     ];
     for (const timer of this.#timers) timer.unref();
   }
 
-  async #takeUp(recovered: readonly RecoveredInstance[]): Promise<void> {
+  async #adopt(recovered: readonly RecoveredInstance[]): Promise<void> {
     for (const { isRunning, ...parts } of recovered.filter((one) => one.isRunning)) {
-      this.#holdings.reserve(parts.saved);
-      const instance = this.#know(parts);
+      this.#allocations.reserve(parts.saved);
+      const instance = this.#track(parts);
       this.#adopted.add(instance);
       instance.captureOutput(await SegmentedLog.open(this.#logs.folder(instance.id)));
     }
     for (const { isRunning, ...parts } of recovered.filter((one) => !one.isRunning))
-      await this.#know(parts).finalize();
+      await this.#track(parts).finalize();
   }
 
   /** Another server that led before may have started some in this folder since we looked, or removed them. */
   #lookAgain(): Promise<void> {
-    return this.#turns.runExclusive('', async () => {
+    return this.#mutex.runExclusive('', async () => {
       const found = await findInstances(this.#instancesPath());
       const runs = new Map(found.map(({ saved }) => [saved.id, saved.run]));
       for (const [id, instance] of this.#instances) {
-        if (this.#turns.isLocked(id) || runs.get(id) === instance.saved.run) continue;
+        if (this.#mutex.isLocked(id) || runs.get(id) === instance.saved.run) continue;
         await instance.detach();
         this.#adopted.delete(instance);
-        this.#holdings.release(instance.saved);
+        this.#allocations.release(instance.saved);
         this.#instances.delete(id);
       }
-      await this.#takeUp(
-        found.filter(({ saved }) => !this.#instances.has(saved.id) && !this.#turns.isLocked(saved.id)),
+      await this.#adopt(
+        found.filter(({ saved }) => !this.#instances.has(saved.id) && !this.#mutex.isLocked(saved.id)),
       );
     });
   }
 
-  #know(parts: {
+  #track(parts: {
     saved: SavedInstance;
     folder: InstanceFolder;
     started: StartedProcesses;
@@ -387,8 +387,8 @@ export class ProcessEngine implements InstanceEngine {
       clock: this.#clock,
       onEnded: () => {
         this.#adopted.delete(instance);
-        this.#holdings.release(instance.saved);
-        this.#tellOf(instance);
+        this.#allocations.release(instance.saved);
+        this.#emitStatus(instance);
       },
       onProblem: this.#onProblem,
     });
@@ -396,7 +396,7 @@ export class ProcessEngine implements InstanceEngine {
     return instance;
   }
 
-  #lookAtAdopted(): void {
+  #checkAdopted(): void {
     for (const instance of this.#adopted) if (!instance.supervisorIsAlive) void instance.onSupervisorExit();
   }
 
@@ -410,22 +410,22 @@ export class ProcessEngine implements InstanceEngine {
 
   async #sweepFolders(): Promise<void> {
     try {
-      await this.#turns.runExclusive(SWEEP_LOCK, () => this.#removed.sweep());
+      await this.#mutex.runExclusive(SWEEP_LOCK, () => this.#removed.sweep());
     } catch (error) {
       this.#log?.warn({ err: error }, 'the folders of removed instances could not be looked for');
     }
   }
 
-  #tellOf(instance: ProcessInstance): void {
+  #emitStatus(instance: ProcessInstance): void {
     const { id, status, exitCode, signal, startedAt, endedAt } = instance.describe();
-    this.#tell({ id, status, exitCode, signal, at: endedAt ?? startedAt });
+    this.#emit({ id, status, exitCode, signal, at: endedAt ?? startedAt });
   }
 
-  #tell(event: InstanceEvent): void {
+  #emit(event: InstanceEvent): void {
     for (const listener of this.#listeners) listener(event);
   }
 
-  async #ground(): Promise<HostResources> {
+  async #hostResources(): Promise<HostResources> {
     const machine = await this.#machine();
     const gpus = this.#gpus(machine);
     return {

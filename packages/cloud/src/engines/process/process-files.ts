@@ -17,7 +17,7 @@ export class ProcessFiles implements InstanceFiles {
   }
 
   async stat(id: string, path: string): Promise<InstanceFile | undefined> {
-    const found = await statIfThere(await this.#place(id, path));
+    const found = await statIfThere(await this.#resolvePath(id, path));
     if (found === undefined) return undefined;
     return {
       kind: found.isFile() ? 'file' : found.isDirectory() ? 'folder' : 'other',
@@ -28,7 +28,7 @@ export class ProcessFiles implements InstanceFiles {
   }
 
   async read(id: string, path: string): Promise<Readable> {
-    const place = await this.#place(id, path);
+    const place = await this.#resolvePath(id, path);
     if ((await statIfThere(place)) === undefined) throw notFound('file', path);
     // Loaded at the first copy: a server start does not need it.
     const { packTree } = await import('../../support/tar/tar-pack.ts');
@@ -40,7 +40,7 @@ export class ProcessFiles implements InstanceFiles {
   }
 
   async write(id: string, folder: string, tar: Readable): Promise<void> {
-    const place = await this.#place(id, folder);
+    const place = await this.#resolvePath(id, folder);
     if ((await statIfThere(place))?.isDirectory() !== true) throw notFound('folder', folder);
     const [{ TarError }, { unpackTar }] = await Promise.all([
       import('../../support/tar/tar-read.ts'),
@@ -54,7 +54,7 @@ export class ProcessFiles implements InstanceFiles {
     }
   }
 
-  async #place(id: string, path: string): Promise<string> {
+  async #resolvePath(id: string, path: string): Promise<string> {
     const instance = await this.#instance(id);
     if (!instance.isRunning) throw new BerthError('state', `${id} does not run`);
     return join(instance.folder.root, posix.normalize(`/${path}`));

@@ -54,7 +54,7 @@ export interface ProcessInstanceOptions {
 export class ProcessInstance {
   readonly saved: SavedInstance;
   readonly folder: InstanceFolder;
-  readonly #parts: ProcessInstanceOptions;
+  readonly #deps: ProcessInstanceOptions;
   readonly #exited = Promise.withResolvers<void>();
   readonly #cpu: CpuMeter;
   #writing: { book: SegmentedLog; spool: OutputSpool; watcher: { close(): void } } | undefined;
@@ -68,9 +68,9 @@ export class ProcessInstance {
   constructor(parts: ProcessInstanceOptions) {
     this.saved = parts.saved;
     this.folder = parts.folder;
-    this.#parts = parts;
+    this.#deps = parts;
     this.#cpu = new CpuMeter(
-      parts.env === undefined ? sampleResources(this.#belonging).cpuSeconds : 0,
+      parts.env === undefined ? sampleResources(this.#selector).cpuSeconds : 0,
       performance.now(),
     );
     // A stop that fails is told to those who asked for it.
@@ -95,11 +95,11 @@ export class ProcessInstance {
   }
 
   get supervisorIsAlive(): boolean {
-    return isAlive(this.#parts.started.supervisor);
+    return isAlive(this.#deps.started.supervisor);
   }
 
   get handle(): InstanceHandle {
-    const { supervisor } = this.#parts.started;
+    const { supervisor } = this.#deps.started;
     return {
       engine: 'process',
       id: this.id,
@@ -134,19 +134,19 @@ export class ProcessInstance {
       path: this.folder.output,
       run: this.saved.run,
       log: book,
-      clock: this.#parts.clock,
+      clock: this.#deps.clock,
     });
     const carry = throttle(async () => {
       try {
         await spool.drain();
       } catch (error) {
-        this.#parts.onProblem(`the output of ${this.id} could not be written to its log`, error);
+        this.#deps.onProblem(`the output of ${this.id} could not be written to its log`, error);
       }
     }, CAPTURE_INTERVAL_MS);
     this.#writing = { book, spool, watcher: watchFolder(this.folder.path, carry) };
     carry();
     void this.#joinCgroup().catch((error: unknown) =>
-      this.#parts.onProblem(`${this.id} could not be moved to its cgroup`, error),
+      this.#deps.onProblem(`${this.id} could not be moved to its cgroup`, error),
     );
   }
 
@@ -154,52 +154,52 @@ export class ProcessInstance {
   async finalize(): Promise<void> {
     this.#ending = true;
     if (this.folder.hasOutput()) {
-      const book = await SegmentedLog.open(this.#parts.logFolder);
+      const book = await SegmentedLog.open(this.#deps.logFolder);
       this.#writing = {
         book,
         spool: new OutputSpool({
           path: this.folder.output,
           run: this.saved.run,
           log: book,
-          clock: this.#parts.clock,
+          clock: this.#deps.clock,
         }),
         watcher: { close: () => undefined },
       };
     }
-    await this.#conclude();
+    await this.#finalizeExit();
   }
 
   /** To be called when its supervisor has ended. */
   async onSupervisorExit(): Promise<void> {
     if (this.#ending) return;
     this.#ending = true;
-    await this.#conclude();
+    await this.#finalizeExit();
   }
 
-  async #conclude(): Promise<void> {
+  async #finalizeExit(): Promise<void> {
     clearTimeout(this.#killTimer);
     // Another server has started it anew: what runs there is not this run's to end.
-    if (this.folder.readSaved()?.run !== this.saved.run) return this.#letGo();
+    if (this.folder.readSaved()?.run !== this.saved.run) return this.#detach();
     const exit = this.folder.readExit();
     try {
-      await killInstanceProcesses(this.#belonging);
+      await killInstanceProcesses(this.#selector);
       await this.#closeLog(exit?.exitCode ?? null);
     } catch (error) {
-      this.#parts.onProblem(`${this.id} has ended, but not everything about it could be put in order`, error);
+      this.#deps.onProblem(`${this.id} has ended, but not everything about it could be put in order`, error);
     }
     if (this.saved.cgroup !== null) removeCgroup(this.saved.cgroup);
-    this.#exit = { exitCode: exit?.exitCode ?? null, at: exit?.at ?? this.#parts.clock.now() };
-    this.#parts.onEnded(this);
+    this.#exit = { exitCode: exit?.exitCode ?? null, at: exit?.at ?? this.#deps.clock.now() };
+    this.#deps.onEnded(this);
     this.#exited.resolve();
   }
 
-  async #letGo(): Promise<void> {
+  async #detach(): Promise<void> {
     this.#writing?.watcher.close();
     await this.#writing?.spool.close();
     await this.#writing?.book.end();
     this.#writing = undefined;
-    this.#exit = { exitCode: null, at: this.#parts.clock.now() };
-    this.#parts.onEnded(this);
+    this.#exit = { exitCode: null, at: this.#deps.clock.now() };
+    this.#deps.onEnded(this);
     this.#exited.resolve();
   }
 
@@ -219,9 +219,9 @@ export class ProcessInstance {
       if (!this.#stopping) {
         this.#stopping = true;
         this.logSystemLine(`Asked to end, within ${graceMs / 1000} s.`).catch((error: unknown) =>
-          this.#parts.onProblem(`the log of ${this.id} could not be written`, error),
+          this.#deps.onProblem(`the log of ${this.id} could not be written`, error),
         );
-        this.#askToEnd();
+        this.#sendTermination();
       }
       this.#killWithin(Math.min(graceMs, MAX_GRACE_MS));
       await this.gone;
@@ -234,12 +234,12 @@ export class ProcessInstance {
     try {
       await this.folder.clear();
     } catch (error) {
-      this.#parts.onProblem(`the container disk of ${this.id} could not be cleared away`, error);
+      this.#deps.onProblem(`the container disk of ${this.id} could not be cleared away`, error);
     }
   }
 
-  #askToEnd(): void {
-    const { child } = this.#parts.started;
+  #sendTermination(): void {
+    const { child } = this.#deps.started;
     // In its first moment it has no group of its own yet.
     if (isAlive(child) && !sendSignal(-child.pid, 'SIGTERM')) sendSignal(child.pid, 'SIGTERM');
   }
@@ -250,14 +250,14 @@ export class ProcessInstance {
     this.#killAt = at;
     clearTimeout(this.#killTimer);
     this.#killTimer = setTimeout(
-      () => void killInstanceProcesses(this.#belonging).catch((error: unknown) => this.#exited.reject(error)),
+      () => void killInstanceProcesses(this.#selector).catch((error: unknown) => this.#exited.reject(error)),
       milliseconds,
     );
   }
 
   async logSystemLine(line: string): Promise<void> {
     if (this.#writing !== undefined) return this.#writing.book.append([this.#systemLine(line)]);
-    const book = await SegmentedLog.open(this.#parts.logFolder);
+    const book = await SegmentedLog.open(this.#deps.logFolder);
     await book.append([this.#systemLine(line)]);
     await book.end();
   }
@@ -266,11 +266,11 @@ export class ProcessInstance {
   async openLog(): Promise<SegmentedLog> {
     const writing = this.#writing;
     await writing?.spool.drain();
-    return writing?.book ?? SegmentedLog.openReadOnly(this.#parts.logFolder);
+    return writing?.book ?? SegmentedLog.openReadOnly(this.#deps.logFolder);
   }
 
   async exec(argv: readonly string[], { tty, env: added }: ExecutionOptions): Promise<Execution> {
-    const own = this.#parts.env ?? environmentOf(this.#parts.started.supervisor.pid);
+    const own = this.#deps.env ?? environmentOf(this.#deps.started.supervisor.pid);
     if (!this.isRunning || own === undefined) throw new BerthError('state', `${this.id} does not run`);
     const { pid, execution } = await startExecution({
       argv,
@@ -289,7 +289,7 @@ export class ProcessInstance {
     const known = this.#found.get(port);
     if (known !== undefined && known.until > now) return known.address;
     const address = findListeningSocket([mapped.hostPort, port], () =>
-      recentInstanceProcesses(this.#belonging).map(({ pid }) => pid),
+      recentInstanceProcesses(this.#selector).map(({ pid }) => pid),
     );
     if (address === undefined) this.#found.delete(port);
     else this.#found.set(port, { address, until: now + ADDRESS_CACHE_TTL_MS });
@@ -299,7 +299,7 @@ export class ProcessInstance {
   /** Without its GPUs, of which the machine knows. */
   usage(): Omit<InstanceUsage, 'gpus'> | undefined {
     if (!this.isRunning) return undefined;
-    const { cpuSeconds, memoryInBytes } = sampleResources(this.#belonging);
+    const { cpuSeconds, memoryInBytes } = sampleResources(this.#selector);
     return { cpu: this.#cpu.update(cpuSeconds, performance.now()), memoryInBytes };
   }
 
@@ -312,20 +312,20 @@ export class ProcessInstance {
     await this.#writing?.book.end();
   }
 
-  get #belonging(): ProcessSelector {
-    return { root: this.folder.root, cgroup: this.saved.cgroup, started: this.#parts.started };
+  get #selector(): ProcessSelector {
+    return { root: this.folder.root, cgroup: this.saved.cgroup, started: this.#deps.started };
   }
 
   /** Its first process has a head start of a few milliseconds, in which others may have come from it. */
   async #joinCgroup(): Promise<void> {
     const { cgroup } = this.saved;
     if (cgroup === null) return;
-    if (isAlive(this.#parts.started.child)) await joinCgroup(cgroup, this.#parts.started.child.pid);
-    for (const { pid } of findInstanceProcesses(this.#belonging)) await joinCgroup(cgroup, pid);
+    if (isAlive(this.#deps.started.child)) await joinCgroup(cgroup, this.#deps.started.child.pid);
+    for (const { pid } of findInstanceProcesses(this.#selector)) await joinCgroup(cgroup, pid);
   }
 
   #systemLine(line: string): { ts: number; source: 'system'; line: string } {
-    return { ts: this.#parts.clock.now(), source: 'system', line };
+    return { ts: this.#deps.clock.now(), source: 'system', line };
   }
 }
 
