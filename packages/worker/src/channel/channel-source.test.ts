@@ -375,7 +375,7 @@ describe('the fast way', () => {
     server.jobs.set('job-late', late);
     server.onWorkerEnd = () => channel.sendJob('job-late', { id: 'job-late', input: 'late' });
     await worker.stop();
-    assert.deepEqual(late.results, [{ body: { output: 'late' }, way: 'http', isStream: false }]);
+    assert.deepEqual(late.results, [{ body: { output: 'late' }, transport: 'http', isStream: false }]);
   });
 
   test('asks again where the server refuses', LIMIT, async () => {
