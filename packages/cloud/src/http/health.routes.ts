@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Registry } from 'prom-client';
 import { BerthError } from '../support/errors.ts';
 
-/** A store that takes longer than this is not ready to serve. */
+/** A store that takes longer is not ready. */
 const READY_TIMEOUT_MS = 2000;
 
 export interface HealthRoutesDeps {
@@ -10,7 +10,7 @@ export interface HealthRoutesDeps {
   registry: Registry;
 }
 
-/** For whoever watches: /healthz says that the process lives, /readyz that its database answers, /metrics what it does. */
+/** For monitoring: /healthz (the process runs), /readyz (its database answers) and /metrics. */
 export function healthRoutes(app: FastifyInstance, { ready, registry }: HealthRoutesDeps): void {
   const routes: Record<string, () => Promise<{ status: number; type: string; body: string }>> = {
     '/healthz': async () => ({ status: 200, type: 'application/json', body: '{"status":"ok"}' }),

@@ -2,7 +2,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import { BerthError } from '../support/errors.ts';
 import type { ErrorCode } from '../support/errors.ts';
 
-/** The web framework's own refusals, in our words. */
+/** The errors of the web framework, as Berth's own. */
 const FASTIFY_ERRORS: Record<string, [ErrorCode, string]> = {
   FST_ERR_CTP_BODY_TOO_LARGE: ['too-large', 'the body is larger than what is read here'],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['media-type', 'send the body as application/json'],
@@ -13,7 +13,7 @@ const FASTIFY_ERRORS: Record<string, [ErrorCode, string]> = {
   FST_ERR_MAX_PARAM_LENGTH: ['no-route', 'no such address'],
 };
 
-/** Whatever was thrown, as one of the errors that a face can answer. What is not one of them is a defect: it is logged whole and shown as nothing. */
+/** Turns anything thrown into an error that the APIs can send. Anything unknown is a defect: it is logged in full, and its details are not sent. */
 export function toBerthError(error: unknown, log: FastifyBaseLogger, requestId: string): BerthError {
   if (error instanceof BerthError) {
     if (error.code === 'internal' || error.code === 'unavailable') log.error({ err: error }, error.message);
@@ -24,7 +24,7 @@ export function toBerthError(error: unknown, log: FastifyBaseLogger, requestId: 
       ? FASTIFY_ERRORS[error.code]
       : undefined;
   if (known !== undefined) return new BerthError(known[0], known[1]);
-  if (isClientAbort(error)) return new BerthError('malformed', 'the request was broken off before its end');
+  if (isClientAbort(error)) return new BerthError('malformed', 'the request was aborted before its end');
   log.error({ err: error }, 'unexpected error');
   return new BerthError(
     'internal',
@@ -32,7 +32,7 @@ export function toBerthError(error: unknown, log: FastifyBaseLogger, requestId: 
   );
 }
 
-/** What Node throws into whoever reads a request whose client has gone. */
+/** Node throws this while a request is read whose client has disconnected. */
 function isClientAbort(error: unknown): boolean {
   return (
     error instanceof Error && error.message === 'aborted' && 'code' in error && error.code === 'ECONNRESET'

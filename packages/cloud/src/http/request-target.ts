@@ -1,13 +1,13 @@
 import type { Request } from './raw-http.ts';
 
 const SLASH = 0x2f;
-/** Scheme and authority; a name and a password in it are nobody's business here. */
+/** Scheme and authority; a user name and a password in it are ignored. */
 const BEFORE_PATH = /^https?:\/\/(?:[^/?#@]*@)?([^/?#@]+)/i;
 
 /**
  * A request may name its target with scheme and host, as it would to a proxy, and a server has to
- * accept that (RFC 9112, 3.2.2). Cuts them off, so that everyone behind sees a path. The host of
- * the target is the one that counts, whatever the Host header says.
+ * accept that (RFC 9112, 3.2.2). Removes them, so that the routes see a path. The host of the target
+ * replaces the Host header.
  */
 export function convertToOriginForm(request: Request): void {
   const { url = '' } = request;

@@ -3,16 +3,16 @@ import type { Server } from 'node:http';
 import { type AddressInfo, BlockList, isIPv6 } from 'node:net';
 import type { Log } from '../support/log.ts';
 
-/** The network that containers are in, and this machine's address there. */
+/** The network of the containers, and this machine's address in it. */
 export interface ContainerNetwork {
   address: string;
   subnet: string;
 }
 
 /**
- * A second place to listen, for a server that otherwise keeps to the loopback: containers reach
- * this machine at its address in their network only. It is for those who come from that network;
- * a machine that accepts what others send to the address turns them away here.
+ * A second listener, for a server that otherwise listens on loopback only: containers reach this
+ * machine only at its address in their network. Connections from outside that network are closed,
+ * even where the machine would accept them.
  */
 export class WorkerListener {
   readonly #server: Server;
@@ -21,7 +21,7 @@ export class WorkerListener {
     this.#server = server;
   }
 
-  /** At the same port as the server, so that containers of an earlier run find it again; where that is taken, at another. */
+  /** On the same port as the server, so that containers of an earlier run find it again; if it is taken, on another. */
   static async open(
     server: Server,
     { address, subnet }: ContainerNetwork,
@@ -39,7 +39,7 @@ export class WorkerListener {
       if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
       log.warn(
         { address, port },
-        'the port is taken in the network of the containers; another one is used, and containers of an earlier run cannot come back',
+        'the port is taken in the network of the containers; another one is used, and containers of an earlier run cannot reconnect',
       );
       await listen(server, address, 0);
     }
@@ -61,7 +61,7 @@ export class WorkerListener {
 
 async function listen(server: Server, host: string, port: number): Promise<void> {
   server.listen({ host, port });
-  // `once` rejects with the error where one comes first.
+  // `once` rejects if an error comes first.
   await once(server, 'listening');
 }
 

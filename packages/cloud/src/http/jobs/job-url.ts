@@ -6,12 +6,12 @@ const SLASH = 0x2f;
 export interface JobUrl {
   endpointId: string;
   operation: string;
-  /** What follows the operation: a worker and a job, or a job. */
+  /** The path segments after the operation: a worker and a job, or a job. */
   rest: string[];
   query: string;
 }
 
-/** Where the endpoint begins in `/v2/{endpoint}…`. Clients that are given a base address with a slash at its end write `/v2//{endpoint}`. */
+/** Where the endpoint id begins in `/v2/{endpoint}…`. Clients with a base URL that ends in a slash write `/v2//{endpoint}`. */
 export function endpointIdStart(url: string): number | undefined {
   if (!url.startsWith(PREFIX)) return undefined;
   let at = PREFIX.length;
@@ -19,7 +19,7 @@ export function endpointIdStart(url: string): number | undefined {
   return at;
 }
 
-/** Takes `/v2/{endpoint}/{operation}/…?query` apart; undefined where it is no address of an endpoint. A slash at the end means nothing. */
+/** Parses `/v2/{endpoint}/{operation}/…?query`; undefined if it is not the URL of an endpoint. A slash at the end is ignored. */
 export function parseJobUrl(url: string): JobUrl | undefined {
   const start = endpointIdStart(url);
   if (start === undefined) return undefined;

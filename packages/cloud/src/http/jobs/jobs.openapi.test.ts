@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { openApiDocument } from '../rest/openapi.ts';
 import { sampleApi } from '../rest/sample-api.fixture.ts';
 import { jobApiOperations } from './jobs.openapi.ts';
-import type { JobRoutesDeps } from './jobs.routes.ts';
+import type { JobRoutesDeps } from './job-operation.ts';
 import { JobRoutes } from './jobs.routes.ts';
 
 test('every operation of the job API that is described is served', () => {

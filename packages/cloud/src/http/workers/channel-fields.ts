@@ -11,7 +11,7 @@ export function parseJobAndLease(rest: string): [string, string] {
   return [rest.slice(0, space), rest.slice(space + 1)];
 }
 
-/** `<lease>`, or `<lease>~<milliseconds>` where the job waited in the worker before it began. */
+/** `<lease>`, or `<lease>~<milliseconds>` if the job waited in the worker before its start. */
 export function parseLeaseAndWait(held: string): [lease: string, milliseconds: number] {
   const mark = held.indexOf('~');
   return mark === -1

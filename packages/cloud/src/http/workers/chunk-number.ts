@@ -1,9 +1,9 @@
 import { BerthError } from '../../support/errors.ts';
 
-/** Of one lease; the column that keeps it holds no more. */
+/** The largest value of its database column. */
 const MAX_CHUNK_NUMBER = 2 ** 31 - 1;
 
-/** Reads `<lease>~<number>`; undefined where there is no number at all, as from a worker that gives none. */
+/** Parses `<lease>~<number>`; undefined without a number, as older workers send it. */
 export function parseLeaseAndChunkNumber(held: string): { lease: string; number: number } | undefined {
   const mark = held.indexOf('~');
   if (mark === -1) return undefined;

@@ -6,7 +6,7 @@ import { parseLeaseAndWait } from './channel-fields.ts';
 import { parseLeaseAndChunkNumber } from './chunk-number.ts';
 import { parseJobStream, parseJobDone, parseJsonValue } from './worker-posts.ts';
 
-/** So many characters of chunks are written together, with something for each; what comes next waits for another turn. */
+/** How many characters of chunks are written together, with an overhead for each; more wait for the next write. */
 const MAX_CHUNK_BATCH_CHARS = 1024 * 1024;
 const CHUNK_OVERHEAD = 100;
 
@@ -15,9 +15,9 @@ export interface JobReportsDeps {
   endpointId: string;
   workerId: string;
   send(line: string): void;
-  /** Sends it along with what is sent next. */
+  /** Sends it with the next line. */
   acknowledge(line: string): void;
-  /** What could not be kept is not acknowledged: the worker has to say it again. */
+  /** A report that could not be stored is not acknowledged: the worker has to send it again. */
   onWriteError(error: unknown): void;
 }
 
@@ -35,28 +35,28 @@ interface ChunkBatch {
   size: number;
 }
 
-/** A value that a job shows while it runs. */
+/** A progress value of a running job. */
 interface ProgressUpdate {
   lease: string;
   body: string;
 }
 
 /**
- * What a worker says of its jobs over its channel: results, chunks, values to show, and jobs that it
- * has not begun. Of each job, one thing after the other is kept, in the order in which they were said.
+ * What a worker reports about its jobs on its channel: results, chunks, progress, and jobs that it
+ * returns unstarted. The reports on one job are stored one after the other, in their order.
  */
 export class JobReports {
   readonly #deps: JobReportsDeps;
-  /** What was said last about a job and is not kept yet: what is said next waits for it. Of results that came together, and before which nothing was, see below. */
+  /** The last report on a job that is not stored yet: the next one waits for it. Results without an earlier report are below. */
   readonly #pending = new ChurnMap<string, Promise<void>>();
-  /** Results that came with the bytes at hand, by job: they are kept together. */
-  #endings = new Map<string, WorkerResult>();
-  /** Those that are just being kept. */
-  readonly #ending = new Map<ReadonlyMap<string, WorkerResult>, Promise<void>>();
-  /** The last thing that was said about a job, where it is chunks and nobody has begun to write them. */
-  readonly #gathering = new Map<string, ChunkBatch>();
-  /** The same, where it is a value to show. */
-  readonly #showing = new Map<string, ProgressUpdate>();
+  /** Results that arrived in the same packet, by job: they are stored together. */
+  #results = new Map<string, WorkerResult>();
+  /** Results that are being stored. */
+  readonly #storing = new Map<ReadonlyMap<string, WorkerResult>, Promise<void>>();
+  /** The last report on a job, if it is chunks whose write has not begun. */
+  readonly #openBatches = new Map<string, ChunkBatch>();
+  /** The same for progress. */
+  readonly #openProgress = new Map<string, ProgressUpdate>();
 
   constructor(deps: JobReportsDeps) {
     this.#deps = deps;
@@ -67,45 +67,45 @@ export class JobReports {
     const [lease, waited] = parseLeaseAndWait(held);
     const seq = seqFromJobId(jobId);
     if (seq === undefined || post.kind !== 'result') return this.#deps.send(`A ${jobId} ${lease}`);
-    const ending: WorkerResult = {
+    const finished: WorkerResult = {
       jobId,
       seq,
       lease,
       result: waited === 0 ? post : { ...post, waited },
       refresh: post.refresh,
     };
-    if (this.#endings.has(jobId)) this.flushResults();
+    if (this.#results.has(jobId)) this.flushResults();
     const before = this.#last(jobId);
-    if (before === undefined) this.#endings.set(jobId, ending);
+    if (before === undefined) this.#results.set(jobId, finished);
     else
       this.#follow(
         jobId,
-        before.then(() => this.#end([ending])),
+        before.then(() => this.#storeResults([finished])),
       );
   }
 
-  /** Keeps the results that have come. */
+  /** Stores the results that have arrived. */
   flushResults(): void {
-    if (this.#endings.size === 0) return;
-    const endings = this.#endings;
-    this.#endings = new Map();
-    if (this.#gathering.size > 0) for (const jobId of endings.keys()) this.#gathering.delete(jobId);
-    const done = this.#end([...endings.values()]).finally(() => this.#ending.delete(endings));
-    this.#ending.set(endings, done);
+    if (this.#results.size === 0) return;
+    const results = this.#results;
+    this.#results = new Map();
+    if (this.#openBatches.size > 0) for (const jobId of results.keys()) this.#openBatches.delete(jobId);
+    const done = this.#storeResults([...results.values()]).finally(() => this.#storing.delete(results));
+    this.#storing.set(results, done);
     this.#watch(done);
   }
 
-  async #end(endings: readonly WorkerResult[]): Promise<void> {
+  async #storeResults(results: readonly WorkerResult[]): Promise<void> {
     const { queue, endpointId, workerId } = this.#deps;
-    await queue.finishAll(endpointId, workerId, endings);
-    for (const { jobId, lease, refresh } of endings) {
+    await queue.finishAll(endpointId, workerId, results);
+    for (const { jobId, lease, refresh } of results) {
       queue.cancellations.remove(endpointId, workerId, jobId);
       if (refresh) queue.pauseWorker(endpointId, workerId);
       this.#deps.acknowledge(`A ${jobId} ${lease}`);
     }
   }
 
-  /** The worker has not begun it. */
+  /** The worker has not started it. */
   returnJob(jobId: string, lease: string): void {
     const { queue, endpointId, workerId } = this.#deps;
     const seq = seqFromJobId(jobId);
@@ -119,7 +119,7 @@ export class JobReports {
     );
   }
 
-  /** With a number it is acknowledged. Those of one job that come while others of it are written are written together. */
+  /** A numbered chunk is acknowledged. Chunks of a job that arrive while others are written are written together. */
   chunk(jobId: string, held: string, body: string): void {
     const { queue, endpointId, workerId } = this.#deps;
     const numbered = parseLeaseAndChunkNumber(held);
@@ -135,67 +135,67 @@ export class JobReports {
       return;
     }
     const { lease, number } = numbered;
-    const said: NumberedChunk = { number, texts: parseJobStream(body) };
-    const open = this.#gathering.get(jobId);
+    const chunk: NumberedChunk = { number, texts: parseJobStream(body) };
+    const open = this.#openBatches.get(jobId);
     if (open !== undefined && open.lease === lease && open.size < MAX_CHUNK_BATCH_CHARS) {
       open.size += body.length + CHUNK_OVERHEAD;
       open.highest = Math.max(open.highest, number);
-      return void open.chunks.push(said);
+      return void open.chunks.push(chunk);
     }
-    const gathered: ChunkBatch = {
+    const batch: ChunkBatch = {
       lease,
-      chunks: [said],
+      chunks: [chunk],
       highest: number,
       size: body.length + CHUNK_OVERHEAD,
     };
     this.#follow(
       jobId,
       this.#before(jobId).then(async () => {
-        if (this.#gathering.get(jobId) === gathered) this.#gathering.delete(jobId);
+        if (this.#openBatches.get(jobId) === batch) this.#openBatches.delete(jobId);
         if (seq !== undefined)
-          await queue.streams.appendNumbered(endpointId, seq, { workerId, lease }, gathered.chunks);
-        this.#deps.send(`K ${jobId} ${lease} ${gathered.highest}`);
+          await queue.streams.appendNumbered(endpointId, seq, { workerId, lease }, batch.chunks);
+        this.#deps.send(`K ${jobId} ${lease} ${batch.highest}`);
       }),
     );
-    this.#gathering.set(jobId, gathered);
+    this.#openBatches.set(jobId, batch);
   }
 
-  /** Of values that come while another one is written, the last is shown. */
+  /** Of several values that arrive during a write, the last is stored. */
   progress(jobId: string, lease: string, body: string): void {
     const { queue, endpointId, workerId } = this.#deps;
     const seq = seqFromJobId(jobId);
     if (seq === undefined) return;
-    const open = this.#showing.get(jobId);
+    const open = this.#openProgress.get(jobId);
     if (open?.lease === lease) return void (open.body = body);
-    const shown: ProgressUpdate = { lease, body };
+    const update: ProgressUpdate = { lease, body };
     this.#follow(
       jobId,
       this.#before(jobId).then(() => {
-        if (this.#showing.get(jobId) === shown) this.#showing.delete(jobId);
-        return queue.progress(endpointId, seq, { workerId, lease }, parseJsonValue(shown.body));
+        if (this.#openProgress.get(jobId) === update) this.#openProgress.delete(jobId);
+        return queue.progress(endpointId, seq, { workerId, lease }, parseJsonValue(update.body));
       }),
     );
-    this.#showing.set(jobId, shown);
+    this.#openProgress.set(jobId, update);
   }
 
-  /** Resolves when all is kept that was said about a job before. */
+  /** Resolves when all earlier reports on a job are stored. */
   #before(jobId: string): Promise<void> {
-    if (this.#endings.has(jobId)) this.flushResults();
+    if (this.#results.has(jobId)) this.flushResults();
     return this.#last(jobId) ?? Promise.resolve();
   }
 
-  /** Undefined where all is kept that was said about a job. */
+  /** Undefined if all reports on a job are stored. */
   #last(jobId: string): Promise<void> | undefined {
     const pending = this.#pending.get(jobId);
     if (pending !== undefined) return pending;
-    for (const [endings, done] of this.#ending) if (endings.has(jobId)) return done;
+    for (const [results, done] of this.#storing) if (results.has(jobId)) return done;
     return undefined;
   }
 
-  /** Whatever else is said about this job comes after it. */
+  /** Later reports on this job wait for it. */
   #follow(jobId: string, work: Promise<void>): void {
-    this.#gathering.delete(jobId);
-    this.#showing.delete(jobId);
+    this.#openBatches.delete(jobId);
+    this.#openProgress.delete(jobId);
     const done = work.finally(() => {
       if (this.#pending.get(jobId) === done) this.#pending.delete(jobId);
     });

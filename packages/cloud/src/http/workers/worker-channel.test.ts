@@ -28,7 +28,7 @@ class Pair {
     this.#on = on;
     context.mock.timers.enable({ apis: ['setInterval'] });
     context.mock.method(performance, 'now', () => this.#now);
-    const words = new ChannelActivity();
+    const activity = new ChannelActivity();
     for (let count = 0; count < 2; count += 1) {
       const [near, far] = duplexPair();
       new WorkerChannel({
@@ -36,7 +36,7 @@ class Pair {
         queue: on.queue,
         endpointId: on.id,
         workerId: 'w',
-        words,
+        activity,
         log: createLog({ level: 'silent', format: 'json' }),
       });
       this.near.push(near);
@@ -83,7 +83,7 @@ for (const kind of DATABASES) {
         queue: on.queue,
         endpointId: on.id,
         workerId: 'w',
-        words: new ChannelActivity(),
+        activity: new ChannelActivity(),
         log: createLog({ level: 'silent', format: 'json' }),
       });
       on.clock.advance(SECOND);
@@ -103,7 +103,7 @@ for (const kind of DATABASES) {
         queue: on.queue,
         endpointId: on.id,
         workerId: 'w',
-        words: new ChannelActivity(),
+        activity: new ChannelActivity(),
         log: createLog({ level: 'silent', format: 'json' }),
       });
       const job = await on.submit();
@@ -137,7 +137,7 @@ for (const kind of DATABASES) {
         queue: on.queue,
         endpointId: on.id,
         workerId: 'w',
-        words: new ChannelActivity(),
+        activity: new ChannelActivity(),
         log: createLog({ level: 'silent', format: 'json' }),
       });
       far.write('T 1\nL \n');
@@ -160,7 +160,7 @@ for (const kind of DATABASES) {
         queue: on.queue,
         endpointId: on.id,
         workerId: 'w',
-        words: new ChannelActivity(),
+        activity: new ChannelActivity(),
         log: createLog({ level: 'silent', format: 'json' }),
       });
       const listeners = (): number[] => ['close', 'drain'].map((event) => near.listenerCount(event));

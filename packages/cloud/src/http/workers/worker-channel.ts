@@ -12,14 +12,14 @@ import { LineReader } from './line-reader.ts';
 import type { TakenJob } from '../../domain/job-records.ts';
 
 export const CHANNEL_PROTOCOL = 'berth-worker/1';
-/** A worker whose connection broke has this long to come back before its jobs go to others. */
+/** A worker whose connection broke has this long to reconnect before its jobs are requeued. */
 const RECONNECT_GRACE_MS = 10_000;
-/** Beyond this a slow worker gets no more jobs until it has read what it has. */
+/** Beyond this a slow worker gets no more jobs until it has read these. */
 export const MAX_UNREAD_BYTES = 8 * 1024 * 1024;
 const SMALL_BATCH = 32;
-/** Of more room than this, half is filled at a time: while those jobs travel and run, the next ones leave the queue. */
+/** With more credits than this, half are used at a time: while those jobs are sent and run, the next ones are taken. */
 const LARGE_CREDIT = 200;
-/** An acknowledgement that nothing else takes along leaves this much later. Nobody waits for it but a worker that ends. */
+/** An acknowledgement is sent with the next line, or after this time. Only a worker that ends waits for it. */
 const ACK_DELAY_MS = 2;
 const SILENCE_CHECK_MS = 2_000;
 const MAX_CREDITS = 10_000;
@@ -29,30 +29,30 @@ export interface WorkerChannelDeps {
   endpointId: string;
   workerId: string;
   /** Shared by all channels. */
-  words: ChannelActivity;
+  activity: ChannelActivity;
   log: FastifyBaseLogger;
 }
 
 /**
- * One worker's connection: takes, results, chunks, stops and pings as lines of text, many to
- * a packet. docs/worker-channel.md is its description.
+ * The connection of one worker: takes, results, chunks, cancellations and pings as lines of text,
+ * many in a packet. docs/worker-channel.md describes the protocol.
  */
 export class WorkerChannel {
   readonly #deps: WorkerChannelDeps;
   readonly #lines = new LineReader(MAX_RESULT_BYTES + 1024);
-  readonly #gone = new LightCancelSignal();
+  readonly #closedSignal = new LightCancelSignal();
   readonly #reports: JobReports;
   #credits = 0;
   #taking = false;
   #outgoing: string[] = [];
-  /** What is to be sent leaves with this turn. */
-  #leaving = false;
+  /** A flush is scheduled for this turn. */
+  #flushScheduled = false;
   #acknowledgeTimer: NodeJS.Timeout | undefined;
   readonly #silenceTimer: NodeJS.Timeout;
-  /** When something last came over this connection, by time that cannot be set. */
+  /** When something was last received on this connection, by a monotonic clock. */
   #heardAt: number;
-  /** At the last look, another connection of the worker had gone on for too long without this one. */
-  #outlived = false;
+  /** At the last check, another connection of the worker was active long after this one. */
+  #superseded = false;
   #isNew = true;
 
   constructor(deps: WorkerChannelDeps) {
@@ -68,72 +68,69 @@ export class WorkerChannel {
     });
     queue.heartbeats.resume(endpointId, workerId);
     queue.heartbeats.recordChannel(endpointId, workerId);
-    this.#heardAt = deps.words.record(endpointId, workerId);
+    this.#heardAt = deps.activity.record(endpointId, workerId);
     socket.on('data', (bytes: Buffer) => this.#read(bytes));
-    // The server's side stays open when the other one closes; a worker that has closed is gone.
+    // The server's side stays open when the worker closes; a worker that has closed is gone.
     socket.on('end', () => socket.destroy());
     socket.on('close', () => this.#closed());
     socket.on('error', () => socket.destroy());
-    this.#lookForStops();
-    this.#silenceTimer = setInterval(() => this.#look(), SILENCE_CHECK_MS).unref();
+    this.#watchCancellations();
+    this.#silenceTimer = setInterval(() => this.#checkSilence(), SILENCE_CHECK_MS).unref();
   }
 
-  /** Tells the worker to go elsewhere: this server stops. */
+  /** Sends the worker to another server: this one stops. */
   sendGoAway(): void {
     this.#send('G');
     this.#flush();
-    this.#gone.abort();
+    this.#closedSignal.abort();
     this.#deps.socket.end();
   }
 
-  /** Its worker may not be here any more. */
+  /** The worker has lost its access. */
   disconnect(): void {
     const { socket, workerId, log } = this.#deps;
-    log.info(
-      { workerId },
-      'the key of a worker does not open its channel any more; the connection is closed',
-    );
+    log.info({ workerId }, 'the key of a worker no longer allows its channel; the connection is closed');
     socket.destroy();
   }
 
-  /** An open connection proves nothing: that of a frozen worker, or of a machine without power, stays open too. What counts is what it says. */
-  #look(): void {
-    const { socket, queue, endpointId, workerId, words } = this.#deps;
+  /** An open connection is no sign of life: that of a frozen worker, or of a machine without power, stays open too. Only received lines count. */
+  #checkSilence(): void {
+    const { socket, queue, endpointId, workerId, activity } = this.#deps;
     if (queue.heartbeats.isAlive(endpointId, workerId) !== true) return void socket.destroy();
-    // The server that it came from may have heard of the end there later than of the beginning here. What it is told now is later than both.
+    // The worker's former server may record the end there after the start here. A heartbeat now is later than both.
     if (this.#isNew) queue.heartbeats.recordHeartbeat(endpointId, workerId);
     this.#isNew = false;
-    // A worker that went on over another connection may have left this one, and no word of that came through. Silence of both says nothing: a handler may keep their thread busy.
-    const wasOutlived = this.#outlived;
-    this.#outlived = (words.lastHeardAt(endpointId, workerId) ?? 0) - this.#heardAt >= WORKER_TIMEOUT_MS;
-    // Twice: what the other one said may have been read first, and what this one said is still to be.
-    if (wasOutlived && this.#outlived) socket.destroy();
+    // A worker that is active on another connection may have left this one without a close that arrived. If both are silent, a handler may keep its thread busy.
+    const wasSuperseded = this.#superseded;
+    this.#superseded = (activity.lastHeardAt(endpointId, workerId) ?? 0) - this.#heardAt >= WORKER_TIMEOUT_MS;
+    // Checked twice: the lines of the other connection may have been read before those of this one.
+    if (wasSuperseded && this.#superseded) socket.destroy();
   }
 
   #read(bytes: Buffer): void {
-    const { queue, endpointId, workerId, words } = this.#deps;
+    const { queue, endpointId, workerId, activity } = this.#deps;
     queue.heartbeats.recordHeartbeat(endpointId, workerId);
-    this.#heardAt = words.record(endpointId, workerId);
+    this.#heardAt = activity.record(endpointId, workerId);
     try {
-      for (const line of this.#lines.read(bytes)) this.#understand(line);
+      for (const line of this.#lines.read(bytes)) this.#handleLine(line);
     } catch (error) {
       this.#deps.log.warn(
         { err: error, workerId },
-        'a worker sent something that is not of the protocol; its connection is closed',
+        'a worker sent an invalid line; its connection is closed',
       );
       this.#deps.socket.destroy();
     }
     this.#reports.flushResults();
   }
 
-  #understand(line: string): void {
+  #handleLine(line: string): void {
     const { queue, endpointId, workerId } = this.#deps;
     const rest = line.slice(2);
     switch (line.charAt(0)) {
       case 'T':
         return this.#grant(...parseCounts(rest));
       case 'N':
-        // Whatever waits for jobs on behalf of those credits ends with them.
+        // Pending takes for these credits end with them.
         this.#credits = 0;
         return queue.endLongPolls(endpointId, workerId);
       case 'D':
@@ -167,21 +164,21 @@ export class WorkerChannel {
     }
   }
 
-  /** `places`: how many jobs the worker runs at a time; 0 where it does not say. */
-  #grant(credits: number, places: number): void {
+  /** `concurrency`: how many jobs the worker runs at a time; 0 if it does not say. */
+  #grant(credits: number, concurrency: number): void {
     const { queue, endpointId, workerId } = this.#deps;
     this.#credits = Math.min(MAX_CREDITS, this.#credits + credits);
-    if (places > 0) queue.heartbeats.recordConcurrency(endpointId, workerId, places);
+    if (concurrency > 0) queue.heartbeats.recordConcurrency(endpointId, workerId, concurrency);
     this.#take();
   }
 
-  /** Nothing more is asked for on its behalf. A queue that stops answers at once: asking it again and again would leave no time for anything else. */
-  get #over(): boolean {
-    return this.#gone.aborted || this.#deps.queue.isClosing;
+  /** Nothing more is taken for it. A queue that stops answers at once: taking again and again would block the event loop. */
+  get #stopped(): boolean {
+    return this.#closedSignal.aborted || this.#deps.queue.isClosing;
   }
 
   #take(): void {
-    if (this.#taking || this.#credits === 0 || this.#over) return;
+    if (this.#taking || this.#credits === 0 || this.#stopped) return;
     this.#taking = true;
     void this.#jobs().then((taken) => {
       this.#credits = Math.max(0, this.#credits - taken.length);
@@ -189,7 +186,7 @@ export class WorkerChannel {
       if (few) this.#deliver(taken);
       this.#taking = false;
       this.#take();
-      // The next take is on its way before many are written.
+      // The next take starts before many jobs are written.
       if (!few) setImmediate(() => this.#deliver(taken));
     });
   }
@@ -202,38 +199,38 @@ export class WorkerChannel {
       workerId,
       this.#credits > LARGE_CREDIT ? Math.ceil(this.#credits / 2) : this.#credits,
       LONG_POLL_MS,
-      this.#gone,
+      this.#closedSignal,
     );
   }
 
   #deliver(taken: readonly TakenJob[]): void {
     const { queue, endpointId, socket, log } = this.#deps;
-    if (socket.destroyed || this.#gone.aborted) {
+    if (socket.destroyed || this.#closedSignal.aborted) {
       void queue
         .giveBack(endpointId, taken)
         .catch((error: unknown) =>
-          log.error({ err: error }, 'a job that did not reach its worker could not be put back'),
+          log.error({ err: error }, 'a job that did not reach its worker could not be requeued'),
         );
       return;
     }
     for (const job of taken) this.#send(`J ${job.job.lease ?? ''} ${toSingleLine(takenJobJson(job))}`);
   }
 
-  /** On its next connection the worker says it again. */
+  /** The worker sends it again on its next connection. */
   #breakOff(error: unknown): void {
     const { socket, workerId, log } = this.#deps;
     log.warn(
       { err: error, workerId },
-      'what a worker said could not be kept; its connection is closed so that it says it again',
+      'a report of a worker could not be stored; its connection is closed so that it sends it again',
     );
     socket.destroy();
   }
 
-  #lookForStops(): void {
+  #watchCancellations(): void {
     const { queue, endpointId, workerId } = this.#deps;
     void (async () => {
-      while (!this.#over) {
-        const jobs = await queue.waitForCancellations(endpointId, workerId, LONG_POLL_MS, this.#gone);
+      while (!this.#stopped) {
+        const jobs = await queue.waitForCancellations(endpointId, workerId, LONG_POLL_MS, this.#closedSignal);
         for (const jobId of jobs) this.#send(`X ${jobId}`);
       }
     })();
@@ -241,12 +238,12 @@ export class WorkerChannel {
 
   #send(line: string): void {
     this.#outgoing.push(line);
-    if (this.#leaving) return;
-    this.#leaving = true;
+    if (this.#flushScheduled) return;
+    this.#flushScheduled = true;
     process.nextTick(() => this.#flush());
   }
 
-  /** Goes along with what is sent next. */
+  /** Is sent with the next line. */
   #acknowledge(line: string): void {
     this.#outgoing.push(line);
     this.#acknowledgeTimer ??= setTimeout(() => {
@@ -256,36 +253,36 @@ export class WorkerChannel {
   }
 
   #flush(): void {
-    this.#leaving = false;
+    this.#flushScheduled = false;
     const lines = this.#outgoing;
     this.#outgoing = [];
     if (lines.length > 0 && !this.#deps.socket.destroyed) this.#deps.socket.write(`${lines.join('\n')}\n`);
   }
 
   #closed(): void {
-    const { queue, endpointId, workerId, words, log } = this.#deps;
+    const { queue, endpointId, workerId, activity, log } = this.#deps;
     clearTimeout(this.#acknowledgeTimer);
     clearInterval(this.#silenceTimer);
-    words.forget(endpointId, workerId);
-    this.#gone.abort();
+    activity.forget(endpointId, workerId);
+    this.#closedSignal.abort();
     const since = queue.heartbeats.now();
     setTimeout(() => {
       queue.reaper
         .workerLeft(endpointId, workerId, since, 'the worker that ran the job went away')
         .catch((error: unknown) =>
-          log.warn({ err: error }, 'the jobs of a worker that went away could not be put back'),
+          log.warn({ err: error }, 'the jobs of a worker that disconnected could not be requeued'),
         );
     }, RECONNECT_GRACE_MS).unref();
   }
 }
 
-/** Resolves when what was written has been read, or nobody will read it. */
+/** Resolves when the write buffer is empty, or the connection is closed. */
 function drained(socket: Duplex): Promise<void> {
   return new Promise((resolve) => {
-    const goOn = (): void => {
-      socket.off('drain', goOn).off('close', goOn);
+    const done = (): void => {
+      socket.off('drain', done).off('close', done);
       resolve();
     };
-    socket.on('drain', goOn).on('close', goOn);
+    socket.on('drain', done).on('close', done);
   });
 }

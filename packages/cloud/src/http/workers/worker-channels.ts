@@ -5,53 +5,54 @@ import { WorkerChannel } from './worker-channel.ts';
 import type { WorkerChannelDeps } from './worker-channel.ts';
 import { ChannelActivity } from './channel-activity.ts';
 
-/** A key may run out by itself, which nobody tells. */
+/** A key may expire, for which there is no event. */
 const REAUTHORIZE_MS = 20_000;
 
-/** Lets a worker in, or fails. */
+/** Rejects if the worker has no access. */
 export type Authorize = () => Promise<unknown>;
 
 /**
- * The channels that are open. One outlives the request that asked for it by days, so whoever came
- * with a key that is no longer good for it is cut off.
+ * The open channels. A channel stays open for days after its request, so a worker whose key is
+ * revoked later is disconnected.
  */
 export class WorkerChannels {
   readonly #open = new Map<WorkerChannel, Authorize>();
-  readonly #words = new ChannelActivity();
-  readonly #unwatch: () => void;
+  readonly #activity = new ChannelActivity();
+  readonly #unsubscribe: () => void;
   readonly #timer: NodeJS.Timeout;
-  #looking = Promise.resolve();
+  #checking = Promise.resolve();
 
   constructor(events: CloudEventBus) {
-    this.#unwatch = events.subscribe('keys.changed', () => this.#look());
-    this.#timer = setInterval(() => this.#look(), REAUTHORIZE_MS).unref();
+    this.#unsubscribe = events.subscribe('keys.changed', () => this.#checkAccess());
+    this.#timer = setInterval(() => this.#checkAccess(), REAUTHORIZE_MS).unref();
   }
 
-  open(deps: Omit<WorkerChannelDeps, 'words'>, admit: Authorize): void {
-    const channel = new WorkerChannel({ ...deps, words: this.#words });
-    this.#open.set(channel, admit);
+  open(deps: Omit<WorkerChannelDeps, 'activity'>, authorize: Authorize): void {
+    const channel = new WorkerChannel({ ...deps, activity: this.#activity });
+    this.#open.set(channel, authorize);
     deps.socket.on('close', () => this.#open.delete(channel));
   }
 
-  /** The server stops: the workers are sent elsewhere. */
+  /** The server stops: the workers are sent to other servers. */
   close(): void {
-    this.#unwatch();
+    this.#unsubscribe();
     clearInterval(this.#timer);
     for (const channel of this.#open.keys()) channel.sendGoAway();
   }
 
-  /** At one after the other, so that a key that many share is looked up once. */
-  #look(): void {
-    this.#looking = this.#looking.then(async () => {
-      for (const [channel, admit] of [...this.#open]) if (await isRevoked(admit)) channel.disconnect();
+  /** One after the other, so that a key that many share is read once. */
+  #checkAccess(): void {
+    this.#checking = this.#checking.then(async () => {
+      for (const [channel, authorize] of [...this.#open])
+        if (await isRevoked(authorize)) channel.disconnect();
     });
   }
 }
 
-/** Where nobody can say, it is not. */
-async function isRevoked(admit: Authorize): Promise<boolean> {
+/** If that cannot be found out, the channel stays. */
+async function isRevoked(authorize: Authorize): Promise<boolean> {
   try {
-    await admit();
+    await authorize();
     return false;
   } catch (error) {
     return isAccessError(error) || (error instanceof BerthError && error.code === 'not-found');

@@ -1,12 +1,12 @@
 import { memberText, withMember, replaceNaNWithNull } from '../../support/json-text.ts';
 import { BerthError } from '../../support/errors.ts';
 
-/** What a worker says about a job. */
+/** What a worker reports about a job. */
 type WorkerPost =
   | { kind: 'progress'; output: string }
   | { kind: 'result'; output: string | null; error: string | null; refresh: boolean };
 
-/** Reads the body of job-done. It is JSON, whatever its content type says, and may hold Python's NaN. */
+/** Parses the body of job-done. It is JSON, whatever its content type, and may contain Python's NaN. */
 export function parseJobDone(body: string): WorkerPost {
   const text = replaceNaNWithNull(body);
   const value = parse(text);
@@ -30,7 +30,7 @@ export function parseJobDone(body: string): WorkerPost {
 
 const PLAIN_OUTPUT = '{"output":';
 
-/** Most results are an output and nothing else. The name must not be in the text twice, also not with escapes. */
+/** Most results have only an output. The name must not occur twice in the text, not even with escapes. */
 function isPlainOutput(text: string, value: Record<string, unknown>): boolean {
   return (
     text.startsWith(PLAIN_OUTPUT) &&
@@ -41,34 +41,34 @@ function isPlainOutput(text: string, value: Record<string, unknown>): boolean {
   );
 }
 
-/** A single value, as the text that it is. */
+/** A single JSON value, as text. */
 export function parseJsonValue(body: string): string {
   const text = replaceNaNWithNull(body);
   JSON.parse(text);
   return text;
 }
 
-/** The largest chunk that a stream carries; a larger one is cut into several. */
+/** The largest chunk of a stream; a larger one is split. */
 export const MAX_CHUNK_BYTES = 1024 * 1024;
 
-/** Reads the body of job-stream as one or more chunks. */
+/** Parses the body of job-stream as one or more chunks. */
 export function parseJobStream(body: string): string[] {
   const text = replaceNaNWithNull(body);
   const value = parse(text);
   if (Buffer.byteLength(text) <= MAX_CHUNK_BYTES) return [text];
   const output = value['output'];
   const isText = typeof output === 'string';
-  // What is no text is cut as the text of its JSON, and says so.
+  // Anything but text is split as its JSON text, with part numbers.
   const chunks: object[] = isText
     ? splitText(output).map((piece) => ({ output: piece }))
     : numberParts(splitText(memberText(text, 'output') ?? 'null'));
-  // What stands beside the output comes with its end.
+  // The other members come with the last part.
   const last = Object.entries(chunks.at(-1) ?? {})
     .toReversed()
     .reduce((whole, [name, said]) => withMember(whole, name, JSON.stringify(said)), text);
   if (Buffer.byteLength(last) <= MAX_CHUNK_BYTES)
     return [...chunks.slice(0, -1).map((chunk) => JSON.stringify(chunk)), last];
-  // There it does not fit: then all of it is cut, and that is said too.
+  // If they do not fit, the whole body is split, which `of` says.
   return numberParts(splitText(text)).map((chunk) => JSON.stringify({ ...chunk, of: 'chunk' }));
 }
 
@@ -76,7 +76,7 @@ function numberParts(pieces: readonly string[]): { output: string; part: number;
   return pieces.map((output, index) => ({ output, part: index + 1, parts: pieces.length }));
 }
 
-/** Pieces whose JSON stays below the limit, never cut inside a character. */
+/** Pieces whose JSON is below the limit, never split inside a character. */
 function splitText(text: string): string[] {
   // A character takes at most six bytes of JSON text.
   const size = Math.floor(MAX_CHUNK_BYTES / 7);

@@ -19,20 +19,20 @@ import { parseJobStream, parseJobDone } from './worker-posts.ts';
 import type { WorkerTokens } from '../../auth/worker-tokens.ts';
 import type { TakenJob } from '../../domain/job-records.ts';
 
-/** A long poll is answered before any worker's patience ends: the oldest in use wait 30 s. Each answer costs something, so not much before. */
+/** A long poll is answered before any worker times out: the oldest in use wait 30 s. */
 export const LONG_POLL_MS = 24_000;
-/** An unmodified worker that is answered at once asks again at once, thousands of times a second. Refusals take their time. */
+/** A worker that is answered at once asks again at once, thousands of times a second. So errors are delayed. */
 const REFUSAL_DELAY_MS = 2_000;
 const RETRY_AFTER_SECONDS = 5;
 export const MAX_RESULT_BYTES = 64 * 1024 * 1024;
 const MAX_BATCH_SIZE = 1_000;
-/** A batch is one text, of which there is a largest: beyond so many characters, jobs wait for the next poll. */
+/** A batch is one string, whose length is limited: beyond this, jobs wait for the next poll. */
 const MAX_BATCH_CHARS = 32 * 1024 * 1024;
-/** The Python SDK cuts its list of jobs off at a comma before 65,535 characters, and does not say so. */
+/** The Python SDK truncates its list of jobs before 65,535 characters without saying so. */
 const MAX_UNTRUNCATED_PING_CHARS = 64_000;
-/** A worker that came off its channel says here which chunk of the lease this is, so that one that was kept is not kept twice. */
+/** The number of a chunk in its lease, from a worker that lost its channel, so that no chunk is stored twice. */
 const CHUNK_HEADER = 'berth-chunk';
-/** What a worker may be called: it stands in addresses, tables and logs. */
+/** Worker ids are in URLs, tables and logs. */
 const WORKER_ID = /^[^\s\p{Cc}]{1,200}$/u;
 
 export interface WorkerRoutesDeps {
@@ -53,13 +53,13 @@ interface Call {
   response: BasicResponse;
   endpoint: Endpoint;
   workerId: string;
-  /** Of the job that the path names, where it names one. */
+  /** Of the job in the path, if there is one. */
   jobId: string;
-  /** As it came: thousands of polls at a time hold no more than they need. */
+  /** Unparsed, since thousands of polls are held at a time. */
   query: string;
 }
 
-/** The worker side, as the public worker SDKs speak it. */
+/** The worker protocol of the public worker SDKs. */
 export class WorkerRoutes {
   readonly #deps: WorkerRoutesDeps;
   readonly #operations: Readonly<Record<string, WorkerOperation>>;
@@ -80,11 +80,11 @@ export class WorkerRoutes {
     return Object.hasOwn(this.#operations, operation);
   }
 
-  async serve(request: BasicRequest, response: BasicResponse, address: JobUrl): Promise<void> {
+  async serve(request: BasicRequest, response: BasicResponse, url: JobUrl): Promise<void> {
     try {
-      const [workerId = '', jobId = ''] = address.rest.map(decodePathSegment);
-      const operation = this.#operations[address.operation] as WorkerOperation;
-      const endpoint = await this.authorize(request, address.endpointId, workerId);
+      const [workerId = '', jobId = ''] = url.rest.map(decodePathSegment);
+      const operation = this.#operations[url.operation] as WorkerOperation;
+      const endpoint = await this.authorize(request, url.endpointId, workerId);
       if (request.method !== operation.method) {
         throw new BerthError(
           'method',
@@ -93,21 +93,21 @@ export class WorkerRoutes {
         );
       }
       const left = this.#deps.queue.heartbeats.requestStarted(endpoint.id, workerId);
-      // Who left while it was let in is not here.
+      // It may have disconnected during the authorization.
       if (response.destroyed) left();
       else response.on('close', left);
-      await operation.handle({ request, response, endpoint, workerId, jobId, query: address.query });
+      await operation.handle({ request, response, endpoint, workerId, jobId, query: url.query });
     } catch (error) {
-      // Whoever broke off in the middle of a request waits for no answer.
+      // Nobody waits for a response after an aborted request.
       if (request.destroyed && !request.complete) return;
-      await this.#refuse(
+      await this.#sendError(
         request,
         response,
-        toBerthError(error, this.#deps.log, address.endpointId),
-        address.operation,
+        toBerthError(error, this.#deps.log, url.endpointId),
+        url.operation,
       );
     } finally {
-      // A connection that is kept would keep a server that stops from ending.
+      // An open connection would keep the server from stopping.
       if (this.#deps.queue.isClosing) request.socket.destroySoon();
     }
   }
@@ -133,15 +133,15 @@ export class WorkerRoutes {
     if (taken.length === 0) return sendNoContent(response);
     let beyond: TakenJob[];
     try {
-      // It may have waited for long, and be one by now that may not have them.
+      // After a long wait the worker may have lost its access.
       await this.authorize(request, endpoint.id, workerId);
-      // What has arrived meanwhile is heard first: a worker that has just left gets nothing.
+      // Pending events first: a worker that has just disconnected gets nothing.
       await new Promise((resolve) => setImmediate(resolve));
       if (response.destroyed || request.destroyed) return await queue.giveBack(endpoint.id, taken);
       const sent = taken.slice(0, countThatFit(taken));
       beyond = taken.slice(sent.length);
       const answer = batch ? `[${sent.map(takenJobJson).join(',')}]` : sent.map(takenJobJson).join('');
-      // Until the answer has left this process, the job is still ours to give to someone else.
+      // Until the response has left this process, the job can be given to another worker.
       let left = false;
       response.on('finish', () => {
         left = true;
@@ -151,19 +151,19 @@ export class WorkerRoutes {
       });
       sendJson(response, 200, answer);
     } catch (error) {
-      // What leaves instead is a refusal, with no job in it.
+      // The response is an error without a job.
       await this.#giveBack(endpoint.id, taken);
       throw error;
     }
     await this.#giveBack(endpoint.id, beyond);
   }
 
-  /** Where that fails, the jobs are found when their leases run out. */
+  /** If that fails, the jobs are requeued when their leases expire. */
   async #giveBack(endpointId: string, taken: readonly TakenJob[]): Promise<void> {
     try {
       await this.#deps.queue.giveBack(endpointId, taken);
     } catch (error) {
-      this.#deps.log.error({ err: error }, 'a job that did not reach its worker could not be put back');
+      this.#deps.log.error({ err: error }, 'a job that did not reach its worker could not be requeued');
     }
   }
 
@@ -174,7 +174,7 @@ export class WorkerRoutes {
     try {
       body = await readBody(request, MAX_RESULT_BYTES);
     } catch (error) {
-      // A result that is too large must not leave its job waiting for ever.
+      // A result that is too large must not leave its job running forever.
       if (seq !== undefined && error instanceof BerthError && error.code === 'too-large') {
         await queue.finish(
           endpoint.id,
@@ -199,7 +199,7 @@ export class WorkerRoutes {
         if (post.refresh) queue.pauseWorker(endpoint.id, workerId);
       }
     }
-    // Late, repeated and unknown posts are answered alike: there is nothing that the worker could do about them.
+    // Late, repeated and unknown posts get the same response: the worker can do nothing about them.
     sendJson(response, 200, '{}');
   }
 
@@ -252,7 +252,7 @@ export class WorkerRoutes {
     sendJson(response, 200, '{}');
   }
 
-  async #refuse(
+  async #sendError(
     request: BasicRequest,
     response: BasicResponse,
     error: BerthError,
@@ -272,7 +272,7 @@ export class WorkerRoutes {
   }
 }
 
-/** Whether the worker says that it runs nothing, and how many jobs it can take. */
+/** Whether the worker runs nothing, and how many jobs it can take. */
 function parseTakeQuery(text: string): { idle: boolean; size: number } {
   const query = new URLSearchParams(text);
   return {
@@ -281,7 +281,7 @@ function parseTakeQuery(text: string): { idle: boolean; size: number } {
   };
 }
 
-/** How many of them make one answer, at least one. */
+/** How many of them fit into one response; at least one. */
 function countThatFit(taken: readonly TakenJob[]): number {
   let [count, length] = [0, 0];
   for (const { request } of taken) {
@@ -292,7 +292,7 @@ function countThatFit(taken: readonly TakenJob[]): number {
   return count;
 }
 
-/** A part of a path that is no valid text names nothing. */
+/** Throws if the segment is not valid percent-encoded text. */
 export function decodePathSegment(part: string): string {
   try {
     return decodeURIComponent(part);

@@ -1,0 +1,79 @@
+import { createHash } from 'node:crypto';
+import { checkScope } from '../../auth/authenticator.ts';
+import { bearerOrBareKey } from '../../auth/bearer.ts';
+import type { SubmitRequest } from '../../queue/job-queue.ts';
+import type { JobOptions } from '../../queue/job-submission.ts';
+import { BerthError, notFound } from '../../support/errors.ts';
+import { bufferedUtf8Body, cancelOnClose, readUtf8Body, sendJson } from '../raw-http.ts';
+import { jobSummaryJson } from './job-json.ts';
+import { missingJob } from './job-operation.ts';
+import type { JobCall, JobOperations, JobRoutesDeps } from './job-operation.ts';
+import { MAX_RUN_BODY_BYTES, MAX_RUNSYNC_BODY_BYTES, parseJobRequest, parseWait } from './job-request.ts';
+import { sendJobStatus } from './job-status.routes.ts';
+
+const MAX_IDEMPOTENCY_KEY_LENGTH = 255;
+
+/** `run` and `runsync`. */
+export function submitOperations(deps: JobRoutesDeps): JobOperations {
+  return {
+    run: { methods: ['POST'], mode: 'write', handle: (call) => run(deps, call) },
+    runsync: { methods: ['POST'], mode: 'write', handle: (call) => runSync(deps, call) },
+  };
+}
+
+async function run(deps: JobRoutesDeps, call: JobCall): Promise<void> {
+  const { request, response } = call;
+  const text =
+    bufferedUtf8Body(request, MAX_RUN_BODY_BYTES) ?? (await readLongBody(deps, call, MAX_RUN_BODY_BYTES));
+  const job = await deps.queue.submit(submission(call, text, parseJobRequest(text)));
+  sendJson(response, 200, jobSummaryJson(job));
+}
+
+async function runSync(deps: JobRoutesDeps, call: JobCall): Promise<void> {
+  const { request, response, endpoint, query } = call;
+  const wait = parseWait(query);
+  const disconnected = cancelOnClose(response);
+  const text =
+    bufferedUtf8Body(request, MAX_RUNSYNC_BODY_BYTES) ??
+    (await readLongBody(deps, call, MAX_RUNSYNC_BODY_BYTES));
+  const options = { ...parseJobRequest(text), sync: { wait, waitGiven: query.has('wait') } };
+  const { job, outcome } = await deps.queue.submitAndWait(
+    submission(call, text, options),
+    wait,
+    disconnected,
+  );
+  if (outcome === undefined) throw missingJob(job.id);
+  await sendJobStatus(deps, response, endpoint, outcome);
+}
+
+/** While a body arrives in pieces, its key may be revoked and its endpoint removed: both are checked again. */
+async function readLongBody(
+  { authenticator, endpoints }: JobRoutesDeps,
+  { request, endpoint }: JobCall,
+  limit: number,
+): Promise<string> {
+  const text = await readUtf8Body(request, limit);
+  checkScope(await authenticator.authenticate(bearerOrBareKey(request.headers.authorization)), {
+    scope: 'serverless',
+    mode: 'write',
+    endpointId: endpoint.id,
+  });
+  if ((await endpoints.find(endpoint.id)) === undefined) throw notFound('endpoint', endpoint.id);
+  return text;
+}
+
+function submission({ request, endpoint, key }: JobCall, text: string, options: JobOptions): SubmitRequest {
+  const header = request.headers['idempotency-key'];
+  const idempotencyKey = typeof header === 'string' && header !== '' ? header : undefined;
+  if (idempotencyKey !== undefined && idempotencyKey.length > MAX_IDEMPOTENCY_KEY_LENGTH)
+    throw new BerthError('rule', `an Idempotency-Key has at most ${MAX_IDEMPOTENCY_KEY_LENGTH} characters`);
+  return {
+    endpoint,
+    accountId: key.accountId,
+    request: text,
+    options,
+    ...(idempotencyKey !== undefined && {
+      idempotency: { key: idempotencyKey, bodyHash: createHash('sha256').update(text).digest('hex') },
+    }),
+  };
+}
