@@ -1,7 +1,7 @@
 import type { NetworkVolume } from '../../domain/records.ts';
 import type { S3BucketExchange, S3Exchange } from './s3-exchange.ts';
-import { sendEmpty, sendXml, s3Timestamp } from './s3-exchange.ts';
-import { element, xmlDocument } from './s3-xml.ts';
+import { s3Document, sendEmpty, sendXml, s3Timestamp } from './s3-exchange.ts';
+import { element } from '../../support/xml.ts';
 
 /** The volumes of the account. */
 export function listBuckets({ response, auth }: S3Exchange, volumes: readonly NetworkVolume[]): void {
@@ -17,7 +17,7 @@ export function listBuckets({ response, auth }: S3Exchange, volumes: readonly Ne
   const { accountId } = auth.caller;
   sendXml(
     response,
-    xmlDocument('ListAllMyBucketsResult', [
+    s3Document('ListAllMyBucketsResult', [
       element('Owner', [element('ID', accountId), element('DisplayName', accountId)]),
       element('Buckets', buckets),
     ]),
@@ -32,10 +32,10 @@ export function headBucket({ response, volume }: S3BucketExchange): void {
 }
 
 export function bucketLocation({ response, volume }: S3BucketExchange): void {
-  sendXml(response, xmlDocument('LocationConstraint', volume.dataCenterId));
+  sendXml(response, s3Document('LocationConstraint', volume.dataCenterId));
 }
 
 /** There are no versions, and that may be asked. */
 export function bucketVersioning({ response }: S3BucketExchange): void {
-  sendXml(response, xmlDocument('VersioningConfiguration', undefined));
+  sendXml(response, s3Document('VersioningConfiguration', undefined));
 }

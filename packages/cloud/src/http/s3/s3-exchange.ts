@@ -6,6 +6,8 @@ import type { NetworkVolume } from '../../domain/records.ts';
 import type { S3Url } from './s3-url.ts';
 import type { AuthenticatedS3Request } from '../../auth/s3-authenticator.ts';
 import { S3Error } from './s3.errors.ts';
+import { xmlDocument } from '../../support/xml.ts';
+import type { XmlContent } from '../../support/xml.ts';
 import type { StoredObject } from '../../resources/volumes/object-metadata.ts';
 
 /** One request of someone who was let in. */
@@ -28,6 +30,12 @@ export interface S3BucketExchange extends S3Exchange {
   toS3Error(error: unknown): S3Error;
   /** The same as a document, for an answer that has begun. */
   errorDocument(error: unknown): string;
+}
+
+const S3_NAMESPACE = 'http://s3.amazonaws.com/doc/2006-03-01/';
+
+export function s3Document(name: string, content: XmlContent): string {
+  return xmlDocument(name, content, S3_NAMESPACE);
 }
 
 export function sendXml(

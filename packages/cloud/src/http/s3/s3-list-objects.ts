@@ -2,10 +2,10 @@ import type { ObjectListing } from '../../resources/volumes/object-listing.ts';
 import type { S3Query } from './s3-url.ts';
 import { percentEncode } from '../../support/percent-encoding.ts';
 import type { S3BucketExchange } from './s3-exchange.ts';
-import { quoteEtag, sendXml, s3Timestamp } from './s3-exchange.ts';
+import { quoteEtag, s3Document, sendXml, s3Timestamp } from './s3-exchange.ts';
 import { S3Error } from './s3.errors.ts';
-import { element, xmlDocument } from './s3-xml.ts';
-import type { XmlFragment } from './s3-xml.ts';
+import { element } from '../../support/xml.ts';
+import type { XmlFragment } from '../../support/xml.ts';
 import type { StoredObject } from '../../resources/volumes/object-metadata.ts';
 
 export const MAX_KEYS = 1_000;
@@ -22,7 +22,7 @@ export async function listObjectsV1({
   const listing = await objects.list({ prefix, delimiter, after: marker, limit });
   sendXml(
     response,
-    xmlDocument('ListBucketResult', [
+    s3Document('ListBucketResult', [
       element('Name', volume.id),
       element('Prefix', write(prefix)),
       element('Marker', write(marker)),
@@ -53,7 +53,7 @@ export async function listObjectsV2({
   });
   sendXml(
     response,
-    xmlDocument('ListBucketResult', [
+    s3Document('ListBucketResult', [
       element('Name', volume.id),
       element('Prefix', write(prefix)),
       element('MaxKeys', limit),

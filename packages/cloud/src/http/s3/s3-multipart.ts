@@ -3,13 +3,21 @@ import { MAX_UPLOAD_PARTS } from '../../resources/volumes/multipart-uploads.ts';
 import type { UploadPart, MultipartUpload } from '../../resources/volumes/multipart-uploads.ts';
 import { parseRange, writeCondition } from './conditional-requests.ts';
 import type { S3BucketExchange } from './s3-exchange.ts';
-import { storedHeaders, quoteEtag, sendEmpty, sendXmlWhenDone, sendXml, s3Timestamp } from './s3-exchange.ts';
+import {
+  storedHeaders,
+  quoteEtag,
+  s3Document,
+  sendEmpty,
+  sendXmlWhenDone,
+  sendXml,
+  s3Timestamp,
+} from './s3-exchange.ts';
 import { S3Error } from './s3.errors.ts';
 import { encodingElement, parseLimit, keyEncoder } from './s3-list-objects.ts';
 import { readPayload, readSmallPayload } from './s3-payload.ts';
 import { UPLOAD_SOURCE_HEADER } from '../../domain/s3-names.ts';
 import { checkKeyLength, openCopySource, asAsyncIterable } from './s3-write-object.ts';
-import { element, parseXml, childText, xmlDocument } from './s3-xml.ts';
+import { element, parseXml, childText } from '../../support/xml.ts';
 
 const MAX_DOCUMENT_BYTES = 8 * 1024 ** 2;
 const MAX_LISTED = 1_000;
@@ -26,7 +34,7 @@ export async function createUpload({
   const { id } = await uploads.create(url.key, storedHeaders(request), sourceOf(request));
   sendXml(
     response,
-    xmlDocument('InitiateMultipartUploadResult', [
+    s3Document('InitiateMultipartUploadResult', [
       element('Bucket', volume.id),
       element('Key', url.key),
       element('UploadId', id),
@@ -72,7 +80,7 @@ export async function uploadPartCopy(exchange: S3BucketExchange): Promise<void> 
         bytes: asAsyncIterable(stream ?? []),
         length: to - from + 1,
       });
-      return xmlDocument('CopyPartResult', [
+      return s3Document('CopyPartResult', [
         element('LastModified', s3Timestamp(part.modifiedAt)),
         element('ETag', quoteEtag(part.etag)),
       ]);
@@ -93,7 +101,7 @@ export async function completeUpload(exchange: S3BucketExchange): Promise<void> 
   checkCompletedParts(chosen, await uploads.listParts(upload.id));
   const complete = async (): Promise<string> => {
     const { etag } = await uploads.complete(upload, chosen, writeCondition(request.headers));
-    return xmlDocument('CompleteMultipartUploadResult', [
+    return s3Document('CompleteMultipartUploadResult', [
       element(
         'Location',
         `${request.headers.host === undefined ? '' : `http://${request.headers.host}`}${url.path}`,
@@ -165,7 +173,7 @@ export async function listParts(exchange: S3BucketExchange): Promise<void> {
   const truncated = rest.length > told.length;
   sendXml(
     response,
-    xmlDocument('ListPartsResult', [
+    s3Document('ListPartsResult', [
       element('Bucket', volume.id),
       element('Key', key),
       element('UploadId', upload.id),
@@ -205,7 +213,7 @@ export async function listUploads({
   const last = told.at(-1);
   sendXml(
     response,
-    xmlDocument('ListMultipartUploadsResult', [
+    s3Document('ListMultipartUploadsResult', [
       element('Bucket', volume.id),
       element('KeyMarker', write(keyMarker)),
       element('UploadIdMarker', idMarker),

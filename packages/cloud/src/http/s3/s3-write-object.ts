@@ -4,6 +4,7 @@ import { decodeS3Text } from './s3-url.ts';
 import { checkReadConditions, writeCondition } from './conditional-requests.ts';
 import type { S3BucketExchange } from './s3-exchange.ts';
 import {
+  s3Document,
   storedHeaders,
   noSuchKey,
   quoteEtag,
@@ -13,7 +14,7 @@ import {
 } from './s3-exchange.ts';
 import { S3Error } from './s3.errors.ts';
 import { readPayload, readSmallPayload } from './s3-payload.ts';
-import { child, element, parseXml, childText, xmlDocument } from './s3-xml.ts';
+import { child, element, parseXml, childText } from '../../support/xml.ts';
 
 const MAX_DELETED = 1_000;
 const MAX_DOCUMENT_BYTES = 4 * 1024 ** 2;
@@ -74,7 +75,7 @@ export async function copyObject(exchange: S3BucketExchange): Promise<void> {
         { bytes: asAsyncIterable(bytes), length: source.size, headers, checksums: () => source.checksums },
         writeCondition(request.headers),
       );
-      return xmlDocument('CopyObjectResult', [
+      return s3Document('CopyObjectResult', [
         element('LastModified', s3Timestamp(modifiedAt)),
         element('ETag', quoteEtag(etag)),
       ]);
@@ -127,7 +128,7 @@ export async function deleteObjects(exchange: S3BucketExchange): Promise<void> {
         );
       }
     }
-    return xmlDocument('DeleteResult', told);
+    return s3Document('DeleteResult', told);
   };
   await sendXmlWhenDone(response, remove(), exchange.errorDocument);
 }
@@ -135,7 +136,7 @@ export async function deleteObjects(exchange: S3BucketExchange): Promise<void> {
 /** Nothing has tags here, and that may be asked. */
 export async function objectTagging({ response, url, objects }: S3BucketExchange): Promise<void> {
   if ((await objects.head(url.key)) === undefined) throw noSuchKey(url.key);
-  const document = xmlDocument('Tagging', [element('TagSet', undefined)]);
+  const document = s3Document('Tagging', [element('TagSet', undefined)]);
   response
     .writeHead(200, { 'content-type': 'application/xml', 'content-length': Buffer.byteLength(document) })
     .end(document);

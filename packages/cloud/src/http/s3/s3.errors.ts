@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { isPermissionError } from '../../support/permission-error.ts';
 import type { BerthError, ErrorCode } from '../../support/errors.ts';
-import { element, xmlDocumentWithoutNamespace } from './s3-xml.ts';
+import { element, xmlDocument } from '../../support/xml.ts';
 
 /** The codes of S3 that are answered here, with their status. */
 const S3_ERROR_STATUS = {
@@ -106,7 +106,7 @@ export function errorDocument(
   resource: string,
   requestId: string,
 ): string {
-  return xmlDocumentWithoutNamespace('Error', [
+  return xmlDocument('Error', [
     element('Code', code),
     element('Message', message),
     ...Object.entries(fields).map(([name, value]) => element(name, value)),
