@@ -5,17 +5,17 @@ import type { ResourceContext } from '../resources/resource-context.ts';
 import { readIfExists, writePrivateFile } from '../support/private-file.ts';
 
 export interface RootKey {
-  /** Where it is kept. Nothing where another server made it: this one knows its hash alone. */
+  /** The file that holds the key. Undefined if another server created the key: this one knows only its hash. */
   file: string | undefined;
-  /** Set until a start has come far enough to show it. */
+  /** Set until a start has succeeded and shown the key. */
   unshownKey: string | undefined;
   markShown(): void;
 }
 
 /**
- * The root key is kept where the command line finds it, readable by its owner alone. A start may
- * fail after it made the key, on a port that is taken for one; a mark beside the key lasts until
- * one has shown it.
+ * Stores the root key where the command line finds it, readable by its owner alone. A start may
+ * fail after it created the key, for example because the port is in use; a marker file beside the
+ * key stays until a start has shown it.
  */
 export async function initializeRootKey(
   context: ResourceContext,
@@ -23,15 +23,15 @@ export async function initializeRootKey(
   given: string | undefined,
 ): Promise<RootKey> {
   const file = join(data, 'root.key');
-  const mark = join(data, 'root.key.unseen');
-  const kept = readIfExists(file)?.trim() || undefined;
-  const { created } = await ensureRootAccount(context, given, kept);
-  if (created !== undefined) writePrivateFile(mark, '');
-  const current = given ?? created ?? kept;
-  if (current !== undefined && current !== kept) writePrivateFile(file, `${current}\n`);
+  const marker = join(data, 'root.key.unseen');
+  const stored = readIfExists(file)?.trim() || undefined;
+  const { created } = await ensureRootAccount(context, given, stored);
+  if (created !== undefined) writePrivateFile(marker, '');
+  const current = given ?? created ?? stored;
+  if (current !== undefined && current !== stored) writePrivateFile(file, `${current}\n`);
   return {
     file: current === undefined ? undefined : file,
-    unshownKey: existsSync(mark) ? current : undefined,
-    markShown: () => rmSync(mark, { force: true }),
+    unshownKey: existsSync(marker) ? current : undefined,
+    markShown: () => rmSync(marker, { force: true }),
   };
 }

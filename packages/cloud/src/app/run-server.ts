@@ -15,33 +15,33 @@ export interface RunServerOptions {
   warnings: string[];
 }
 
-/** Runs Berth until it is told to stop. Resolves once it has stopped. */
+/** Runs the server until SIGTERM or SIGINT. Resolves when it has stopped. */
 export async function runServer({ config, warnings }: RunServerOptions): Promise<void> {
   const log = createLog(config.log);
   for (const warning of warnings) log.warn(warning);
   const stop = stopSignal();
-  const cloud = await createApp({ config, log });
-  const url = await listen(cloud, config);
-  const card = join(config.data, 'server.json');
-  writePrivateFile(card, `${JSON.stringify({ url, pid: process.pid })}\n`);
-  cloud.start();
-  process.stdout.write(startupMessage(config, url, cloud.rootKey));
-  cloud.rootKey.markShown();
+  const app = await createApp({ config, log });
+  const url = await listen(app, config);
+  const serverFile = join(config.data, 'server.json');
+  writePrivateFile(serverFile, `${JSON.stringify({ url, pid: process.pid })}\n`);
+  app.start();
+  process.stdout.write(startupMessage(config, url, app.rootKey));
+  app.rootKey.markShown();
 
   const signal = await stop;
   log.info({ signal }, 'stopping: requests under way may end');
-  await closeWithTimeout(cloud, config.stopTimeout * 1000, log);
-  rmSync(card, { force: true });
+  await closeWithTimeout(app, config.stopTimeout * 1000, log);
+  rmSync(serverFile, { force: true });
   log.info('stopped');
 }
 
-async function listen(cloud: App, { host, port }: Config): Promise<string> {
+async function listen(app: App, { host, port }: Config): Promise<string> {
   try {
-    await cloud.http.listen({ host, port });
+    await app.http.listen({ host, port });
   } catch (cause) {
     throw toListenError(cause, host, port);
   }
-  return listeningOrigin(cloud.http.server);
+  return listeningOrigin(app.http.server);
 }
 
 function startupMessage(config: Config, url: string, rootKey: RootKey): string {
@@ -62,21 +62,21 @@ function startupMessage(config: Config, url: string, rootKey: RootKey): string {
   return `berth is up at ${url}\n${lines.join('\n')}\n`;
 }
 
-/** Listens from the first moment, so that a signal during the start is not lost. */
+/** Called before anything else, so that a signal during the start is not lost. */
 function stopSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, resolve);
   });
 }
 
-/** Requests under way get their time; what still hangs then is cut off, and the process ends all the same. */
-async function closeWithTimeout(cloud: App, milliseconds: number, log: Log): Promise<void> {
-  const cut = setTimeout(() => {
+/** Waits for running requests; after the timeout their connections are closed, so that the process always ends. */
+async function closeWithTimeout(app: App, milliseconds: number, log: Log): Promise<void> {
+  const timer = setTimeout(() => {
     log.warn('some requests did not end in time and are cut off');
-    cloud
+    app
       .destroyConnections()
-      .catch((error: unknown) => log.warn({ err: error }, 'not everybody could be cut off'));
+      .catch((error: unknown) => log.warn({ err: error }, 'some connections could not be closed'));
   }, milliseconds);
-  await cloud.close();
-  clearTimeout(cut);
+  await app.close();
+  clearTimeout(timer);
 }
