@@ -19,7 +19,15 @@ export interface PodUsageYear {
 
 /** Pods that start, stop, grow, change their price and end, at any millisecond of a year. Some go on beyond it. */
 export function simulateUsageYear(pods: number, random: () => number, accountId: string): PodUsageYear[] {
-  return Array.from({ length: pods }, (_, index) => onePod(`pod${index}`, random, accountId));
+  return Array.from({ length: pods }, (_, index) => {
+    const pod = onePod(`pod${index}`, random, accountId);
+    return index === 0 ? runAllYear(pod) : pod;
+  });
+}
+
+/** One pod does, so that no part of the year is without usage, whatever the seed. */
+function runAllYear({ id, changes }: PodUsageYear): PodUsageYear {
+  return { id, changes: changes.slice(0, 1).map((change) => ({ ...change, at: SIMULATED_YEAR.start })) };
 }
 
 function onePod(id: string, random: () => number, accountId: string): PodUsageYear {
