@@ -435,7 +435,7 @@ export class JobQueue {
         idempotency,
         options.sync !== undefined && idempotency === undefined,
       );
-      if (store.sameTurnTakes.at(endpoint.id)) this.#dispatcher.wake(endpoint.id);
+      if (store.sameTurnTakes) this.#dispatcher.wake(endpoint.id);
       return submitting;
     }, STORE_RETRY_MS.client);
   }

@@ -200,11 +200,10 @@ for (const kind of DATABASES) {
         made('straight'),
         made('straight'),
       ];
-      assert.equal(store.sameTurnTakes.at('straight'), true);
-      const [submitted, taken] = await Promise.all([
-        Promise.all([one, two, three].map((whole) => store.submit(whole))),
-        takeAll('straight', 2),
-      ]);
+      assert.equal(store.sameTurnTakes, kind === 'sqlite');
+      const submitting = Promise.all([one, two, three].map((whole) => store.submit(whole)));
+      if (!store.sameTurnTakes) await submitting;
+      const [submitted, taken] = await Promise.all([submitting, takeAll('straight', 2)]);
       assert.deepEqual(
         taken.map(({ job, request }) => [job.seq, request]),
         [one, two].map(({ job, payloads }) => [job.seq, payloads.request]),

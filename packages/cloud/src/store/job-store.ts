@@ -25,10 +25,14 @@ import type {
  * as it is there.
  */
 export interface JobStore {
-  /** Tells whether a take that is asked for in the same turn as a submission meets its job. Where it does not, it has to be asked for again after the commit. */
-  readonly sameTurnTakes: { at(endpointId: string): boolean };
-  /** Adds a job. With an idempotency key that is taken, the job that has it is answered instead. `untold`: nobody hears of it before its end. */
-  submit(whole: JobWithPayloads, idempotency?: Idempotency, untold?: boolean): Promise<SubmitResult>;
+  /** Whether a take sees the jobs that were submitted in the same turn of the event loop. Where it does not, it has to be asked for again after the commit. */
+  readonly sameTurnTakes: boolean;
+  /** Adds a job. With an idempotency key that is taken, the job that has it is answered instead. `unacknowledged`: the client hears nothing of it before its end. */
+  submit(
+    submitted: JobWithPayloads,
+    idempotency?: Idempotency,
+    unacknowledged?: boolean,
+  ): Promise<SubmitResult>;
   /** Hands out a job for each claim, as long as there are any: normal before low priority, accounts in turn, each account's oldest first. The first job is for the first claim. */
   take(endpointId: string, terms: TakeRequest): Promise<TakenJob[]>;
   /** Asks `next` what becomes of a job and writes it. Answers the job before and after; undefined where there is none. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { createMigratedDatabase } from '../../../testing/src/migrated-database.ts';
 import type { MigratedDatabase } from '../../../testing/src/migrated-database.ts';
+import { DATABASES } from '../../../testing/src/test-database.ts';
 import { newJob } from '../queue/job-submission.ts';
 import * as transitions from '../domain/job-transitions.ts';
 import type { JobStore } from './job-store.ts';
@@ -10,7 +11,7 @@ import type { Row } from './sql.ts';
 
 const NOW = 1_800_000_000_000;
 
-for (const kind of ['sqlite'] as const) {
+for (const kind of DATABASES) {
   describe(`what an operator sees of a job in the tables of ${kind}`, () => {
     let migrated: MigratedDatabase;
     let store: JobStore;

@@ -109,9 +109,7 @@ for (const kind of DATABASES) {
       };
       /** Where they can, what comes in and whoever takes it meet. */
       const taken = async (submitted: Promise<unknown>): Promise<void> =>
-        void (await Promise.all(
-          store.sameTurnTakes.at(endpointId) ? [submitted, take()] : [submitted.then(take)],
-        ));
+        void (await Promise.all(store.sameTurnTakes ? [submitted, take()] : [submitted.then(take)]));
       const look = async (): Promise<void> => {
         for (const [index, seq] of seqs.entries()) {
           const found = await store.find(endpointId, seq);

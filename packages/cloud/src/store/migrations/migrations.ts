@@ -17,6 +17,7 @@ import { inlineJobResults } from './0016-inline-job-results.ts';
 import { waitingJobBatches } from './0017-waiting-job-batches.ts';
 import { jobStateInOneRow } from './0018-job-state-in-one-row.ts';
 import { acceleration } from './0019-acceleration.ts';
+import { jobStateInOneRowOnPostgres } from './0020-job-state-in-one-row-on-postgres.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: Migration[] = [
@@ -39,4 +40,5 @@ export const migrations: Migration[] = [
   waitingJobBatches,
   jobStateInOneRow,
   acceleration,
+  jobStateInOneRowOnPostgres,
 ];

@@ -1,16 +1,44 @@
 import type { Pool } from 'pg';
+import type { CountDeltas } from '../job-store.ts';
+import { columnArrays, unnest } from './column-arrays.ts';
+import type { Statements } from './statements.ts';
 import { inTransaction } from './transactions.ts';
 
-const COUNT_COLUMNS = ['queued', 'running', 'completed', 'failed', 'retried'];
+const COUNT_COLUMNS = ['queued', 'running', 'completed', 'failed', 'retried'] as const;
+const GIVEN_COLUMNS = ['endpoint_id', ...COUNT_COLUMNS] as const;
 
-/** Adds to the counts of endpoints, from a query with the columns of the table. Each server writes in lanes of its own, so that two never wait for the same row. */
+/**
+ * Adds to the counts of endpoints, from a query with the columns of the table. Each server writes rows of its own (`lane`), one
+ * for each kind of statement, so that two never wait for the same row; the sum is what counts.
+ */
 export const addCountsSql = (
   source: string,
 ): string => `insert into job_counts (endpoint_id, lane, ${COUNT_COLUMNS.join(', ')}) ${source}
   on conflict (endpoint_id, lane) do update set ${COUNT_COLUMNS.map((column) => `${column} = job_counts.${column} + excluded.${column}`).join(', ')}`;
 
-/** Every start of a server makes lanes of its own, so there would be more and more of them: they become one for each endpoint. Nobody writes meanwhile, and where somebody writes for long it is left for the next time. */
-export function mergeCountRows(pool: Pool): Promise<void> {
+/** For sums that are made here. */
+export const ADD_COUNTS = addCountsSql(
+  `select given.endpoint_id, :lane, ${COUNT_COLUMNS.map((column) => `given.${column}`).join(', ')} from ${unnest(GIVEN_COLUMNS)}`,
+);
+
+export function countValues(sums: ReadonlyMap<string, CountDeltas>): Record<string, string> {
+  return columnArrays(
+    // In one order, so that two statements of this server do not wait for each other.
+    [...sums]
+      .sort(([one], [other]) => (one < other ? -1 : 1))
+      .map(([endpoint_id, sum]) => ({ endpoint_id, ...sum })),
+    GIVEN_COLUMNS,
+  );
+}
+
+/** Every start of a server adds rows of its own; now and then they are merged into one for each endpoint. Others must not write meanwhile; where they write for long it is left for the next time. */
+export function mergeCountRows(pool: Pool, statements: Statements): Promise<void> {
+  const selectSums = statements.rows<CountDeltas & { endpoint_id: string }>(
+    `select endpoint_id, ${COUNT_COLUMNS.map((column) => `sum(${column})::bigint as ${column}`).join(', ')}
+      from job_counts group by endpoint_id having count(*) > 1`,
+  );
+  const deleteRows = statements.rows('delete from job_counts where endpoint_id = any (:endpoint_ids)');
+  const addCounts = statements.rows(ADD_COUNTS);
   return inTransaction(pool, async (client) => {
     await client.query(`set local lock_timeout = '100ms'`);
     try {
@@ -18,18 +46,10 @@ export function mergeCountRows(pool: Pool): Promise<void> {
     } catch {
       return;
     }
-    const { rows } = await client.query<Record<string, string>>(
-      `select endpoint_id, ${COUNT_COLUMNS.map((column) => `sum(${column})::text as ${column}`).join(', ')} from job_counts group by endpoint_id having count(*) > 1`,
+    const sums = new Map(
+      (await selectSums({}, client)).map(({ endpoint_id, ...sum }) => [endpoint_id, sum] as const),
     );
-    await client.query('delete from job_counts where endpoint_id = any ($1)', [
-      rows.map((row) => row['endpoint_id']),
-    ]);
-    for (const row of rows)
-      await client.query(
-        addCountsSql(
-          `values ($1, 'all', ${COUNT_COLUMNS.map((_, index) => `$${index + 2}::bigint`).join(', ')})`,
-        ),
-        [row['endpoint_id'], ...COUNT_COLUMNS.map((column) => row[column])],
-      );
+    await deleteRows({ endpoint_ids: [...sums.keys()] }, client);
+    await addCounts({ ...countValues(sums), lane: 'all' }, client);
   });
 }

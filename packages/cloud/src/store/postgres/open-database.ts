@@ -13,17 +13,19 @@ import { notifyWakeupBus } from './notify-wakeup-bus.ts';
 import { withClient, inTransaction, withTransactionRetries, translateErrors } from './transactions.ts';
 const MIN_SERVER_VERSION = 140000;
 
-/** Every statement here finds its rows by a key. A plan that reads whole tables is never right, however small they are when it is made. */
-const PLANNER_OPTIONS = '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off';
-/** The few statements that the lanes of the queue repeat all the time are planned once: to plan them takes as long as to run them for one job. */
-const GENERIC_PLAN_OPTION = '-c plan_cache_mode=force_generic_plan';
-export const QUEUE_POOL_OPTIONS = `${PLANNER_OPTIONS} ${GENERIC_PLAN_OPTION}`;
-/** A connection may go silent without a word: behind it a machine without power, or a wall that forgot it. A statement of a lane, on which all others of its kind wait, is given up after this, any other after a while that no statement takes. */
+/**
+ * Settings of the connections that submit, take and change jobs, and run nothing else. Those few statements are prepared, and planned
+ * once: to plan one takes as long as to run it for one job. They find all rows by a key, so a plan that reads whole tables is
+ * never right, however small the tables were when it was made.
+ */
+export const QUEUE_PLANNER_OPTIONS =
+  '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off';
+/** A connection may go silent: the machine behind it lost power, or a firewall forgot it. A statement of the queue, on which all others of its kind wait, is given up after this time, any other after a time that no statement takes. */
 const QUEUE_POOL_TIMEOUT_MS = 30_000;
 const QUERY_TIMEOUT_MS = 10 * 60_000;
 /** Also for a connection that is free. */
 const CONNECT_TIMEOUT_MS = 30_000;
-/** Submissions and changes have one commit on its way each, and takes one for each endpoint. Beyond this many they wait for each other. */
+/** Submissions and changes have one commit on its way each, and takes one for each endpoint. Beyond this many connections they wait for each other. */
 const MAX_QUEUE_CONNECTIONS = 4;
 
 export interface PostgresOptions {
@@ -36,12 +38,12 @@ export async function openPostgres({ url, poolSize, onError }: PostgresOptions):
   // Loaded here and not above: a server on SQLite starts without it.
   const pg = createRequire(import.meta.url)('pg') as typeof Pg;
   let closing = false;
-  const open = (max: number, options: string, queryTimeout: number): Pool => {
+  const open = (max: number, options: string | undefined, queryTimeout: number): Pool => {
     const opened = new pg.Pool({
       connectionString: url,
       max,
       application_name: 'berth',
-      options,
+      ...(options !== undefined && { options }),
       types,
       keepAlive: true,
       query_timeout: queryTimeout,
@@ -59,9 +61,9 @@ export async function openPostgres({ url, poolSize, onError }: PostgresOptions):
     getTypeParser: (oid: number, format?: 'text' | 'binary') =>
       oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format ?? 'text'),
   };
-  const forLanes = Math.max(1, Math.min(MAX_QUEUE_CONNECTIONS, Math.floor(poolSize / 2)));
-  const pool = open(Math.max(1, poolSize - forLanes), PLANNER_OPTIONS, QUERY_TIMEOUT_MS);
-  const lanes = open(forLanes, QUEUE_POOL_OPTIONS, QUEUE_POOL_TIMEOUT_MS);
+  const queueConnections = Math.max(1, Math.min(MAX_QUEUE_CONNECTIONS, Math.floor(poolSize / 2)));
+  const pool = open(Math.max(1, poolSize - queueConnections), undefined, QUERY_TIMEOUT_MS);
+  const queuePool = open(queueConnections, QUEUE_PLANNER_OPTIONS, QUEUE_POOL_TIMEOUT_MS);
   await checkVersion(pool).catch((error: unknown) => {
     // It reads the address as the pool does, with what the environment adds.
     throw error instanceof BerthError ? error : connectError(error, new pg.Client({ connectionString: url }));
@@ -71,12 +73,12 @@ export async function openPostgres({ url, poolSize, onError }: PostgresOptions):
     dialect: 'postgres',
     read: (steps) => withClient(pool, (client) => run(client, steps)),
     write: (steps) => withTransactionRetries(() => inTransaction(pool, (client) => run(client, steps))),
-    jobs: () => postgresJobStore(pool, lanes, server),
+    jobs: () => postgresJobStore(pool, queuePool, server),
     wakeups: () => notifyWakeupBus({ url, server, pool, onError }),
     leaderElection: () => advisoryLockElection(url, onError),
     close: async () => {
       closing = true;
-      await Promise.all([pool.end(), lanes.end()]);
+      await Promise.all([pool.end(), queuePool.end()]);
     },
   };
 }

@@ -5,14 +5,12 @@ import { errorCode, isConnectionError } from './connection-errors.ts';
 
 const UNIQUE_VIOLATION = '23505';
 
-/** Two transactions met; running one of them again is the documented answer. */
+/** Serialization failure and deadlock: PostgreSQL asks to run the transaction again. */
 const RETRYABLE = new Set(['40001', '40P01']);
-
-const DIVISION_BY_ZERO = '22012';
 
 const ATTEMPTS = 24;
 
-/** Those who met shall not meet again: the pause between two attempts grows, and nobody's is like another's. */
+/** The pause between two attempts grows and is random, so that the same two transactions do not meet again. */
 const MAX_BACKOFF_STEP_MS = 4;
 
 export async function withClient<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
@@ -42,21 +40,12 @@ export function inTransaction<T>(pool: Pool, work: (client: PoolClient) => Promi
   });
 }
 
-/** Somebody else was faster; the whole has to be looked at again. */
-export class RetryTransaction extends Error {}
-
-/** How a statement that is its own transaction says that nothing of it shall be kept. */
-export function isDivisionByZero(error: unknown): boolean {
-  return errorCode(error) === DIVISION_BY_ZERO;
-}
-
 export async function withTransactionRetries<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await work();
     } catch (error) {
-      if (attempt === ATTEMPTS || !(error instanceof RetryTransaction || RETRYABLE.has(errorCode(error))))
-        throw error;
+      if (attempt === ATTEMPTS || !RETRYABLE.has(errorCode(error))) throw error;
     }
     await new Promise((resolve) => setTimeout(resolve, Math.random() * MAX_BACKOFF_STEP_MS * attempt));
   }

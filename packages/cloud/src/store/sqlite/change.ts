@@ -1,19 +1,14 @@
 import type { Job, JobChange, Payloads } from '../../domain/job-records.ts';
+import { isFinish, isRenewal, mustCheckEarlier } from '../job-row-changes.ts';
 import { countDeltas, countedAfter } from '../job-store.ts';
 import type { JobChangeRequest, JobChangeResult, JobStore } from '../job-store.ts';
-import {
-  JOB_SELECT,
-  jobFromValues,
-  jobValues,
-  mustCheckEarlier,
-  MUTABLE_COLUMNS,
-} from '../tables/jobs.table.ts';
+import { JOB_SELECT, jobFromValues, jobValues, MUTABLE_COLUMNS } from '../tables/jobs.table.ts';
 import { deliveryValues, mergedPayloads } from '../tables/webhook-deliveries.table.ts';
 import { deleteJob } from './delete-job.ts';
 import { SAVE_DELIVERY } from './deliveries.ts';
-import { finishJob, isFinish } from './finish.ts';
+import { finishJob } from './finish.ts';
 import type { QueueContext } from './queue-context.ts';
-import { isRenewal, renewLease } from './renew.ts';
+import { renewLease } from './renew.ts';
 import { assignments } from './statements.ts';
 
 /**

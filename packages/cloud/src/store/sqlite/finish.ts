@@ -1,17 +1,10 @@
-import type { Job, JobChange } from '../../domain/job-records.ts';
+import type { JobChange } from '../../domain/job-records.ts';
 import { jobValues } from '../tables/jobs.table.ts';
 import type { QueueContext } from './queue-context.ts';
 import { assignments } from './statements.ts';
 
 /** What the end of an attempt changes. `look_at` stays: see `nextCheckAt`. */
 const FINISHED_COLUMNS = ['status', 'lease', 'taken_at', 'ended_at', 'due_at'] as const;
-
-/** A result came in, and with it the end of a running job; nothing else changes. */
-export function isFinish(before: Job, { job, output, error }: JobChange): boolean {
-  return (
-    before.status === 'IN_PROGRESS' && job.endedAt !== null && output !== undefined && error !== undefined
-  );
-}
 
 /** Writes the end of a job and its result. The rule has checked, in the same transaction, that its worker holds the lease. */
 export function finishJob({ statements }: QueueContext): (change: JobChange) => void {

@@ -23,7 +23,7 @@ export function sqliteJobStore(connection: DatabaseSync, group: GroupCommit): Jo
   group.hooks = { beforeCommit: () => counts.flush(), afterRollback: () => counts.discard() };
   const queue: QueueContext = { statements, group, counts };
   return {
-    sameTurnTakes: { at: () => true },
+    sameTurnTakes: true,
     ...submitJobs(queue),
     ...takeJobs(queue),
     ...changeJobs(queue),

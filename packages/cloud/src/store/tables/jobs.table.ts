@@ -164,11 +164,5 @@ export function nextCheckAt(job: Job, now: number): number {
   return Math.min(job.ttlAt, now + job.retention + MAX_RECHECK_DELAY_MS);
 }
 
-/** A job that waits again, or has another time to live, may be due before the moment that `look_at` says. */
-export function mustCheckEarlier(before: Job, after: Job): boolean {
-  if (after.status !== 'IN_QUEUE' && after.status !== 'IN_PROGRESS') return false;
-  return before.ttlAt !== after.ttlAt || (after.status === 'IN_QUEUE' && before.status !== 'IN_QUEUE');
-}
-
 /** How often one search for due jobs may find rows that only have to be looked at again later. */
 export const MAX_DUE_SCANS = 10;

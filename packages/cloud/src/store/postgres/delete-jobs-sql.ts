@@ -1,0 +1,14 @@
+/**
+ * Deletes the jobs of a query of `endpoint_id` and `seq`, which locks them, with all that belongs to them; answers how many.
+ * `also` is a further step, which may use the table `gone`.
+ */
+export function deleteJobsSql(selected: string, also = ''): string {
+  const deleteFrom = (table: string): string =>
+    `delete from ${table} using gone where ${table}.endpoint_id = gone.endpoint_id and ${table}.seq = gone.seq`;
+  return `with gone as materialized (${selected}),
+    deleted_jobs as (${deleteFrom('jobs')}),
+    deleted_requests as (${deleteFrom('job_requests')}),
+    deleted_chunks as (${deleteFrom('job_chunks')})
+    ${also === '' ? '' : `, further as (${also})`}
+    select count(*)::int as deleted from gone`;
+}

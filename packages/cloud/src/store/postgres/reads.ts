@@ -1,0 +1,107 @@
+import type { JobCounts, JobWithPayloads } from '../../domain/job-records.ts';
+import type { JobStore } from '../job-store.ts';
+import type { Value } from '../sql.ts';
+import {
+  JOB_SELECT,
+  JOB_SELECT_LENGTH,
+  jobFromValues,
+  PAYLOAD_BYTES,
+  PAYLOAD_SELECT,
+  withRequests,
+} from '../tables/jobs.table.ts';
+import type { QueueContext } from './queue-context.ts';
+
+/** What can be asked of the queue without changing it. */
+export function readJobs({
+  statements,
+}: QueueContext): Pick<
+  JobStore,
+  'find' | 'findAll' | 'list' | 'counts' | 'countWaiting' | 'countAhead' | 'listRunning'
+> {
+  const selectWhole = statements.arrays(
+    `select ${JOB_SELECT}, ${PAYLOAD_SELECT} from ${withRequests()} where job.endpoint_id = :endpoint_id and job.seq = :seq`,
+  );
+  const selectSeveral = statements.arrays(
+    `select ${JOB_SELECT}, ${PAYLOAD_SELECT} from ${withRequests()}
+      where job.endpoint_id = :endpoint_id and job.seq = any (:seqs::bigint[]) order by job.seq desc`,
+  );
+  const selectCounts = statements.rows<JobCounts>(
+    `select coalesce(sum(queued), 0)::bigint as "inQueue", coalesce(sum(running), 0)::bigint as "inProgress",
+      coalesce(sum(completed), 0)::bigint as completed, coalesce(sum(failed), 0)::bigint as failed,
+      coalesce(sum(retried), 0)::bigint as retried from job_counts where endpoint_id = :endpoint_id`,
+  );
+  const countWaiting = statements.rows<{ waiting: number; late: number }>(
+    `select count(*) as waiting, count(*) filter (where queued_at <= :queued_before) as late
+      from (select queued_at from jobs where endpoint_id = :endpoint_id and low_priority = 0 and status = 'IN_QUEUE'
+        order by account_id, position limit :limit) as heads`,
+  );
+  const countAllWaiting = statements.rows<{ count: number }>(
+    `select count(*) as count from (select 1 from jobs
+      where endpoint_id = :endpoint_id and status = 'IN_QUEUE' limit :limit) as waiting`,
+  );
+  const countAhead = statements.rows<{ ahead: number }>(
+    `select count(*) as ahead from (select 1 from jobs where endpoint_id = :endpoint_id and status = 'IN_QUEUE'
+      and (low_priority < :low_priority or (low_priority = :low_priority and position < :position)) limit :limit) as ahead`,
+  );
+  const selectRunning = statements.arrays(
+    `select ${JOB_SELECT} from jobs as job where job.status = 'IN_PROGRESS' order by job.endpoint_id, job.seq`,
+  );
+  const selectRunningOf = statements.arrays(
+    `select ${JOB_SELECT} from jobs as job where job.status = 'IN_PROGRESS' and job.endpoint_id = :endpoint_id order by job.seq`,
+  );
+
+  return {
+    find: async (endpoint_id, seq) => {
+      const [values] = await selectWhole({ endpoint_id, seq });
+      return values === undefined ? undefined : jobWithPayloadsFromValues(values);
+    },
+
+    findAll: async (endpoint_id, seqs) =>
+      (await selectSeveral({ endpoint_id, seqs })).map(jobWithPayloadsFromValues),
+
+    list: async (endpoint_id, { status, before = Number.MAX_SAFE_INTEGER, maxRowsScanned, now }) => {
+      // Running jobs are few and have an index, and so have waiting ones; where many wait, the scan through all jobs soon meets them.
+      const [waiting] =
+        status === 'IN_QUEUE' ? await countAllWaiting({ endpoint_id, limit: maxRowsScanned }) : [];
+      const isByStatus = status === 'IN_PROGRESS' || Number(waiting?.count) < maxRowsScanned;
+      const hasStatus = status === undefined ? '' : `and job.status = '${status}'`;
+      const scanned = `job.endpoint_id = :endpoint_id and job.seq < :before ${isByStatus ? hasStatus : ''}`;
+      const [last] = await statements.rows<{ seq: number }>(
+        `select job.seq from jobs as job where ${scanned} order by job.seq desc limit 1 offset :offset`,
+      )({ endpoint_id, before, offset: maxRowsScanned - 1 });
+      const jobs = await statements.rows<{ seq: number; bytes: number }>(
+        `select job.seq, ${PAYLOAD_BYTES} as bytes from ${withRequests()} where ${scanned} and job.seq >= :last ${hasStatus}
+          and (job.status in ('IN_QUEUE', 'IN_PROGRESS') or job.due_at > :now) order by job.seq desc`,
+      )({ endpoint_id, before, last: last?.seq ?? 0, now });
+      return { jobs, next: last?.seq };
+    },
+
+    counts: async (endpoint_id) => (await selectCounts({ endpoint_id }))[0] as JobCounts,
+
+    countWaiting: async (endpoint_id, queued_before, limit) => ({
+      waiting: 0,
+      late: 0,
+      ...(await countWaiting({ endpoint_id, queued_before, limit }))[0],
+    }),
+
+    countAhead: async ({ endpointId, lowPriority, position }, limit) => {
+      const [row] = await countAhead({
+        endpoint_id: endpointId,
+        low_priority: lowPriority ? 1 : 0,
+        position,
+        limit,
+      });
+      return row?.ahead ?? 0;
+    },
+
+    listRunning: async (endpoint_id) =>
+      (await (endpoint_id === undefined ? selectRunning() : selectRunningOf({ endpoint_id }))).map(
+        jobFromValues,
+      ),
+  };
+}
+
+function jobWithPayloadsFromValues(values: readonly Value[]): JobWithPayloads {
+  const [request, output, error] = values.slice(JOB_SELECT_LENGTH) as [string, string | null, string | null];
+  return { job: jobFromValues(values), payloads: { request, output, error } };
+}
