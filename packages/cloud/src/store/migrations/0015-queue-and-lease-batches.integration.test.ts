@@ -4,15 +4,12 @@ import { createTestDatabase } from '../../../../testing/src/test-database.ts';
 import { newJob } from '../../queue/job-submission.ts';
 import type { JobOptions } from '../../queue/job-submission.ts';
 import * as transitions from '../../domain/job-transitions.ts';
-import { INSERTED_COLUMNS, insertedValues } from '../tables/job-rows.ts';
 import { migrate } from './migrate.ts';
 import { openDatabase } from '../open-store.ts';
-import { execute, raw, sql, tuples } from '../sql.ts';
-import type { Steps, Value } from '../sql.ts';
 import { migrations } from './migrations.ts';
+import { insert, oldJobRow } from './old-job-rows.fixture.ts';
 
 const BEFORE = 14;
-const WAITING_COLUMNS = ['endpoint_id', 'low_priority', 'account_id', 'position', 'seq', 'queued_at'];
 const NOW = 1_800_000_000_000;
 
 test('jobs that waited before they could share a place wait on, in their order', async () => {
@@ -46,20 +43,17 @@ test('jobs that waited before they could share a place wait on, in their order',
       made(1, { webhook: 'https://example.com/\u001e"' }),
       made(2, { lowPriority: true, executionTimeout: 5_000 }),
     ];
-    const insert = function* (table: string, columns: readonly string[], values: Value[]): Steps<void> {
-      yield* execute(sql`insert into ${raw(table)} (${raw(columns.join(', '))}) values ${tuples([values])}`);
-    };
     await database.write(function* () {
       for (const { job, payloads } of jobs) {
-        yield* insert('jobs', INSERTED_COLUMNS, insertedValues(job, undefined, payloads.request));
-        yield* insert('job_waiting', WAITING_COLUMNS, [
-          job.endpointId,
-          job.lowPriority ? 1 : 0,
-          job.accountId,
-          job.position,
-          job.seq,
-          job.queuedAt,
-        ]);
+        yield* insert('jobs', { ...oldJobRow({ job, payloads }), idempotency_key: null, body_hash: null });
+        yield* insert('job_waiting', {
+          endpoint_id: job.endpointId,
+          low_priority: job.lowPriority ? 1 : 0,
+          account_id: job.accountId,
+          position: job.position,
+          seq: job.seq,
+          queued_at: job.queuedAt,
+        });
       }
     });
 

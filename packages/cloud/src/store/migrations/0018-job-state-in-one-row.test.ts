@@ -1,74 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createTestDatabase } from '../../../../testing/src/test-database.ts';
-import { newJob } from '../../queue/job-submission.ts';
-import type { JobOptions } from '../../queue/job-submission.ts';
 import * as transitions from '../../domain/job-transitions.ts';
-import type { Job, JobChange, JobWithPayloads } from '../../domain/job-records.ts';
+import type { Job, JobWithPayloads } from '../../domain/job-records.ts';
 import { openDatabase } from '../open-store.ts';
-import { execute, raw, rowValues, sql } from '../sql.ts';
 import type { Row } from '../sql.ts';
 import { migrate } from './migrate.ts';
 import { migrations } from './migrations.ts';
+import { ended, insert, NOW, oldJobRow, oldLeaseRow, submitted, taken } from './old-job-rows.fixture.ts';
 
 const BEFORE = 17;
-const NOW = 1_800_000_000_000;
-const HOLDER = { workerId: 'w' };
-const ENDPOINT = {
-  id: 'e',
-  accountId: 'one',
-  executionTimeout: 600_000,
-  jobTtl: 86_400_000,
-  retention: null,
-  maxRetries: 1,
-};
-
-const submitted = (seq: number, options: JobOptions = {}): JobWithPayloads =>
-  newJob(ENDPOINT, 'one', `{"input":"é\\n\\"${seq}.0"}`, options, seq, NOW);
-const taken = ({ job, payloads }: JobWithPayloads): JobWithPayloads => ({
-  job: transitions.take(job, 'w', `lease ${job.seq}`, NOW + 5).job,
-  payloads,
-});
-const ended = (
-  { job, payloads }: JobWithPayloads,
-  output: string | null,
-  error: string | null,
-): JobWithPayloads => ({
-  job: (transitions.finish(job, HOLDER, { output, error }, NOW + 20) as JobChange).job,
-  payloads: { ...payloads, output, error },
-});
-
-/** The row that a job had: a running one waits, as far as it says. */
-const oldRow = ({ job, payloads }: JobWithPayloads): Row => ({
-  seq: job.seq,
-  endpoint_id: job.endpointId,
-  id: job.id,
-  account_id: job.accountId,
-  status: job.status === 'IN_PROGRESS' ? 'IN_QUEUE' : job.status,
-  low_priority: job.lowPriority ? 1 : 0,
-  position: job.position,
-  created_at: job.createdAt,
-  queued_at: job.queuedAt,
-  ttl_at: job.ttlAt,
-  ttl: job.ttl,
-  execution_timeout: job.executionTimeout,
-  retention: job.retention,
-  retries_left: job.retriesLeft,
-  retries: job.retries,
-  webhook: job.webhook,
-  attempt: job.status === 'IN_PROGRESS' ? job.attempt - 1 : job.attempt,
-  worker_id: job.endedAt === null ? null : job.workerId,
-  taken_at: job.endedAt === null ? null : job.takenAt,
-  ended_at: job.endedAt,
-  drained: job.drained,
-  due_at: job.status === 'IN_PROGRESS' ? job.ttlAt : job.dueAt,
-  look_at: job.createdAt + job.retention + 60_000,
-  idempotency_key: job.seq === 1 ? 'the key' : null,
-  body_hash: job.seq === 1 ? 'the hash' : null,
-  request: payloads.request,
-  output: payloads.output,
-  error: payloads.error,
-});
 const place = (jobs: readonly Job[]): Row => {
   const [{ endpointId, accountId, lowPriority, position, seq, queuedAt }] = jobs as [Job];
   return {
@@ -82,15 +23,6 @@ const place = (jobs: readonly Job[]): Row => {
     seqs: jobs.length === 1 ? null : JSON.stringify(jobs.map((job) => job.seq)),
   };
 };
-const lease = ({ seq, endpointId, attempt, ...job }: Job): Row => ({
-  seq,
-  endpoint_id: endpointId,
-  worker_id: job.workerId,
-  lease: job.lease,
-  attempt,
-  taken_at: job.takenAt,
-  due_at: job.dueAt,
-});
 /** A job that went straight to a worker, and what its end changed of it. */
 const note = (held: JobWithPayloads, end?: JobWithPayloads): Row => ({
   seq: held.job.seq,
@@ -122,11 +54,10 @@ test('a data directory of before opens whole: jobs that wait in shared places, a
   try {
     await migrate(database, migrations.slice(0, BEFORE));
     await database.write(function* () {
-      const insert = (table: string, row: Row) => execute(sql`insert into ${raw(table)} ${rowValues(row)}`);
-      for (const job of [...waiting, low, held, done]) yield* insert('jobs', oldRow(job));
+      for (const job of [...waiting, low, held, done]) yield* insert('jobs', oldJobRow(job));
       yield* insert('job_waiting', place(waiting.map(({ job }) => job)));
       yield* insert('job_waiting', place([low.job]));
-      yield* insert('job_leases', lease(held.job));
+      yield* insert('job_leases', oldLeaseRow(held.job));
       yield* insert('job_notes', note(notedHeld));
       yield* insert('job_notes', note(taken(submitted(8)), notedDone));
       yield* insert('job_notes', note(taken(submitted(9)), notedFailed));

@@ -45,10 +45,10 @@ interface PendingWrite {
  */
 export function changeJobs(context: QueueContext): Pick<JobStore, 'change' | 'changeAll'> {
   const { queue, queuePool, server } = context;
-  // In the order of their keys, so that two servers never wait for each other.
+  // In the order of their keys, so that two servers never wait for each other. `lateral` has each row found by its key.
   const lockJobs = queue.arrays(
-    `select ${JOB_SELECT} from jobs as job where (job.endpoint_id, job.seq) in ${KEYS}
-      order by job.endpoint_id, job.seq for update`,
+    `select job.* from (select distinct endpoint_id, seq from ${unnest(JOB_KEY_COLUMNS)} order by endpoint_id, seq) as given,
+      lateral (select ${JOB_SELECT} from jobs as job where job.endpoint_id = given.endpoint_id and job.seq = given.seq for update) as job`,
     'lock jobs',
   );
   const update = queue.rows(

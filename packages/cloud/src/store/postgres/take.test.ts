@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import pg from 'pg';
+import { createMigratedDatabase } from '../../../../testing/src/migrated-database.ts';
+import type { MigratedDatabase } from '../../../../testing/src/migrated-database.ts';
+import { newJob } from '../../queue/job-submission.ts';
+import { numberedValues, numberParameters } from '../named-parameters.ts';
+import { QUEUE_PLANNER_OPTIONS } from './open-database.ts';
+import { TAKE_JOBS } from './take.ts';
+
+const NOW = 1_800_000_000_000;
+const WANTED = 10;
+/** Indexes grow in height: one more page for each of the three ways in which a job is found (waiting, by key, its request). */
+const SOME_PAGES = 3 * WANTED + 5;
+const ENDPOINT = {
+  id: 'endpoint',
+  accountId: 'one',
+  executionTimeout: 0,
+  jobTtl: 86_400_000,
+  retention: null,
+  maxRetries: 1,
+};
+
+interface Plan {
+  'Shared Hit Blocks': number;
+  'Shared Read Blocks': number;
+  'Actual Rows': number;
+}
+
+describe('what a take reads', () => {
+  let postgres: MigratedDatabase;
+  let client: pg.Client;
+  let number = 0;
+
+  before(async () => {
+    postgres = await createMigratedDatabase('postgres');
+    client = new pg.Client({
+      connectionString: postgres.testDatabase.url,
+      options: QUEUE_PLANNER_OPTIONS,
+    });
+    await client.connect();
+  });
+  after(async () => {
+    await client.end();
+    await postgres.drop();
+  });
+
+  async function submit(count: number): Promise<void> {
+    const jobs = postgres.database.jobs();
+    await Promise.all(
+      Array.from({ length: count }, () =>
+        jobs.submit(newJob(ENDPOINT, 'one', '{"input":1}', {}, ++number, NOW)),
+      ),
+    );
+    await client.query('vacuum analyze jobs');
+  }
+
+  /** How many pages it touches; nothing of it is kept. */
+  async function pagesOfTake(): Promise<number> {
+    const { text, names } = numberParameters(TAKE_JOBS, '$');
+    const claims = Array.from({ length: WANTED }, (_, index) => `"${index}"`).join(',');
+    const values = numberedValues<string | number>(names, {
+      endpoint_id: ENDPOINT.id,
+      wanted: WANTED,
+      served_last: '',
+      worker_ids: `{${claims}}`,
+      leases: `{${claims}}`,
+      taken_at: NOW,
+      lease_check_at: NOW + 10_000,
+      lane: 'lane',
+    });
+    await client.query('begin');
+    await client.query(`prepare take as ${text}`);
+    const { rows } = await client.query<{ 'QUERY PLAN': [{ Plan: Plan }] }>(
+      `explain (analyze, buffers, format json) execute take (${values.map((value) => pg.escapeLiteral(String(value))).join(', ')})`,
+    );
+    await client.query('rollback');
+    await client.query('deallocate take');
+    const read = rows[0]?.['QUERY PLAN'][0].Plan;
+    assert.equal(read?.['Actual Rows'], WANTED, 'it took all that it wanted');
+    return read['Shared Hit Blocks'] + read['Shared Read Blocks'];
+  }
+
+  test('does not grow with what waits', async () => {
+    await submit(50);
+    const few = await pagesOfTake();
+    await submit(950);
+    const many = await pagesOfTake();
+    assert.ok(many <= few + SOME_PAGES, `${many} pages with 1,000 waiting jobs, ${few} with 50`);
+  });
+});
