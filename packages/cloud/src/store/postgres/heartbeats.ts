@@ -6,7 +6,14 @@ import { mergeCountRows } from './job-counts.ts';
 import type { QueueContext } from './queue-context.ts';
 import { withTransactionRetries } from './transactions.ts';
 
-const HEARTBEAT_COLUMNS = ['endpoint_id', 'worker_id', 'seen_at', 'busy', 'unhealthy'] as const;
+const HEARTBEAT_COLUMNS = [
+  'endpoint_id',
+  'worker_id',
+  'seen_at',
+  'busy',
+  'unhealthy',
+  'accelerated',
+] as const;
 
 /** When workers were last seen. */
 export function workerHeartbeats({
@@ -17,7 +24,7 @@ export function workerHeartbeats({
   // Another server may have seen a worker later; but a time that is far ahead is from before a clock was set back.
   const save = statements.rows(
     `insert into job_workers (${HEARTBEAT_COLUMNS.join(', ')}) select * from ${unnest(HEARTBEAT_COLUMNS)} order by endpoint_id, worker_id
-      on conflict (endpoint_id, worker_id) do update set busy = excluded.busy, unhealthy = excluded.unhealthy,
+      on conflict (endpoint_id, worker_id) do update set busy = excluded.busy, unhealthy = excluded.unhealthy, accelerated = excluded.accelerated,
         seen_at = case when job_workers.seen_at > excluded.seen_at + ${MAX_CLOCK_SKEW_MS} then excluded.seen_at
           else greatest(job_workers.seen_at, excluded.seen_at) end`,
   );
@@ -28,12 +35,13 @@ export function workerHeartbeats({
 
   return {
     saveHeartbeats: async (workers) => {
-      const rows = workers.map(({ endpointId, workerId, seenAt, busy, unhealthy }) => ({
+      const rows = workers.map(({ endpointId, workerId, seenAt, busy, unhealthy, accelerated }) => ({
         endpoint_id: endpointId,
         worker_id: workerId,
         seen_at: seenAt,
         busy,
         unhealthy,
+        accelerated: accelerated ? 1 : 0,
       }));
       await withTransactionRetries(() => save(columnArrays(rows, HEARTBEAT_COLUMNS)));
     },

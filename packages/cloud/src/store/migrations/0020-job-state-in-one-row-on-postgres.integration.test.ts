@@ -9,7 +9,7 @@ import { migrate } from './migrate.ts';
 import { migrations } from './migrations.ts';
 import { ended, insert, NOW, oldJobRow, oldLeaseRow, submitted, taken } from './old-job-rows.fixture.ts';
 
-const BEFORE = 18;
+const BEFORE = 19;
 
 /** Jobs that came together shared a row; `gone` of them had been taken. */
 const place = (jobs: readonly JobWithPayloads[], gone: number): Row => {
