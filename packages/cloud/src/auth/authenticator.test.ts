@@ -12,7 +12,7 @@ const refusedAs = (code: string) => (error: unknown) => error instanceof BerthEr
 const reading: AccessRequest = { interface: 'rest-v2', scope: 'rest', mode: 'read', requestId: 'r1' };
 const writing: AccessRequest = { ...reading, mode: 'write' };
 
-describe('the gate', () => {
+describe('the authenticator', () => {
   let context: ServiceContext;
   let authenticator: Authenticator;
   let keys: ApiKeys;
@@ -26,7 +26,7 @@ describe('the gate', () => {
   });
   after(() => context.close());
 
-  test('knows who holds a key, and through which interface they came', async () => {
+  test('gives the account, key and interface of a caller', async () => {
     const { record, key } = await keys.create(ann, { name: 'k', access: 'all' });
     assert.deepEqual(await authenticator.authorize(key, writing), {
       accountId: ann.accountId,
@@ -38,7 +38,7 @@ describe('the gate', () => {
     });
   });
 
-  test('answers a missing, a wrong and an endless key alike: who is not known does not come in', async () => {
+  test('rejects a missing, wrong or overlong key with the same error', async () => {
     const { key } = await keys.create(ann, { name: 'k', access: 'all' });
     for (const wrong of [
       undefined,
@@ -53,7 +53,7 @@ describe('the gate', () => {
       await assert.rejects(authenticator.authorize(wrong, reading), refusedAs('unauthenticated'));
   });
 
-  test('lets in what the scopes allow', async () => {
+  test('allows what the scopes allow', async () => {
     const { key } = await keys.create(ann, {
       name: 'k',
       access: 'restricted',
@@ -78,7 +78,7 @@ describe('the gate', () => {
     );
   });
 
-  test('makes an operator of a full key of the root account, and of no other', async () => {
+  test('gives operator rights to full-access keys of the root account only', async () => {
     const of = async (caller: Caller, access: 'all' | 'read-only'): Promise<Caller> =>
       authenticator.authorize((await keys.create(caller, { name: 'k', access })).key, reading);
     assert.equal((await of(context.root, 'all')).operator, true);
@@ -87,7 +87,7 @@ describe('the gate', () => {
     assert.equal((await of(ann, 'read-only')).fullAccess, false);
   });
 
-  test('closes at once: on expiry, on disabling, on revoking', async () => {
+  test('rejects a key at once after it expired or was disabled or revoked', async () => {
     const expiring = await keys.create(ann, {
       name: 'k',
       access: 'all',
@@ -106,11 +106,11 @@ describe('the gate', () => {
     await assert.rejects(authenticator.authorize(toggled.key, reading), refusedAs('unauthenticated'));
   });
 
-  test('does not remember a key that was revoked while it was looked up', async () => {
+  test('does not cache a key that was revoked while it was read', async () => {
     const { record, key } = await keys.create(ann, { name: 'k', access: 'all' });
     const lookedUp = Promise.withResolvers<void>();
     const revoked = Promise.withResolvers<void>();
-    // A database that takes its time: it has read the key, and answers once the key is gone.
+    // A slow database: it reads the key, and answers after the key was revoked.
     const slow = new Authenticator({
       ...context,
       store: {
@@ -137,7 +137,7 @@ describe('the gate', () => {
   test('a listener that subscribed later sees the new state of a changed key', async () => {
     const { record, key } = await keys.create(ann, { name: 'k', access: 'all' });
     const seen: Promise<unknown>[] = [];
-    const leave = context.events.subscribe('keys.changed', () =>
+    const unsubscribe = context.events.subscribe('keys.changed', () =>
       seen.push(
         authenticator.authorize(key, reading).then(
           () => 'admitted',
@@ -147,12 +147,12 @@ describe('the gate', () => {
     );
     await keys.update(ann, record.id, { name: 'renamed' });
     await keys.revoke(ann, record.id);
-    leave();
+    unsubscribe();
     await keys.create(ann, { name: 'k', access: 'all' });
     assert.deepEqual(await Promise.all(seen), ['admitted', 'unauthenticated']);
   });
 
-  test('notes when a key was last used, to the minute, and not what it was refused', async () => {
+  test('saves when a key was last used, to the minute, without refused requests', async () => {
     const { record, key } = await keys.create(ann, { name: 'k', access: 'all' });
     const lastUsed = async (): Promise<number | null | undefined> =>
       (await context.store.keys.findInAnyAccount(record.id))?.lastUsedAt;

@@ -5,7 +5,7 @@ import { checkProperty } from '../../../testing/src/property-testing.ts';
 import { bearerKey } from './bearer.ts';
 
 describe('the bearer header', () => {
-  test('carries any key without blanks, its scheme in any case', async () => {
+  test('holds a key without spaces; the scheme is not case-sensitive', async () => {
     const scheme = fc.constantFrom('Bearer', 'bearer', 'BEARER', 'bEaReR');
     await checkProperty(
       fc.property(
@@ -17,7 +17,7 @@ describe('the bearer header', () => {
     );
   });
 
-  test('that is something else carries no key', () => {
+  test('of another form holds no key', () => {
     for (const header of [
       undefined,
       '',

@@ -3,16 +3,16 @@ import { randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { PodTokens } from './pod-tokens.ts';
 
-describe('the tokens of pods', () => {
+describe('pod tokens', () => {
   const masterKey = randomBytes(32);
   const tokens = new PodTokens(masterKey);
 
-  test('name their pod, and are the same after a restart', () => {
+  test('give the id of their pod, and stay the same after a restart', () => {
     assert.equal(tokens.podIdFromToken(tokens.tokenFor('abc123')), 'abc123');
     assert.equal(new PodTokens(masterKey).tokenFor('abc123'), tokens.tokenFor('abc123'));
   });
 
-  test('cannot be made up, bent or taken from another installation', () => {
+  test('are rejected if forged, changed or from another installation', () => {
     const token = tokens.tokenFor('abc123');
     for (const wrong of [
       undefined,

@@ -4,14 +4,14 @@ import { WorkerTokens } from './worker-tokens.ts';
 
 const tokens = new WorkerTokens(Buffer.alloc(32, 1));
 
-test("a worker's token fits its endpoint and its name, on every server with the same master key", () => {
+test("a worker's token is valid for its endpoint and worker id, on every server with the same master key", () => {
   const token = tokens.tokenFor('e', 'w');
   assert.ok(tokens.isToken(token));
   assert.equal(tokens.matches(token, 'e', 'w'), true);
   assert.equal(new WorkerTokens(Buffer.alloc(32, 1)).matches(token, 'e', 'w'), true);
 });
 
-test('it fits nothing else', () => {
+test('a worker token is valid for nothing else', () => {
   const token = tokens.tokenFor('e', 'w');
   for (const [endpoint, worker] of [
     ['f', 'w'],

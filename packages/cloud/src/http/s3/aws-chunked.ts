@@ -4,28 +4,27 @@ import { S3Error } from './s3.errors.ts';
 import { credentialScope, sha256Hex, sign } from '../../auth/sigv4.ts';
 import { timingSafeEqualText } from '../../support/crypto.ts';
 
-/** A longer line is none of a chunked body. */
+/** Longer lines are not part of a chunked body. */
 const MAX_LINE_BYTES = 8 * 1024;
 const EMPTY_SHA256 = sha256Hex('');
 
 export interface AwsChunkedOptions {
-  /** Where every chunk carries a signature, what the first goes on from. */
+  /** If chunks are signed: the request's signature, which the first chunk's is chained to. */
   signing: SigningContext | undefined;
-  /** Told what stands after the last chunk, once that is known to be right. */
+  /** Called with the trailers after their signature was verified. */
   onTrailers(trailers: ReadonlyMap<string, string>): void;
 }
 
 /**
- * The body of the encoding `aws-chunked`: chunks with their length before them, and where they are
- * signed with a signature that each goes on from the one before. What comes out is no proof of
- * anything until the end was reached.
+ * Decodes a body of the encoding `aws-chunked`: chunks with their length and, if they are signed, a
+ * signature chained to the one before. The bytes are verified only when the end was reached.
  */
 export async function* decodeAwsChunked(
   source: AsyncIterable<Uint8Array>,
   { signing, onTrailers }: AwsChunkedOptions,
 ): AsyncGenerator<Uint8Array> {
   const reader = new ByteReader(source);
-  let before = signing?.signature ?? '';
+  let previousSignature = signing?.signature ?? '';
   for (;;) {
     const [, size, signature] =
       /^([0-9a-fA-F]{1,12})(?:;chunk-signature=([0-9a-f]{64}))?$/.exec(await reader.line()) ?? [];
@@ -41,25 +40,25 @@ export async function* decodeAwsChunked(
         'AWS4-HMAC-SHA256-PAYLOAD',
         signing.time,
         credentialScope(signing.scope),
-        before,
+        previousSignature,
         EMPTY_SHA256,
         hash?.digest('hex'),
       ].join('\n');
       if (!timingSafeEqualText(sign(signing.key, text), signature ?? ''))
         throw new S3Error('SignatureDoesNotMatch', 'the signature of a chunk of the body does not match');
-      before = signature ?? '';
+      previousSignature = signature ?? '';
     }
     if (length === 0) break;
     if ((await reader.line()) !== '')
-      throw new S3Error('InvalidRequest', 'a chunk of the body is longer than it says');
+      throw new S3Error('InvalidRequest', 'a chunk of the body is longer than its length field');
   }
-  onTrailers(await readTrailers(reader, signing, before));
+  onTrailers(await readTrailers(reader, signing, previousSignature));
 }
 
 async function readTrailers(
   reader: ByteReader,
   signed: SigningContext | undefined,
-  before: string,
+  previousSignature: string,
 ): Promise<Map<string, string>> {
   const trailers = new Map<string, string>();
   for (let line = await reader.line(true); line !== ''; line = await reader.line(true)) {
@@ -76,18 +75,18 @@ async function readTrailers(
       'AWS4-HMAC-SHA256-TRAILER',
       signed.time,
       credentialScope(signed.scope),
-      before,
+      previousSignature,
       sha256Hex(canonical),
     ].join('\n');
     if (!timingSafeEqualText(sign(signed.key, text), signature ?? ''))
-      throw new S3Error('SignatureDoesNotMatch', 'the signature of what follows the body does not match');
+      throw new S3Error('SignatureDoesNotMatch', 'the signature of the trailers does not match');
   }
   return trailers;
 }
 
 const TRAILER_SIGNATURE = 'x-amz-trailer-signature';
 
-/** Reads lines and stretches of bytes from pieces that end anywhere. */
+/** Reads lines and byte ranges from a stream of chunks. */
 class ByteReader {
   readonly #source: AsyncIterator<Uint8Array>;
   #rest: Buffer = Buffer.alloc(0);
@@ -96,7 +95,7 @@ class ByteReader {
     this.#source = source[Symbol.asyncIterator]();
   }
 
-  /** Without its end. The end of the body stands for an empty line where that may be. */
+  /** A line without its line break. With `mayEnd`, the end of the body counts as an empty line. */
   async line(mayEnd = false): Promise<string> {
     for (;;) {
       const end = this.#rest.indexOf('\n');

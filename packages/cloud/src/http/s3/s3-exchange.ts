@@ -10,7 +10,7 @@ import { xmlDocument } from '../../support/xml.ts';
 import type { XmlContent } from '../../support/xml.ts';
 import type { StoredObject } from '../../resources/volumes/object-metadata.ts';
 
-/** One request of someone who was let in. */
+/** An authorized request. */
 export interface S3Exchange {
   request: IncomingMessage;
   response: ServerResponse;
@@ -26,9 +26,9 @@ export interface S3BucketExchange extends S3Exchange {
   /** Another volume of the same account, for a copy between two. */
   otherVolume(id: string): Promise<NetworkVolume>;
   contents: VolumeContents;
-  /** Whatever was thrown, in the words of S3. */
+  /** Any error as an S3 error. */
   toS3Error(error: unknown): S3Error;
-  /** The same as a document, for an answer that has begun. */
+  /** The same as a document, for a response that has started. */
   errorDocument(error: unknown): string;
 }
 
@@ -72,12 +72,12 @@ export function s3Timestamp(at: number): string {
   return new Date(Math.floor(at / 1000) * 1000).toISOString();
 }
 
-/** Milliseconds until an answer begins that takes long, and between signs of life after that. */
+/** How long a slow operation may run before its response starts, and the pause between keep-alive spaces after that. */
 const KEEP_ALIVE_MS = 5_000;
 
 /**
- * Answers with a document that may take long to come. Clients wait for a minute or so: past a few
- * seconds the answer begins, and blanks keep it alive. What fails then fails in the document, as S3 does it.
+ * Responds with a document that may take long to make. Clients time out after about a minute: after
+ * a few seconds the response starts, and spaces keep it alive. An error after that is in the document, as in S3.
  */
 export async function sendXmlWhenDone(
   response: ServerResponse,
@@ -127,7 +127,7 @@ export function storedHeaders({ headers }: IncomingMessage): Record<string, stri
     )
       kept[name] = value;
   }
-  // How the body came says nothing of the object.
+  // The transfer encoding is not part of the object.
   const encodings = (kept['content-encoding'] ?? '')
     .split(',')
     .map((one) => one.trim())

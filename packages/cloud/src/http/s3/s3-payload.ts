@@ -7,11 +7,11 @@ import { UNSIGNED_PAYLOAD } from '../../auth/s3-authenticator.ts';
 import type { AuthenticatedS3Request } from '../../auth/s3-authenticator.ts';
 import { S3Error } from './s3.errors.ts';
 
-/** The body of an upload. Whoever has read it to its end without a failure has what the client meant. */
+/** The body of an upload. If it was read to its end without an error, its checksums are correct. */
 export interface Payload {
   bytes: AsyncIterable<Uint8Array>;
   length: number;
-  /** What the client said of it and was found right, by header name. */
+  /** The verified checksums, by header name. */
   checksums(): Readonly<Record<string, string>>;
 }
 
@@ -29,10 +29,10 @@ export function readPayload(
   if (!chunked && payloadHash !== UNSIGNED_PAYLOAD && !/^[0-9a-f]{64}$/.test(payloadHash))
     throw new S3Error(
       'InvalidArgument',
-      'x-amz-content-sha256 must be the SHA-256 of the body in hex, or one of the words that S3 has for it',
+      'x-amz-content-sha256 must be the SHA-256 of the body in hex, UNSIGNED-PAYLOAD or one of the STREAMING values of S3',
     );
   if (CHUNKED_SIGNED.has(payloadHash) && signing === undefined)
-    throw new S3Error('InvalidRequest', 'chunks are signed with an S3 key, and there is none');
+    throw new S3Error('InvalidRequest', 'signed chunks need a request that is signed with an S3 key');
   const found: Record<string, string> = {};
   const expected = expectedChecksums(request, chunked);
   const source: AsyncIterable<Uint8Array> = request.iterator({ destroyOnReturn: false });
@@ -50,14 +50,15 @@ export function readPayload(
   };
 }
 
-/** A body that is small enough to be read whole. */
+/** Reads a small body into memory. */
 export async function readSmallPayload(
   request: IncomingMessage,
-  admitted: AuthenticatedS3Request,
+  auth: AuthenticatedS3Request,
   limit: number,
 ): Promise<Buffer> {
-  const { bytes, length } = readPayload(request, admitted);
-  if (length > limit) throw new S3Error('EntityTooLarge', `at most ${limit} bytes are read here`);
+  const { bytes, length } = readPayload(request, auth);
+  if (length > limit)
+    throw new S3Error('EntityTooLarge', `the body has ${length} bytes; allowed: at most ${limit}`);
   const pieces: Uint8Array[] = [];
   let read = 0;
   for await (const piece of bytes) {
@@ -77,7 +78,7 @@ function payloadLength({ headers }: IncomingMessage, chunked: boolean): number {
   if (Number.isNaN(length))
     throw new S3Error(
       'MissingContentLength',
-      `the length must be said: ${chunked ? 'x-amz-decoded-content-length' : 'content-length'}`,
+      `this header is missing: ${chunked ? 'x-amz-decoded-content-length' : 'content-length'}`,
     );
   return length;
 }
@@ -85,7 +86,7 @@ function payloadLength({ headers }: IncomingMessage, chunked: boolean): number {
 interface ExpectedChecksum {
   header: string;
   checksum: Checksum;
-  /** Undefined where it follows the body. */
+  /** Undefined if it is in the trailer. */
   value: string | undefined;
 }
 
@@ -116,7 +117,7 @@ function expectedChecksums({ headers }: IncomingMessage, chunked: boolean): Expe
   return said;
 }
 
-/** The same bytes; at their end, what was said of them must be true. */
+/** Passes the bytes on, and throws at their end if a checksum differs. */
 async function* verifyChecksums(
   bytes: AsyncIterable<Uint8Array>,
   payload: string,
@@ -131,16 +132,14 @@ async function* verifyChecksums(
     yield piece;
   }
   if (sha256 !== undefined && sha256.digest('hex') !== payload)
-    throw new S3Error(
-      'XAmzContentSHA256Mismatch',
-      'the body is not the one that was signed: its SHA-256 is another',
-      { ClientComputedContentSHA256: payload },
-    );
+    throw new S3Error('XAmzContentSHA256Mismatch', 'the SHA-256 of the body is not the signed one', {
+      ClientComputedContentSHA256: payload,
+    });
   for (const { header, checksum, value = trailers().get(header) } of expected) {
     const digest = checksum.digest();
-    if (value === undefined) throw new S3Error('InvalidRequest', `${header} was announced and did not come`);
-    if (value !== digest)
-      throw new S3Error('BadDigest', `${header} says ${value}, and what arrived has ${digest}`);
+    if (value === undefined)
+      throw new S3Error('InvalidRequest', `the trailer ${header} was announced but not sent`);
+    if (value !== digest) throw new S3Error('BadDigest', `${header} is ${value}, but the body has ${digest}`);
     if (header !== 'content-md5') found[header] = digest;
   }
 }

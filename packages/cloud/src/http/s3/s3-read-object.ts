@@ -6,7 +6,7 @@ import type { S3BucketExchange } from './s3-exchange.ts';
 import { noSuchKey, objectHeaders } from './s3-exchange.ts';
 import { S3Error } from './s3.errors.ts';
 
-/** What an address may say of the answer's headers. */
+/** Query parameters that set headers of the response. */
 const OVERRIDABLE_HEADERS = [
   'content-type',
   'content-language',
@@ -55,7 +55,7 @@ export async function readObject({ request, response, url, objects }: S3BucketEx
   }
 }
 
-/** A file may shrink while it is read. The answer is then broken off: the next one on this connection must not be taken for its rest. */
+/** If the file shrinks while it is read, the connection is closed: the next response must not be read as the rest of this one. */
 async function* requireLength(
   content: AsyncIterable<Uint8Array>,
   length: number,
@@ -65,10 +65,10 @@ async function* requireLength(
     left -= piece.length;
     yield piece;
   }
-  if (left > 0) throw new Error(`the file ended ${left} bytes before its end`);
+  if (left > 0) throw new Error(`the file became ${left} bytes shorter while it was read`);
 }
 
-/** A reader that goes on with what it has gets the rest only if that is still the same. */
+/** A client that resumes a download gets the rest only if the object has not changed. */
 function rangeApplies(header: string | string[] | undefined, { etag, modifiedAt }: OpenObject): boolean {
   if (typeof header !== 'string') return true;
   return header.startsWith('"')
@@ -85,10 +85,10 @@ function headerOverrides(query: S3Query): Record<string, string> {
   );
 }
 
-/** Headers are bytes: what is beyond ASCII goes as UTF-8. */
+/** Characters beyond ASCII are sent as UTF-8 bytes. */
 function headerValue(name: string, value: string): string {
   if (/[\0-\x08\x0a-\x1f\x7f]/.test(value))
-    throw new S3Error('InvalidArgument', `response-${name} has a character that no header can hold`, {
+    throw new S3Error('InvalidArgument', `response-${name} has a character that is not allowed in a header`, {
       ArgumentName: `response-${name}`,
     });
   return Buffer.from(value).toString('latin1');

@@ -38,10 +38,10 @@ export function checkKeyLength(key: string): void {
     });
 }
 
-/** What is to be copied, held open. It must be closed. */
+/** Opens the object to copy. The caller closes it. */
 export async function openCopySource(exchange: S3BucketExchange): Promise<OpenObject> {
   const { request, volume, contents } = exchange;
-  // A question mark in a key is written in percent, so the version is cut off before that is read.
+  // A question mark in a key is percent-encoded, so the version is removed before decoding.
   const said = decodeS3Text(String(request.headers['x-amz-copy-source']).replace(/\?versionId=.*$/, ''));
   const [, bucket = '', key = ''] = /^\/?([^/]+)\/(.+)$/s.exec(said) ?? [];
   if (key === '')
@@ -93,7 +93,7 @@ export async function* asAsyncIterable(
   yield* source;
 }
 
-/** What is not there is gone, and that is what was asked for. */
+/** Deleting an object that does not exist succeeds, as in S3. */
 export async function deleteObject({ response, url, objects }: S3BucketExchange): Promise<void> {
   await objects.remove(url.key);
   sendEmpty(response, 204);
@@ -133,7 +133,7 @@ export async function deleteObjects(exchange: S3BucketExchange): Promise<void> {
   await sendXmlWhenDone(response, remove(), exchange.errorDocument);
 }
 
-/** Nothing has tags here, and that may be asked. */
+/** Objects have no tags: the list is empty. */
 export async function objectTagging({ response, url, objects }: S3BucketExchange): Promise<void> {
   if ((await objects.head(url.key)) === undefined) throw noSuchKey(url.key);
   const document = s3Document('Tagging', [element('TagSet', undefined)]);

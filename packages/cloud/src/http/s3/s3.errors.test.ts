@@ -4,7 +4,7 @@ import { diskErrorToS3Error } from './s3.errors.ts';
 
 const systemError = (code: string): Error => Object.assign(new Error(code), { code });
 
-test('what the disk refuses is told in the words of S3', () => {
+test('errors of the disk have S3 error codes', () => {
   for (const code of ['ENOSPC', 'EDQUOT'])
     assert.equal(diskErrorToS3Error(systemError(code))?.code, 'QuotaExceeded');
   for (const code of ['EACCES', 'EPERM'])

@@ -3,7 +3,7 @@ import { isPermissionError } from '../../support/permission-error.ts';
 import type { BerthError, ErrorCode } from '../../support/errors.ts';
 import { element, xmlDocument } from '../../support/xml.ts';
 
-/** The codes of S3 that are answered here, with their status. */
+/** The S3 error codes in use, with their status. */
 const S3_ERROR_STATUS = {
   AccessDenied: 403,
   AuthorizationHeaderMalformed: 400,
@@ -40,15 +40,15 @@ const S3_ERROR_STATUS = {
 } as const;
 export type S3ErrorCode = keyof typeof S3_ERROR_STATUS;
 
-/** What S3 clients understand of a refusal. */
+/** An error as S3 clients read it. */
 export class S3Error extends Error {
   readonly code: S3ErrorCode;
-  /** Elements beside the message, such as the region that would have been right. */
+  /** More elements of the error document, such as the correct region. */
   readonly fields: Readonly<Record<string, string>>;
 
   constructor(code: S3ErrorCode, message: string, fields: Readonly<Record<string, string>> = {}) {
     super(message);
-    this.name = 'S3Failure';
+    this.name = 'S3Error';
     this.code = code;
     this.fields = fields;
   }
@@ -58,7 +58,7 @@ export class S3Error extends Error {
   }
 }
 
-/** Our own errors in the words of S3. */
+/** Berth's error codes as S3 codes. */
 const S3_CODE_OF: Record<ErrorCode, S3ErrorCode> = {
   malformed: 'IncompleteBody',
   schema: 'InvalidRequest',
@@ -85,13 +85,13 @@ export function toS3Error(error: BerthError): S3Error {
   return new S3Error(S3_CODE_OF[error.code], error.message);
 }
 
-/** What the disk under a volume refuses; undefined where it is something else that failed. */
+/** A full disk or a missing permission; undefined for any other error. */
 export function diskErrorToS3Error(error: unknown): S3Error | undefined {
-  if (isFull(error)) return new S3Error('QuotaExceeded', 'the disk under this volume is full');
+  if (isFull(error)) return new S3Error('QuotaExceeded', 'the disk of this volume is full');
   if (isPermissionError(error))
     return new S3Error(
       'AccessDenied',
-      'a file or folder of this volume belongs to another user of the machine, and Berth may not touch it',
+      'a file or folder of this volume belongs to another user of the machine, and Berth may not change it',
     );
   return undefined;
 }
@@ -117,17 +117,17 @@ export function errorDocument(
 
 export function sendS3Error(
   response: ServerResponse,
-  failure: S3Error,
+  error: S3Error,
   { resource, requestId, withBody }: { resource: string; requestId: string; withBody: boolean },
 ): void {
   if (response.destroyed) return;
-  // The answer has begun: to break it off is all that is left to say.
+  // The response has started: the error can only be shown by closing the connection.
   if (response.headersSent) return void response.destroy();
-  const body = withBody ? errorDocument(failure, resource, requestId) : '';
-  response.writeHead(failure.status, {
+  const body = withBody ? errorDocument(error, resource, requestId) : '';
+  response.writeHead(error.status, {
     ...(withBody && { 'content-type': 'application/xml', 'content-length': Buffer.byteLength(body) }),
-    ...(failure.fields['Region'] !== undefined && { 'x-amz-bucket-region': failure.fields['Region'] }),
-    ...(failure.code === 'MethodNotAllowed' && { allow: 'GET, HEAD, PUT, POST, DELETE' }),
+    ...(error.fields['Region'] !== undefined && { 'x-amz-bucket-region': error.fields['Region'] }),
+    ...(error.code === 'MethodNotAllowed' && { allow: 'GET, HEAD, PUT, POST, DELETE' }),
   });
   response.end(body);
 }

@@ -20,10 +20,10 @@ export interface S3RoutesDeps extends S3AuthenticatorDeps {
   log: FastifyBaseLogger;
 }
 
-/** Of a body that nobody wants any more, this much is read, so that the answer arrives; then the connection ends. */
+/** How much of an unused body is read so that the client gets the response; beyond it the connection is closed. */
 const MAX_DISCARDED_BYTES = 64 * 1024 ** 2;
 
-/** Network volumes as S3 buckets, below `/s3`. It goes past the web framework: bodies have no limit here, and are never in memory. */
+/** Network volumes as S3 buckets, below `/s3`. It bypasses Fastify: bodies have no size limit and are streamed. */
 export class S3Routes {
   readonly #deps: S3RoutesDeps;
   readonly #authenticator: S3Authenticator;
@@ -34,15 +34,15 @@ export class S3Routes {
     this.#authenticator = new S3Authenticator(deps);
   }
 
-  /** What is not for S3 goes to `others`. */
+  /** Requests that are not for S3 go to `others`. */
   serve(request: IncomingMessage, response: ServerResponse, others: () => void): void {
     if (!isS3Url(request.url ?? '')) return others();
-    // A connection that is kept would keep the server from ending.
+    // An open connection would keep the server from stopping.
     if (this.#closing) response.shouldKeepAlive = false;
     void this.#serve(request, response);
   }
 
-  /** The server stops. */
+  /** Called when the server stops. */
   close(): void {
     this.#closing = true;
   }
@@ -56,7 +56,7 @@ export class S3Routes {
       await this.#handle(request, response, requestId);
     } catch (error) {
       if (isClientGone(request, response)) return void response.destroy();
-      sendS3Error(response, this.#failure(error, requestId), {
+      sendS3Error(response, this.#toS3Error(error, requestId), {
         resource: (request.url ?? '').split('?')[0] ?? '',
         requestId,
         withBody: request.method !== 'HEAD',
@@ -68,7 +68,7 @@ export class S3Routes {
 
   async #handle(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
     const url = parseS3Url(request.url ?? '');
-    // Not needed for a start: loaded with the first request.
+    // Loaded with the first request, to start faster.
     const [{ findS3Operation }, { listBuckets }] = await Promise.all([
       import('./s3-operations.ts'),
       import('./s3-buckets.ts'),
@@ -92,8 +92,8 @@ export class S3Routes {
       objects: contents.objects(volume),
       uploads: contents.uploads(volume),
       otherVolume: (id) => this.#volume(auth.caller, id),
-      toS3Error: (error) => this.#failure(error, requestId),
-      errorDocument: (error) => errorDocument(this.#failure(error, requestId), path, requestId),
+      toS3Error: (error) => this.#toS3Error(error, requestId),
+      errorDocument: (error) => errorDocument(this.#toS3Error(error, requestId), path, requestId),
     };
     await run(bucketExchange);
   }
@@ -112,7 +112,7 @@ export class S3Routes {
     }
   }
 
-  #failure(error: unknown, requestId: string): S3Error {
+  #toS3Error(error: unknown, requestId: string): S3Error {
     if (error instanceof S3Error) return error;
     if (error instanceof S3AuthError) return new S3Error(error.code, error.message, error.fields);
     return diskErrorToS3Error(error) ?? toS3Error(toBerthError(error, this.#deps.log, requestId));
@@ -129,7 +129,7 @@ function checkRegion(region: string | undefined, { dataCenterId }: NetworkVolume
   );
 }
 
-/** The client went away: there is nobody to answer, and nothing of ours is wrong. */
+/** The client closed the connection: there is nobody to answer, and this is not an error. */
 function isClientGone(request: IncomingMessage, response: ServerResponse): boolean {
   return response.destroyed || (request.destroyed && !request.complete);
 }
