@@ -8,7 +8,7 @@ import type { JobUrl } from './job-url.ts';
 
 const PREFIX = /^\/v2\/+flash\//;
 
-/** flash calls what it has deployed by names: `/v2/flash/runsync`, with the app, the environment and the endpoint in headers. It is a job like any other. */
+/** flash calls endpoints by name: `/v2/flash/runsync`, with the app, the environment and the endpoint in headers. */
 export class FlashUrlResolver {
   readonly #authenticator: Authenticator;
   readonly #flash: FlashApps;

@@ -3,10 +3,10 @@ import { asStreamingResponse, sendJson, writeWithBackpressure } from '../raw-htt
 import type { BasicResponse, Response } from '../raw-http.ts';
 import { jobRequestJson } from './job-json.ts';
 
-/** Up to about here an answer is sent whole, with its length. */
+/** Up to about this size a response is sent whole, with its length. */
 const MAX_BUFFERED_CHARS = 1024 * 1024;
 
-/** The list of requests. A large one leaves piece by piece, no faster than it is read, and is never in memory as a whole. */
+/** Sends the list of jobs. A large list is streamed at the speed of the client, and is never in memory as a whole. */
 export async function sendJobList(
   response: BasicResponse,
   pieces: AsyncIterable<JobWithPayloads[]>,

@@ -7,19 +7,19 @@ import { writeWithBackpressure } from '../raw-http.ts';
 import type { Response } from '../raw-http.ts';
 import { parseJobStream } from '../workers/worker-posts.ts';
 
-/** How long an empty `/stream` waits for a first chunk: long enough that a loop does not spin, shorter than any client's patience. */
+/** How long `/stream` waits for a first chunk: long enough to keep a polling client slow, shorter than any client's timeout. */
 export const DEFAULT_STREAM_WAIT_MS = 4_000;
-/** One answer carries about this much. */
-const ANSWER_BYTES = 8 * 1024 * 1024;
+/** The approximate size of one response. */
+const RESPONSE_BYTES = 8 * 1024 * 1024;
 const HEARTBEAT_MS = 15_000;
 
 export interface StreamPage {
-  /** Never an end before the last chunks were handed out. */
+  /** Not a terminal status before the last chunks were returned. */
   status: JobStatus;
   chunks: Chunk[];
 }
 
-/** The chunks that nobody has read yet; each is handed out once. Waits a little for the first. */
+/** The unread chunks; each is returned once. Waits a little for the first. */
 export async function readStreamPage(
   queue: JobQueue,
   endpointId: string,
@@ -28,17 +28,17 @@ export async function readStreamPage(
   hold: number,
   signal: AbortSignal,
 ): Promise<StreamPage> {
-  // Not by the clock, which may be set while somebody waits.
+  // A monotonic clock: the system clock may be set during the wait.
   const until = performance.now() + hold;
   for (;;) {
     const changed = queue.waitForChange(endpointId, seq, Math.max(0, until - performance.now()), signal);
     const found = await queue.find(endpointId, seq);
     if (found === undefined || found.job.id !== id) throw notFound('job', id);
     const { job } = found;
-    const chunks = await unreadChunks(queue, job, found.payloads.output, ANSWER_BYTES);
+    const chunks = await unreadChunks(queue, job, found.payloads.output, RESPONSE_BYTES);
     const last = chunks.at(-1);
     if (last !== undefined) {
-      // Another reader may have been faster; then look again.
+      // Another reader may have taken them; then check again.
       if (!(await queue.streams.markDrained(job, last.number))) continue;
       const more = await unreadChunks(queue, { ...job, drained: last.number }, found.payloads.output, 1);
       return { status: more.length > 0 && hasEnded(job) ? 'IN_PROGRESS' : job.status, chunks };
@@ -49,7 +49,7 @@ export async function readStreamPage(
   }
 }
 
-/** What comes after the chunks that were read, in answers of a size. A job that streamed nothing counts its whole output as what it streamed. */
+/** The next chunks, up to the size of a response. The output of a job that streamed nothing counts as its chunk. */
 async function unreadChunks(
   queue: JobQueue,
   { endpointId, seq, status, drained }: Job,
@@ -67,24 +67,24 @@ async function unreadChunks(
   return pieces.filter(({ text }, index) => (size += text.length) <= bytes || index === 0);
 }
 
-/** How far a reader of events has come. */
+/** The position of a reader of events. */
 export interface StreamPosition {
   attempt: number;
   number: number;
 }
 
-/** Most jobs are tried once, and their events are counted. Those of a later attempt, which begin anew, say which it is. */
+/** The number of the event. Events of a later attempt, which start again at 1, name the attempt too. */
 function eventId({ attempt, number }: StreamPosition): string {
   return attempt <= 1 ? String(number) : `${attempt}/${number}`;
 }
 
-/** Reads `Last-Event-ID`; from the beginning where it is no event of ours. */
+/** Parses `Last-Event-ID`; any other value means the beginning. */
 export function parseEventId(text: string | undefined): StreamPosition {
   const [, attempt = '1', number = '0'] = /^(?:(\d{1,9})\/)?(\d{1,9})$/.exec(text ?? '') ?? [];
   return { attempt: Number(attempt), number: Number(number) };
 }
 
-/** Follows a job live as server-sent events, from after the last one that was read, until it has ended and all is sent. Takes nothing away from other readers. */
+/** Follows a job as server-sent events, after the last one read, until it has ended and all is sent. Other readers are not affected. */
 export async function sendStreamEvents(
   queue: JobQueue,
   endpointId: string,
@@ -119,7 +119,7 @@ export async function sendStreamEvents(
       queue,
       { ...found.job, drained: sent.number },
       found.payloads.output,
-      ANSWER_BYTES,
+      RESPONSE_BYTES,
     );
     await write(
       chunks.length === 0
@@ -130,7 +130,7 @@ export async function sendStreamEvents(
     );
     sent = { attempt, number: chunks.at(-1)?.number ?? sent.number };
     if (chunks.length > 0) continue;
-    // Whoever follows a server that stops comes back elsewhere, with the number of the last chunk.
+    // When the server stops, clients reconnect elsewhere with the number of the last chunk.
     if (hasEnded(found.job) || queue.isClosing) break;
     await changed;
   }

@@ -1,10 +1,10 @@
 import type { JobQueue } from '../../queue/job-queue.ts';
 import type { Job, WorkerHeartbeat } from '../../domain/job-records.ts';
 
-/** Counting further than this tells nobody anything. */
+/** Counts above this are not exact. */
 const MAX_COUNTED_AHEAD = 1000;
 
-/** Why a job still waits, in words for whoever asks. `fleetReason` knows why there are no workers. */
+/** Why a job still waits. `fleetReason` says why there are no workers. */
 export async function waitingReason(
   queue: JobQueue,
   job: Job,
@@ -26,7 +26,7 @@ export async function waitingReason(
   return `held behind ${ahead > MAX_COUNTED_AHEAD ? `more than ${MAX_COUNTED_AHEAD}` : ahead} ${ahead === 1 ? 'job' : 'jobs'}`;
 }
 
-/** What workers do while a job waits. One that is idle had only to ask for it. */
+/** The state of the workers while a job waits. An idle worker only has to take it. */
 function workerActivity(workers: readonly WorkerHeartbeat[]): string {
   const busy = workers.filter((worker) => worker.busy > 0).length;
   const idle = workers.length - busy;

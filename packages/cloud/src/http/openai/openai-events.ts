@@ -1,12 +1,11 @@
 import { memberText } from '../../support/json-text.ts';
 
 /**
- * What a handler streams, as the text of server-sent events. A handler for this interface
- * streams that text itself, cut anywhere: its pieces are put together as they are. Anything
- * else is one event each.
+ * Encodes the chunks of a job as server-sent events. A handler for this API streams the text of
+ * events itself, split anywhere: such text is passed on. Any other chunk becomes one event.
  */
 export class SseEncoder {
-  /** Pieces of one value that was too large for one chunk. */
+  /** Parts of a value that was too large for one chunk. */
   #parts: string[] = [];
 
   /** The text that a chunk adds. */

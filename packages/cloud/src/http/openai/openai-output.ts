@@ -1,4 +1,4 @@
-/** The answer in the output of a job, as JSON text. A handler that yields has put out a list; its only element is the answer. Undefined where there is none. */
+/** The response in the output of a job, as JSON text. A generator handler produces a list, whose only element is the response. Undefined if there is none. */
 export function completionJson(output: string | null): string | undefined {
   if (output === null) return undefined;
   const list = jsonArrayElements(output);
@@ -6,7 +6,7 @@ export function completionJson(output: string | null): string | undefined {
   return list[0];
 }
 
-/** The elements of a JSON list, each as the text that it is; undefined where it is no list. */
+/** The elements of a JSON array, as text; undefined if it is not an array. */
 export function jsonArrayElements(text: string): string[] | undefined {
   const trimmed = text.trim();
   if (!trimmed.startsWith('[')) return undefined;

@@ -1,14 +1,14 @@
 import { BerthError } from '../../support/errors.ts';
 
-/** A call of the OpenAI interface, as the job that it becomes. */
+/** A call of the OpenAI API, as a job. */
 export interface OpenAiCall {
   /** The request body of the job. */
   text: string;
-  /** The caller wants the answer piece by piece. */
+  /** The client wants a stream. */
   stream: boolean;
 }
 
-/** The path that the handler gets: what follows `/openai`. */
+/** The path for the handler: the part after `/openai`. */
 export function openAiRoute(rest: readonly string[]): string {
   const parts = rest.filter((part) => part !== '');
   if (parts.length === 0)
@@ -16,12 +16,12 @@ export function openAiRoute(rest: readonly string[]): string {
   return `/${parts.join('/')}`;
 }
 
-/** A call without a body; the handler knows it by that. */
+/** A call without a body. */
 export function getCall(route: string): OpenAiCall {
   return { text: `{"input":{"openai_route":${JSON.stringify(route)}}}`, stream: false };
 }
 
-/** A call with a body, which travels on as the text that it is. */
+/** A call with a body, which is passed on as text, unchanged. */
 export function postCall(route: string, body: string): OpenAiCall {
   const { stream } = parse(body);
   return {

@@ -28,15 +28,15 @@ export interface StreamRelayOptions {
 }
 
 export interface StreamOutcome {
-  /** The response has begun, and needs nothing more. */
+  /** The response has begun, and is complete. */
   sent: boolean;
-  /** How the job stood at last. */
+  /** The job as it was last read. */
   found: JobOutcome | undefined;
 }
 
 /**
- * Passes on what a job streams while it runs. The response begins with the first piece: where
- * nothing was sent, because the job failed before that or was given up, the caller answers.
+ * Relays the chunks of a running job. The response begins with the first chunk: if nothing was
+ * sent, because the job failed before that or was given up, the caller answers.
  */
 export async function relayStream({
   queue,
@@ -59,13 +59,13 @@ export async function relayStream({
       left > 0 ? Math.min(left, RECHECK_MS) : RECHECK_MS,
       signal,
     );
-    // The chunks first: if the job has not been taken back after that, they are of the present attempt.
+    // The chunks are read first: if the job was not requeued after that, they are of the current attempt.
     const chunks = await queue.streams.read(endpointId, seq, read, PAGE_BYTES);
     const found = await queue.find(endpointId, seq);
     if (signal.aborted)
       return response.headersSent ? finish(response, found, SERVER_STOPPING.error) : { sent: false, found };
     if (found !== undefined && found.job.retries !== retries) {
-      // Its worker was lost, and a new one begins anew. What the first one said can be taken back only while it has not been passed on.
+      // Its worker was lost, and another one starts again. That works only if nothing was sent yet.
       if (response.headersSent) return finish(response, found, WORKER_LOST);
       retries = found.job.retries;
       read = 0;
@@ -74,7 +74,7 @@ export async function relayStream({
       read = chunks.at(-1)?.number ?? read;
       await write(response, chunks.map(({ text }) => events.encode(text)).join(''), signal);
     } else if (found === undefined || hasEnded(found.job)) {
-      // Its last chunks may have come between the two looks.
+      // Its last chunks may have arrived between the two reads.
       if (found !== undefined && !sawEnd) sawEnd = true;
       else return await conclude(response, found, read > 0, signal);
     } else if (found.job.status === 'IN_QUEUE' && performance.now() >= giveUpAt) {
@@ -99,7 +99,7 @@ async function conclude(
   return finish(response, found);
 }
 
-/** A job that streamed nothing: each element of a list as if it had been a chunk, or else the whole. */
+/** The output of a job that streamed nothing: each element of an array as a chunk, or the whole value. */
 function outputText(output: string | null): string {
   if (output === null) return '';
   return (jsonArrayElements(output) ?? [output]).map(encodeValue).join('');
@@ -124,7 +124,7 @@ async function write(response: Response, text: string, signal: AbortSignal): Pro
   });
 }
 
-/** To a client that has gone, this says nothing. */
+/** Ends the response, after an error event if there is an error. */
 function finish(response: Response, found: JobOutcome | undefined, error?: OpenAiError): StreamOutcome {
   response.end(error === undefined ? undefined : sseEvent(errorJson(error)));
   return { sent: true, found };

@@ -22,7 +22,7 @@ import { relayStream } from './openai-stream.ts';
 
 const OPERATION = 'openai';
 const METHODS = ['GET', 'POST'];
-/** A running job is ended by its own time limit; this is how often we look meanwhile. */
+/** A running job ends by its own time limit; until then it is checked this often. */
 const RECHECK_MS = 60_000;
 const MAX_RESPONSE_BYTES = 64 * 1024 * 1024;
 
@@ -35,9 +35,9 @@ export interface OpenAiRoutesDeps {
 }
 
 /**
- * The OpenAI interface of a queue endpoint: `/v2/{endpoint_id}/openai/v1/…`. Every call is a
- * job whose handler speaks that interface; here it is put into a job and taken out again. The
- * caller is part of it: who hangs up has cancelled the job.
+ * The OpenAI API of a queue endpoint: `/v2/{endpoint_id}/openai/v1/…`. Every call becomes a job
+ * whose handler implements that API, and the job's output becomes the response. A client that
+ * disconnects cancels its job.
  */
 export class OpenAiRoutes {
   readonly #deps: OpenAiRoutesDeps;
@@ -51,12 +51,12 @@ export class OpenAiRoutes {
     return operation === OPERATION;
   }
 
-  async serve(request: Request, response: Response, address: JobUrl): Promise<void> {
-    let leave: (() => void) | undefined;
+  async serve(request: Request, response: Response, url: JobUrl): Promise<void> {
+    let release: (() => void) | undefined;
     try {
       const { rateLimits, queue } = this.#deps;
       const token = bearerOrBareKey(request.headers.authorization);
-      const { key, endpoint } = await authorizeForEndpoint(this.#deps, token, address.endpointId, 'write');
+      const { key, endpoint } = await authorizeForEndpoint(this.#deps, token, url.endpointId, 'write');
       if (endpoint.type !== 'QUEUE')
         throw new BerthError('rule', 'not allowed for a load balancing endpoint: it has no queue');
       if (!METHODS.includes(request.method ?? ''))
@@ -65,24 +65,24 @@ export class OpenAiRoutes {
           `${request.method} is not allowed here; allowed: ${METHODS.join(', ')}`,
           { headers: { allow: METHODS.join(', ') } },
         );
-      leave = rateLimits?.acquire(
+      release = rateLimits?.acquire(
         key.accountId,
         endpoint.id,
         OPERATION,
         () => queue.heartbeats.liveWorkers(endpoint.id).filter(({ busy }) => busy > 0).length,
       );
-      await this.#call(request, response, endpoint, key.accountId, openAiRoute(address.rest));
+      await this.#call(request, response, endpoint, key.accountId, openAiRoute(url.rest));
     } catch (error) {
       if (!request.readableEnded) request.resume();
-      const known = toBerthError(error, this.#deps.log, address.endpointId);
+      const known = toBerthError(error, this.#deps.log, url.endpointId);
       if (response.headersSent) response.destroy();
       else sendOpenAiError(response, known);
     } finally {
-      leave?.();
+      release?.();
     }
   }
 
-  /** Lets everyone go who waits: the server stops. */
+  /** The server stops: waiting requests end. */
   close(): void {
     this.#closing.abort();
   }
@@ -98,15 +98,15 @@ export class OpenAiRoutes {
     const signal = AbortSignal.any([abortOnClose(response), this.#closing.signal]);
     const body = await readUtf8Body(request, MAX_RUNSYNC_BODY_BYTES);
     const call = request.method === 'GET' ? getCall(route) : postCall(route, body);
-    const patience = endpoint.executionTimeout === 0 ? endpoint.jobTtl : endpoint.executionTimeout;
+    const timeoutMs = endpoint.executionTimeout === 0 ? endpoint.jobTtl : endpoint.executionTimeout;
     const job = await queue.submit({
       endpoint,
       accountId,
       request: call.text,
-      options: { sync: { wait: patience, waitGiven: false } },
+      options: { sync: { wait: timeoutMs, waitGiven: false } },
     });
-    // Not by the clock, which may be set while somebody waits.
-    const giveUpAt = performance.now() + patience;
+    // A monotonic clock: the system clock may be set during the wait.
+    const giveUpAt = performance.now() + timeoutMs;
     let isOpen = true;
     try {
       const outcome = call.stream
@@ -115,37 +115,37 @@ export class OpenAiRoutes {
       isOpen = outcome.found !== undefined && !hasEnded(outcome.found.job);
       if (isOpen) await queue.cancel(endpoint.id, job.seq);
       isOpen = false;
-      if (!outcome.sent) await this.#answer(response, outcome.found);
+      if (!outcome.sent) await this.#sendResult(response, outcome.found);
     } finally {
-      // Whatever went wrong here: nobody waits for the job any more.
+      // After an error nobody waits for the job.
       if (isOpen) await queue.cancel(endpoint.id, job.seq);
     }
   }
 
-  /** The job once it has ended; or as it is when the caller has gone, or nobody took it in time. One that runs is ended by its own time limit. */
+  /** The job when it has ended; or as it is when the client disconnects, or no worker took it in time. A running job ends by its own time limit. */
   async #waitForEnd(job: Job, giveUpAt: number, signal: AbortSignal): Promise<JobOutcome | undefined> {
     const { queue } = this.#deps;
     for (;;) {
       const now = performance.now();
       const until = giveUpAt > now ? giveUpAt : now + RECHECK_MS;
       const found = await queue.waitForEnd(job.endpointId, job.seq, until - now, signal);
-      // Before its time, a job that runs is shown only by a queue that closes.
+      // Before the deadline, only a closing queue returns a running job.
       if (found?.job.status !== 'IN_PROGRESS' || signal.aborted || performance.now() < until) return found;
     }
   }
 
-  async #answer(response: Response, found: JobOutcome | undefined): Promise<void> {
+  async #sendResult(response: Response, found: JobOutcome | undefined): Promise<void> {
     const failure =
       this.#closing.signal.aborted && found !== undefined && !hasEnded(found.job)
         ? SERVER_STOPPING
         : toJobFailure(found);
     if (failure !== undefined) return sendJson(response, failure.status, errorJson(failure.error));
     const { job, payloads } = found as JobOutcome;
-    sendJson(response, 200, completionJson(payloads.output) ?? (await this.#streamed(job)));
+    sendJson(response, 200, completionJson(payloads.output) ?? (await this.#streamedOutput(job)));
   }
 
-  /** A handler that keeps no list of what it yields has only streamed its answer. */
-  async #streamed({ endpointId, seq }: Job): Promise<string> {
+  /** A handler that does not aggregate its output has only streamed it. */
+  async #streamedOutput({ endpointId, seq }: Job): Promise<string> {
     const chunks = await this.#deps.queue.streams.read(endpointId, seq, 0, MAX_RESPONSE_BYTES);
     const values = chunks.map(({ text }) => memberText(text, 'output') ?? 'null');
     return values.length === 1

@@ -1,9 +1,9 @@
 import { bearerKey } from '../../auth/bearer.ts';
 import type { Request } from '../raw-http.ts';
 
-/** What a client offers to speak; the answer is always the first of these. */
+/** The subprotocol of terminals. */
 export const TERMINAL_PROTOCOL = 'berth.terminal';
-/** A browser can name protocols, and nothing else of the head: a key may be one of them. */
+/** A browser can set only the subprotocols of a WebSocket request, so a key may be one of them. */
 const KEY_PROTOCOL = 'berth.key.';
 
 export function offeredProtocols({ headers }: Pick<Request, 'headers'>): string[] {
@@ -13,7 +13,7 @@ export function offeredProtocols({ headers }: Pick<Request, 'headers'>): string[
     .filter((name) => name !== '');
 }
 
-/** The key of whoever asks for a terminal: in a header, in the address, or among the protocols. */
+/** The key of a client: in a header, in the query, or among the subprotocols. */
 export function terminalKey(request: Pick<Request, 'headers'>, query: URLSearchParams): string | undefined {
   const offered = offeredProtocols(request)
     .find((name) => name.startsWith(KEY_PROTOCOL))

@@ -5,7 +5,7 @@ import { TERMINAL_SIZE } from '../../domain/limits.ts';
 const DEFAULT_SIZE = { columns: 80, rows: 24 };
 const TERM = /^[A-Za-z0-9._+-]{1,64}$/;
 
-/** What an address asks for beyond whose terminal it is: `?cmd=ls&cmd=-l&tty=false&columns=80&rows=24&term=xterm`. */
+/** Parses the query of a terminal URL: `?cmd=ls&cmd=-l&tty=false&columns=80&rows=24&term=xterm`. */
 export function parseTerminalOptions(query: URLSearchParams): TerminalRequest {
   const argv = query.getAll('cmd');
   const tty = query.get('tty') ?? String(argv.length === 0);

@@ -1,4 +1,4 @@
-/** Whose terminal is asked for. */
+/** The pod or worker of a terminal. */
 export type TerminalUrl = (
   | { kind: 'pod'; podId: string }
   | { kind: 'worker'; endpointId: string; workerId: string }
@@ -7,7 +7,7 @@ export type TerminalUrl = (
 const POD = /^\/v2\/pods\/([^/]+)\/terminal$/;
 const WORKER = /^\/v2\/serverless\/([^/]+)\/workers\/([^/]+)\/terminal$/;
 
-/** Takes the address of a terminal apart; undefined where it is none. */
+/** Parses the URL of a terminal; undefined if it is not one. */
 export function parseTerminalUrl(url: string): TerminalUrl | undefined {
   if (!url.startsWith('/v2/')) return undefined;
   const mark = url.indexOf('?');

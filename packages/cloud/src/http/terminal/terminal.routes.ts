@@ -16,7 +16,7 @@ import { offeredProtocols, TERMINAL_PROTOCOL, terminalKey } from './terminal-key
 import { terminateCommand, TerminalSession } from './terminal-session.ts';
 import { parseTerminalOptions } from './terminal-options.ts';
 
-/** What a client may send in one frame: more than anyone pastes. */
+/** The largest frame of a client: more than anyone pastes. */
 const MAX_FRAME_BYTES = 1024 * 1024;
 
 export interface TerminalRoutesDeps {
@@ -24,20 +24,20 @@ export interface TerminalRoutesDeps {
   authenticator: Authenticator;
   events: CloudEventBus;
   log: FastifyBaseLogger;
-  /** How often a quiet connection is tried, and the key looked at again. */
+  /** How often a connection is pinged, and its key checked again. */
   pingMs?: number;
 }
 
-/** Terminals in pods and workers, over WebSockets. docs/terminal.md describes what is spoken. */
+/** Terminals in pods and workers, over WebSockets. docs/terminal.md describes the protocol. */
 export class TerminalRoutes {
   readonly #deps: TerminalRoutesDeps;
   readonly #sessions = new Set<TerminalSession>();
-  readonly #unwatch: () => void;
+  readonly #unsubscribe: () => void;
   #server: Promise<WebSocketServer> | undefined;
 
   constructor(deps: TerminalRoutesDeps) {
     this.#deps = deps;
-    this.#unwatch = deps.events.subscribe('keys.changed', () => {
+    this.#unsubscribe = deps.events.subscribe('keys.changed', () => {
       for (const session of this.#sessions) session.reauthorize();
     });
   }
@@ -46,11 +46,11 @@ export class TerminalRoutes {
     return parseTerminalUrl(url);
   }
 
-  async upgrade(request: Request, socket: Duplex, head: Buffer, address: TerminalUrl): Promise<void> {
+  async upgrade(request: Request, socket: Duplex, head: Buffer, url: TerminalUrl): Promise<void> {
     const { log, pingMs } = this.#deps;
     const requestId = randomUUID();
-    const key = terminalKey(request, address.query);
-    const admit = (): Promise<Caller> =>
+    const key = terminalKey(request, url.query);
+    const authorize = (): Promise<Caller> =>
       this.#deps.authenticator.authorize(key, {
         interface: 'rest-v2',
         scope: 'rest',
@@ -59,15 +59,15 @@ export class TerminalRoutes {
       });
     try {
       checkHandshake(request);
-      const caller = await admit();
+      const caller = await authorize();
       const server = await this.#load();
-      const opened = await this.#open(caller, address);
+      const opened = await this.#open(caller, url);
       if (socket.destroyed) return terminateCommand(opened.execution);
       const accept = (webSocket: WebSocket): void => {
         const session = new TerminalSession({
           webSocket,
           opened,
-          authorize: admit,
+          authorize,
           log,
           ...(pingMs !== undefined && { pingMs }),
           onClose: () => this.#sessions.delete(session),
@@ -75,7 +75,7 @@ export class TerminalRoutes {
         this.#sessions.add(session);
         session.start();
       };
-      // Where the handshake fails after all, nobody is there to end the command.
+      // If the handshake fails, the command has to be ended here.
       const abandoned = (): void => terminateCommand(opened.execution);
       socket.once('close', abandoned);
       server.handleUpgrade(request, socket, head, (webSocket) => {
@@ -87,18 +87,18 @@ export class TerminalRoutes {
     }
   }
 
-  /** The server stops: whoever has a terminal open is told to come back later. */
+  /** The server stops: open terminals are closed with a code that says so. */
   close(): void {
-    this.#unwatch();
+    this.#unsubscribe();
     for (const session of this.#sessions) session.shutDown();
   }
 
-  #open(caller: Caller, address: TerminalUrl): Promise<OpenTerminal> {
-    const wish = parseTerminalOptions(address.query);
+  #open(caller: Caller, url: TerminalUrl): Promise<OpenTerminal> {
+    const options = parseTerminalOptions(url.query);
     const { terminals } = this.#deps;
-    return address.kind === 'pod'
-      ? terminals.openInPod(caller, address.podId, wish)
-      : terminals.openInWorker(caller, address.endpointId, address.workerId, wish);
+    return url.kind === 'pod'
+      ? terminals.openInPod(caller, url.podId, options)
+      : terminals.openInWorker(caller, url.endpointId, url.workerId, options);
   }
 
   /** Loaded with the first terminal. */
