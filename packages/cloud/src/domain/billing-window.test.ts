@@ -11,7 +11,7 @@ const shown = (wish: WindowQuery): [string, string, number] => {
 };
 
 describe('the window of a history', () => {
-  test('is the last thirty days if nothing is said, widened to whole buckets', () => {
+  test('is the last thirty days by default, widened to whole buckets', () => {
     assert.deepEqual(shown({ bucketSize: 'day' }), [
       '2026-05-18T00:00:00.000Z',
       '2026-06-18T00:00:00.000Z',
@@ -80,7 +80,7 @@ describe('the window of a history', () => {
       { startTime: '2026-02-01T00:00:00Z', endTime: '2026-01-01T00:00:00Z' },
       /endTime 2026-01-01T00:00:00Z is before startTime 2026-02-01/,
     );
-    refused({ startTime: '2027-02-01T00:00:00Z' }, /lies in the future/);
+    refused({ startTime: '2027-02-01T00:00:00Z' }, /is in the future/);
     refused({ lastN: 3, startTime: '2026-02-01T00:00:00Z' }, /not both/);
     refused({ lastN: 0 }, /at least 1/);
     refused({ lastN: 10_001 }, /at most 10000/);

@@ -27,7 +27,7 @@ export interface BillingWindow {
   buckets: Bucket[];
 }
 
-/** The last thirty days unless something else is said, widened to whole buckets. */
+/** Default: the last thirty days. Widened to whole buckets. */
 export function resolveWindow(wish: WindowQuery, now: number): BillingWindow {
   const { bucketSize } = wish;
   const [start, end] = wish.lastN === undefined ? fromInstants(wish, now) : fromLast(wish, wish.lastN, now);
@@ -51,7 +51,7 @@ function fromInstants({ startTime, endTime, bucketSize }: WindowQuery, now: numb
   if (start > end)
     throw ruleError(
       endTime === undefined
-        ? `startTime ${startTime} lies in the future, and endTime is now if nothing is said; give an earlier startTime`
+        ? `startTime ${startTime} is in the future, and endTime is now by default; give an earlier startTime`
         : `endTime ${endTime} is before startTime ${startTime ?? ''}; exchange them`,
     );
   const first = bucketStart(bucketSize, Math.floor(start / 1000));

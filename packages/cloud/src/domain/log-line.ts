@@ -1,4 +1,4 @@
-/** `container`: what the instance wrote. `system`: what is said about it. */
+/** `container`: what the instance wrote. `system`: what Berth wrote about it. */
 export type LogSource = 'container' | 'system';
 
 export interface LogLine {

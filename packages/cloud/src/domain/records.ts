@@ -1,4 +1,4 @@
-/** What is kept, in the words of the domain. Times are milliseconds since 1970, sizes are GB. */
+/** The records that Berth stores. Times are milliseconds since 1970, sizes are GB. */
 export interface OwnedRecord {
   id: string;
   accountId: string;
@@ -202,7 +202,7 @@ export interface AuditEntry {
 
 export interface FieldChange {
   field: string;
-  /** Left out where the value is nobody's business. */
+  /** Left out where the value is secret. */
   from?: unknown;
   to?: unknown;
 }

@@ -6,7 +6,7 @@ import type { CatalogSnapshot } from './catalog-snapshot.ts';
 import { unknownValueMessage } from './catalog-snapshot.ts';
 import { MIN_VCPU_COUNT } from '../limits.ts';
 
-/** What a worker gets where nothing is said. */
+/** What a worker gets by default. */
 export const DEFAULT_VCPU_COUNT = 2;
 
 /** The CPU machine of the CLI and of GraphQL pods that name none: the smallest of its flavour. */

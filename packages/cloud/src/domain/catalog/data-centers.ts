@@ -34,7 +34,7 @@ export interface DataCenterDefinition {
   compliance: readonly string[];
   /** Its pods reach those of other data centers over a private network. */
   globalNetwork: boolean;
-  /** ISO 3166-1, two letters; null where it was not said. */
+  /** ISO 3166-1, two letters; null where it is unknown. */
   countryCode: string | null;
 }
 

@@ -1,7 +1,7 @@
 import type { NewPod } from '../pods/pod-input.ts';
 import type { ClusterType } from './cluster-record.ts';
 
-/** What someone asks of a new cluster. */
+/** A request for a new cluster. */
 export interface NewCluster {
   name: string;
   type: ClusterType;

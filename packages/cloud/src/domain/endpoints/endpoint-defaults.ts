@@ -24,7 +24,7 @@ export type TemplateUse =
   | { as: 'link' | 'copy'; id: string }
   | { as: 'own'; fields: Partial<TemplateFields> };
 
-/** What someone asks of an endpoint, new or present. What is not said stays as it is. */
+/** A new endpoint, or a change of one. What is left out stays as it is. */
 export interface EndpointInput {
   template?: TemplateUse;
   registryId?: string | null;
@@ -35,7 +35,7 @@ export interface EndpointInput {
   settings(base: Endpoint): Partial<EndpointSettings>;
 }
 
-/** What an endpoint is where nothing is said. The interfaces differ in some of these and say so themselves. */
+/** The defaults of an endpoint. Where an interface differs, it has defaults of its own. */
 export const ENDPOINT_DEFAULTS: Omit<Endpoint, keyof OwnedRecord | 'updatedAt'> = {
   name: '',
   type: 'QUEUE',

@@ -7,9 +7,9 @@ export function wholeScalerValue({ scalerValue }: Pick<Endpoint, 'scalerValue'>)
 
 /** What a whole number means that was said there: the same that was shown, said again, leaves the exact value. */
 export function exactScalerValue(
-  said: number,
+  given: number,
   base: Endpoint,
   scalerType: Endpoint['scalerType'] = base.scalerType,
 ): number {
-  return scalerType === base.scalerType && said === wholeScalerValue(base) ? base.scalerValue : said;
+  return scalerType === base.scalerType && given === wholeScalerValue(base) ? base.scalerValue : given;
 }

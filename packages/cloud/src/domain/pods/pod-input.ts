@@ -32,7 +32,7 @@ export interface PodTemplateUse {
   isRecorded: boolean;
 }
 
-/** What someone asks of a pod that is there. What is not said stays as it is. */
+/** A change of a pod. What is left out stays as it is. */
 export interface PodInput {
   template?: PodTemplateUse;
   registryId?: string | null;
@@ -47,7 +47,7 @@ export interface NewPod extends PodInput {
   defaults?: Partial<PodSettings>;
 }
 
-/** What a pod is where nothing is said. The interfaces differ in some of these and say so themselves. */
+/** The defaults of a pod. Where an interface differs, it has defaults of its own. */
 export const POD_DEFAULTS: Omit<Pod, 'id' | 'accountId' | 'createdAt' | 'updatedAt' | 'statusChangedAt'> = {
   name: '',
   compute: 'GPU',

@@ -89,7 +89,7 @@ export function lastStatusChange({
   return `${statusDetail ?? STATUS_TEXT[status]}: ${new Date(statusChangedAt).toUTCString()}`;
 }
 
-/** What is said of a pod that had to make room. */
+/** The status detail of a pod that was interrupted to make room. */
 export const INTERRUPTED_DETAIL = 'Interrupted: a pod that is not interruptible needs its place';
 
 export function isInterrupted({ statusDetail }: Pick<Pod, 'statusDetail'>): boolean {

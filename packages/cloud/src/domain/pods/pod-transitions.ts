@@ -4,7 +4,7 @@ import type { Pod } from './pod-record.ts';
 
 /**
  * How a pod's record goes from one state to the next. What people ask for changes what is
- * wanted; the keeper makes it so, and then writes what is. `settled` is false between the two.
+ * wanted; the reconciler makes it so, and then writes what is. `settled` is false between the two.
  */
 
 /** Back toward running, in its old place. */
@@ -75,7 +75,7 @@ function withNextGeneration(pod: Pod, now: number): Pod {
   };
 }
 
-// What the keeper sees.
+// What the reconciler observes.
 
 /** Its engine was asked for an instance, or tells how that goes on. */
 export function markStarting(pod: Pod, detail: string, now: number): Pod {
@@ -110,7 +110,7 @@ export function markEnded(pod: Pod, { at, exitCode, reason }: PodExit): Pod {
     ...pod,
     wanted: pod.wanted === 'terminated' ? 'terminated' : 'stopped',
     status: pod.wanted === 'terminated' ? 'TERMINATED' : reason === null ? 'EXITED' : 'ERROR',
-    // Whoever was interrupted is told so until it is started again.
+    // An interrupted pod shows so until it is started again.
     statusDetail: reason ?? (isInterrupted(pod) ? INTERRUPTED_DETAIL : null),
     statusChangedAt: at,
     settled: true,

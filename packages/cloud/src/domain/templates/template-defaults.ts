@@ -5,7 +5,7 @@ export type TemplateFields = Omit<Template, 'id' | 'accountId' | 'createdAt' | '
 
 export type NewTemplate = Pick<TemplateFields, 'name' | 'image'> & Partial<TemplateFields>;
 
-/** What a template is where nothing is said. The interfaces differ in some of these and say so themselves. */
+/** The defaults of a template. Where an interface differs, it has defaults of its own. */
 export const TEMPLATE_DEFAULTS: Omit<TemplateFields, 'name' | 'image'> = {
   args: '',
   containerDisk: 50,

@@ -120,7 +120,7 @@ function timed({ start, seconds }: UsageTotal): { time: string; timeBilledSecond
   return { time: isoTime(start * 1000), timeBilledSeconds: shownInt(seconds) };
 }
 
-/** Hardware is told with its kind before its name. */
+/** Hardware is written with its kind before its name. */
 function nameOf({ group }: UsageTotal): string {
   return group.slice('gpu '.length);
 }

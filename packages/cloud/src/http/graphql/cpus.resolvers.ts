@@ -26,7 +26,7 @@ const sdl = `
     specifics(input: SpecificsInput): Specifics
   }
   input SpecificsInput {
-    "Such as cpu3c-2-4: flavour, vCPUs and GB of memory; the smallest if not said"
+    "Such as cpu3c-2-4: flavour, vCPUs and GB of memory; default: the smallest"
     instanceId: String
     dataCenterId: String
   }

@@ -117,7 +117,7 @@ function referencesOf({
 }
 
 /**
- * Only what is said. Some clients read an endpoint, change one field and write everything
+ * Only the fields that were given. Some clients read an endpoint, change one field and write everything
  * back: what was shown, said again, changes nothing, and a zero where none can be counts as
  * not said.
  */
@@ -169,17 +169,17 @@ function settingsOf(
   };
 }
 
-/** What is said beside a template adds to the template's variables; alone, it replaces those that are there. */
+/** Given together with a template, variables are added to the template's; given alone, they replace the present ones. */
 function mergeEnvironment(
   { id, templateId, template }: SaveEndpointInput,
-  said: Record<string, string>,
+  given: Record<string, string>,
   base: Endpoint,
 ): Record<string, string> {
   const besideTemplate =
     id === undefined ||
     template !== undefined ||
     (templateId !== undefined && templateId !== base.templateId);
-  return besideTemplate ? { ...base.env, ...said } : said;
+  return besideTemplate ? { ...base.env, ...given } : given;
 }
 
 function scalerTypeOf(word: string): ScalerType {

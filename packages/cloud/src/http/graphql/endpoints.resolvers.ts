@@ -116,7 +116,7 @@ const sdl = `
     isServerless: Boolean
     config: JSON
   }
-  "With an id, what is said here changes; without one, an endpoint is made, which needs templateId, template or hubReleaseId"
+  "With an id, the given fields change; without one, an endpoint is made, which needs templateId, template or hubReleaseId"
   input EndpointInput {
     id: String
     name: String
@@ -181,9 +181,9 @@ export function endpointModule({
   flash,
   workers,
 }: ResourceServices & Partial<Pick<AllServices, 'workers'>>): GraphqlModule {
-  const save = async ({ input: said = {} }: { input?: SaveEndpointInput }, caller: Caller) => {
+  const save = async ({ input: given = {} }: { input?: SaveEndpointInput }, caller: Caller) => {
     const dataCenters = catalog.dataCenters();
-    const input = await fromHub(said);
+    const input = await fromHub(given);
     // Looked for first: what names an environment that is not there is not made at all.
     const environment =
       input.flashEnvironmentId === undefined
@@ -202,10 +202,10 @@ export function endpointModule({
     if (release === undefined) throw notFound('hub release', input.hubReleaseId);
     return { ...input, template: { imageName: release.image, ...input.template } };
   };
-  const volumesOf = async ({ kept }: EndpointObject, context: RequestContext): Promise<NetworkVolume[]> => {
-    if (kept.networkVolumeIds.length === 0) return [];
+  const volumesOf = async ({ record }: EndpointObject, context: RequestContext): Promise<NetworkVolume[]> => {
+    if (record.networkVolumeIds.length === 0) return [];
     const all = await context.memoize('network volumes', () => volumes.list(context.caller));
-    return kept.networkVolumeIds.flatMap((id) => all.filter((volume) => volume.id === id));
+    return record.networkVolumeIds.flatMap((id) => all.filter((volume) => volume.id === id));
   };
   return {
     sdl,
@@ -249,14 +249,14 @@ export function endpointModule({
           ) ?? null,
       },
       Endpoint: {
-        template: async ({ kept }: EndpointObject, _args: unknown, context) =>
-          serializeTemplate(await endpoints.templateOf(context.caller, kept)),
+        template: async ({ record }: EndpointObject, _args: unknown, context) =>
+          serializeTemplate(await endpoints.templateOf(context.caller, record)),
         networkVolume: async (shown: EndpointObject, _args: unknown, context) => {
           const [first] = await volumesOf(shown, context);
           return first === undefined ? null : serializeNetworkVolume(first, catalog);
         },
-        pods: ({ kept }: EndpointObject) =>
-          (workers?.viewsOf(kept) ?? []).map((view) => serializeWorker(view, kept)),
+        pods: ({ record }: EndpointObject) =>
+          (workers?.viewsOf(record) ?? []).map((view) => serializeWorker(view, record)),
         networkVolumeIds: async (shown: EndpointObject, _args: unknown, context) =>
           (await volumesOf(shown, context)).map(({ id, dataCenterId }) => ({
             networkVolumeId: id,
@@ -272,7 +272,7 @@ type EndpointObject = ReturnType<typeof serializeEndpoint>;
 export function serializeEndpoint(found: Endpoint) {
   return {
     /** For the fields that need more than is here. */
-    kept: found,
+    record: found,
     id: found.id,
     name: found.name,
     aiKey: null,

@@ -59,9 +59,9 @@ const sdl = `
 `;
 
 export function flashModule({ flash, endpoints, volumes, catalog }: ResourceServices): GraphqlModule {
-  const endpointsOf = async ({ kept }: FlashEnvironmentObject, context: RequestContext) =>
+  const endpointsOf = async ({ record }: FlashEnvironmentObject, context: RequestContext) =>
     (await context.memoize('endpoints', () => endpoints.list(context.caller))).filter(({ id }) =>
-      kept.endpointIds.includes(id),
+      record.endpointIds.includes(id),
     );
   return {
     sdl,
@@ -198,10 +198,10 @@ function serializeApp({ id, name }: FlashApp) {
   return { id, name };
 }
 
-function serializeEnvironment(kept: FlashEnvironment) {
-  const { id, name, createdAt, activeBuildId, appId } = kept;
+function serializeEnvironment(record: FlashEnvironment) {
+  const { id, name, createdAt, activeBuildId, appId } = record;
   return {
-    kept,
+    record,
     id,
     name,
     state: activeBuildId === null ? 'PENDING' : 'ACTIVE',

@@ -12,7 +12,7 @@ export interface GraphqlModule {
   sdl: string;
   /** Root fields that answer without a key. */
   publicResolvers?: Partial<Record<'Query' | 'Mutation', Record<string, PublicResolver>>>;
-  /** Fields that belong to whoever shows a key. */
+  /** Fields that need a key. */
   authenticatedResolvers?: Partial<
     Record<'Query' | 'Mutation' | 'User', Record<string, AuthenticatedResolver>>
   >;

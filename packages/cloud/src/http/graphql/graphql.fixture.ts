@@ -63,7 +63,7 @@ export interface GraphqlResponse {
 export interface GraphqlRequestOptions {
   variables?: Record<string, unknown> | undefined;
   operationName?: string;
-  /** The root account's if not said; null sends none. */
+  /** Default: the root account's; null sends none. */
   key?: string | null;
 }
 
@@ -77,7 +77,7 @@ export type GraphqlFixture = Awaited<ReturnType<typeof startGraphqlFixture>>;
 
 export const DEFAULT_LIMITS: GraphqlLimits = { maxDepth: 20, maxFields: 2000 };
 
-/** The face over real resources and SQLite, on a machine of two data centers with virtual GPUs. */
+/** The GraphQL routes over real services and SQLite, on a machine of two data centers with virtual GPUs. */
 export async function startGraphqlFixture({
   limits = DEFAULT_LIMITS,
   replace = {},

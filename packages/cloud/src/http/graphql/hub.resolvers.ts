@@ -124,7 +124,7 @@ export function hubModule({ hub, catalog, endpoints }: ResourceServices): Graphq
       },
     },
     fieldResolvers: {
-      // The endpoints of whoever asks; others' are not counted.
+      // The caller's endpoints only.
       Listing: {
         deploys: ({ listedRelease }: ListingObject, _args: unknown, context) =>
           deploysOf(listedRelease.build.imageName, context),
@@ -148,9 +148,9 @@ export function hubModule({ hub, catalog, endpoints }: ResourceServices): Graphq
         },
       },
       Endpoint: {
-        hubReleaseId: async ({ kept }: { kept: { image: string } }) =>
-          (await releaseOf(kept.image))?.id ?? null,
-        hubRelease: ({ kept }: { kept: { image: string } }) => releaseOf(kept.image),
+        hubReleaseId: async ({ record }: { record: { image: string } }) =>
+          (await releaseOf(record.image))?.id ?? null,
+        hubRelease: ({ record }: { record: { image: string } }) => releaseOf(record.image),
       },
     },
   };

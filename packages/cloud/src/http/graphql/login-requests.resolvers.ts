@@ -20,9 +20,9 @@ const sdl = `
   extend type Query { flashAuthRequestStatus(flashAuthRequestId: String): FlashAuthRequest }
   extend type Mutation {
     createFlashAuthRequest(apiKeyName: String, codeChallenge: String, codeChallengeMethod: String): FlashAuthRequest
-    "Of Berth alone: gives the program a key of this account; needs a key with full access"
+    "Berth only: gives the program a key of this account; needs a key with full access"
     approveFlashAuthRequest(flashAuthRequestId: String): FlashAuthRequest
-    "Of Berth alone"
+    "Berth only"
     denyFlashAuthRequest(flashAuthRequestId: String): FlashAuthRequest
   }
 `;

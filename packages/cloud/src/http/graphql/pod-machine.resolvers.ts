@@ -76,9 +76,9 @@ export function podMachineModule({ catalog }: ResourceServices): GraphqlModule {
     authenticatedResolvers: { User: { savingsPlans: () => [], serverlessDiscount: () => null } },
     fieldResolvers: {
       Pod: {
-        cpuFlavor: async ({ kept }: { kept?: Pod }) =>
-          typeof kept?.cpuFlavorId === 'string'
-            ? serializeCpuFlavor((await catalog.cpu(kept.cpuFlavorId)).flavor)
+        cpuFlavor: async ({ record }: { record?: Pod }) =>
+          typeof record?.cpuFlavorId === 'string'
+            ? serializeCpuFlavor((await catalog.cpu(record.cpuFlavorId)).flavor)
             : null,
         savingsPlans: () => [],
       },

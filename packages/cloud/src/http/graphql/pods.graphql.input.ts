@@ -124,7 +124,7 @@ export function updatePodInput(input: EditPodInput): PodInput {
   };
 }
 
-/** Only what is said. */
+/** Only the fields that were given. */
 function settingsOf({
   imageName,
   dockerArgs,

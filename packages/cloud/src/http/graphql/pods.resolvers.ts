@@ -149,7 +149,7 @@ const sdl = `
   }
   input PodBidResumeInput { podId: String bidPerGpu: Float gpuCount: Int }
   input PodTerminateInput { podId: String }
-  "What is said changes; a running pod is reset by it"
+  "The given fields change; a running pod is reset by it"
   input PodEditJobInput {
     podId: String
     imageName: String
@@ -261,16 +261,16 @@ export function podModule({ pods, volumes, catalog }: ResourceServices): Graphql
     fieldResolvers: {
       Pod: {
         // A worker is shown here as well, and has none of this.
-        runtime: async ({ kept }: Partial<PodObject>) =>
-          kept === undefined ? null : serializeRuntime(kept, await pods.runtime(kept)),
-        latestTelemetry: async ({ kept }: Partial<PodObject>) => {
-          const runtime = kept === undefined ? null : await pods.runtime(kept);
-          return kept === undefined || runtime === null ? null : serializeTelemetry(kept, runtime);
+        runtime: async ({ record }: Partial<PodObject>) =>
+          record === undefined ? null : serializeRuntime(record, await pods.runtime(record)),
+        latestTelemetry: async ({ record }: Partial<PodObject>) => {
+          const runtime = record === undefined ? null : await pods.runtime(record);
+          return record === undefined || runtime === null ? null : serializeTelemetry(record, runtime);
         },
-        networkVolume: async ({ kept }: Partial<PodObject>, _args: unknown, context: RequestContext) => {
-          if (kept === undefined || kept.networkVolumeId === null) return null;
+        networkVolume: async ({ record }: Partial<PodObject>, _args: unknown, context: RequestContext) => {
+          if (record === undefined || record.networkVolumeId === null) return null;
           const found = (await context.memoize('network volumes', () => volumes.list(context.caller))).find(
-            ({ id }) => id === kept.networkVolumeId,
+            ({ id }) => id === record.networkVolumeId,
           );
           return found === undefined ? null : serializeNetworkVolume(found, catalog);
         },
@@ -333,7 +333,7 @@ export function serializePod(found: Pod) {
   const machineId = found.dataCenterId.toLowerCase();
   return {
     /** For the fields that need more than is here. */
-    kept: found,
+    record: found,
     id: found.id,
     name: found.name,
     imageName: found.image,

@@ -48,7 +48,7 @@ const sdl = `
   type TemplatePort { port: String name: String }
   input TemplatePortInput { port: String name: String }
   input PodTemplateInput { isRunpod: Boolean isPublic: Boolean }
-  "With an id, what is said here changes; without one, a template is made, which needs name, imageName, containerDiskInGb and volumeInGb"
+  "With an id, the given fields change; without one, a template is made, which needs name, imageName, containerDiskInGb and volumeInGb"
   input SaveTemplateInput {
     id: String
     name: String
@@ -154,7 +154,7 @@ export function templateModule({ templates }: ResourceServices): GraphqlModule {
   };
 }
 
-/** Only what is said. */
+/** Only the fields that were given. */
 export function templateFields(input: SaveTemplateInput): Partial<TemplateFields> {
   const {
     name,

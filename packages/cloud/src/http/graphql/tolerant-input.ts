@@ -78,14 +78,14 @@ export function tolerantVariables(
   variables: Record<string, unknown>,
   dropped: DroppedFields,
 ): Record<string, unknown> {
-  const kept: Record<string, unknown> = {};
+  const record: Record<string, unknown> = {};
   for (const { variable, type } of definitions) {
     const name = variable.name.value;
     if (!Object.hasOwn(variables, name)) continue;
     const value = tolerantValue(typeFromAST(schema, type as NamedTypeNode), variables[name], dropped);
-    if (value !== undefined) kept[name] = value;
+    if (value !== undefined) record[name] = value;
   }
-  return kept;
+  return record;
 }
 
 function tolerantValue(type: GraphQLType | undefined, value: unknown, dropped: DroppedFields): unknown {
@@ -123,13 +123,13 @@ function providedFields(
   definitions: readonly (GraphQLArgument | GraphQLInputField)[],
   values: Record<string, unknown>,
 ): Record<string, unknown> {
-  const said: Record<string, unknown> = {};
+  const given: Record<string, unknown> = {};
   for (const definition of definitions) {
     const value = values[definition.name];
     if (value === undefined || value === null || (value === '' && !mayBeEmpty(definition))) continue;
-    said[definition.name] = providedValue(definition.type, value);
+    given[definition.name] = providedValue(definition.type, value);
   }
-  return said;
+  return given;
 }
 
 function providedValue(type: GraphQLInputType, value: unknown): unknown {

@@ -22,8 +22,8 @@ export function workerStateModule({
     sdl,
     fieldResolvers: {
       Endpoint: {
-        workerState: async ({ kept }: { kept: Endpoint }, _args: unknown, context) => {
-          const found = (await workers?.list(context.caller, kept.id))?.workers ?? [];
+        workerState: async ({ record }: { record: Endpoint }, _args: unknown, context) => {
+          const found = (await workers?.list(context.caller, record.id))?.workers ?? [];
           const count = (...statuses: WorkerStatus[]): number =>
             found.filter(({ status }) => statuses.includes(status)).length;
           return [

@@ -18,8 +18,8 @@ const diskSpaceBilledGb = integer({
 const time = dateTime('The start of the period');
 
 const window = {
-  startTime: dateTime('Thirty days before the end if not said; widened to whole periods'),
-  endTime: dateTime('Now if not said'),
+  startTime: dateTime('Default: thirty days before the end. Widened to whole periods'),
+  endTime: dateTime('Default: now'),
   bucketSize: stringEnum(BUCKET_SIZES, { default: 'day', description: 'How long each period is, in UTC' }),
 };
 

@@ -42,7 +42,7 @@ import {
 
 const computeType = stringEnum(COMPUTE_TYPES, {
   default: 'GPU',
-  description: 'What is said about the other kind is not used',
+  description: 'Fields of the other kind are ignored',
 });
 const scalerType = stringEnum(SCALER_TYPES, {
   description: 'Scale by how long requests wait, or by how many there are',

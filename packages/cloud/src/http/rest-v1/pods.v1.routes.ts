@@ -174,7 +174,7 @@ const createInput = named(
       templateId: text({ minLength: 1 }),
       computeType: stringEnum(COMPUTE_TYPES, {
         default: 'GPU',
-        description: 'What is said about the other kind is not used',
+        description: 'Fields of the other kind are ignored',
       }),
       cloudType: stringEnum(CLOUD_TYPES, { default: 'SECURE' }),
       gpuTypeIds: list(text({ minLength: 1 }), { description: 'Empty or left out: any' }),

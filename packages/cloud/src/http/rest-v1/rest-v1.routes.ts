@@ -64,7 +64,7 @@ async function openApi(operations: Operation[]) {
   return openApiDocument({
     title: TITLE,
     version: VERSION,
-    description: 'The older management interface, kept for the clients that speak it. New ones use REST v2.',
+    description: 'The older management API, served for the clients that use it. New clients use REST v2.',
     prefix: '',
     serverUrl: '/v1',
     operations,

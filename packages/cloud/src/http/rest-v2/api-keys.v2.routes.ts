@@ -46,7 +46,7 @@ const settings = {
     { rest: grant, graphql: grant, serverless: grant },
     {
       description:
-        'Of a restricted key; what is not said is NONE. Refused for another key, unless it is what that key has anyway',
+        'Of a restricted key; left out: NONE. Refused for another key, unless it is what that key has anyway',
     },
   ),
   endpoints,

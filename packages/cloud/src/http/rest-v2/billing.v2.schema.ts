@@ -8,8 +8,8 @@ const none = (why: string) => number({ description: `Always 0: ${why}` });
 const totalAmount = usd('all of it');
 
 export const windowFields = {
-  startTime: dateTime('Thirty days before the end if not said; taken back to the start of its bucket'),
-  endTime: dateTime('Exclusive; now if not said. Taken on to the end of its bucket'),
+  startTime: dateTime('Default: thirty days before the end. Moved back to the start of its bucket'),
+  endTime: dateTime('Exclusive. Default: now. Moved on to the end of its bucket'),
   bucketSize: stringEnum(BUCKET_SIZES, {
     default: 'day',
     description: 'How long each bucket is, in UTC; a week begins on Monday',

@@ -65,10 +65,10 @@ export function mergeCommand(body: CommandFields, current: string): string {
   const before = body.args === undefined ? parseArgs(current) : { entrypoint: [], cmd: [] };
   const wanted = { entrypoint: body.entrypoint ?? before.entrypoint, cmd: body.cmd ?? before.cmd };
   if (body.args === undefined) return formatArgs(wanted);
-  const said = parseArgs(body.args);
+  const given = parseArgs(body.args);
   const agrees =
-    (body.cmd === undefined || isDeepStrictEqual(said.cmd, wanted.cmd)) &&
-    (body.entrypoint === undefined || isDeepStrictEqual(said.entrypoint, wanted.entrypoint));
+    (body.cmd === undefined || isDeepStrictEqual(given.cmd, wanted.cmd)) &&
+    (body.entrypoint === undefined || isDeepStrictEqual(given.entrypoint, wanted.entrypoint));
   if (!agrees) throw ruleError('args and cmd/entrypoint say different things; send one of them');
   return body.args;
 }

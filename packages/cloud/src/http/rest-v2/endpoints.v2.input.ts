@@ -33,15 +33,15 @@ export function createEndpointInput(body: CreateBody): EndpointInput {
   return {
     ...referencesOf(body),
     settings: (base) => {
-      const said = settingsOf(body, base);
-      checkIdleTimeout(body, { ...base, ...scaler, ...said, type });
+      const given = settingsOf(body, base);
+      checkIdleTimeout(body, { ...base, ...scaler, ...given, type });
       return {
         ...V2_ENDPOINT_DEFAULTS,
         ...scaler,
         type,
         ...(cpu !== undefined && { compute: 'CPU' }),
         ...(gpu !== undefined && { compute: 'GPU' }),
-        ...said,
+        ...given,
         env: { ...base.env, ...body.env },
       };
     },
@@ -56,11 +56,11 @@ export function updateEndpointInput(body: UpdateBody): EndpointInput {
       if (body[wrong] !== undefined)
         throw ruleError(`this is a ${base.compute} endpoint, and that is fixed: it takes no ${wrong}`);
       checkCuda(body.gpu ?? {}, base);
-      const said = settingsOf(body, base);
-      checkIdleTimeout(body, { ...base, ...said });
+      const given = settingsOf(body, base);
+      checkIdleTimeout(body, { ...base, ...given });
       // The template's variables are in the base already; without a template, the map replaces the present one.
       return {
-        ...said,
+        ...given,
         ...(body.env !== undefined && {
           env: body.templateId === undefined ? body.env : { ...base.env, ...body.env },
         }),

@@ -148,7 +148,7 @@ const image = text({
 });
 const templateId = text({
   minLength: 1,
-  description: 'A serverless template to take the container from, once; what is said beside it goes first',
+  description: 'A serverless template to take the container from, once; fields of the body override it',
 });
 
 const createGpu = object(

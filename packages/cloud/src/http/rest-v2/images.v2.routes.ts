@@ -89,7 +89,7 @@ export function imageOperations({ images }: Pick<AllServices, 'images'>): Operat
       access: 'write',
       bodyLimit: MAX_IMAGE_UPLOAD_BYTES,
       description:
-        'Of Berth alone, for the process engine: "berth deploy" speaks it. The same files under the same name are the same image. What runs is the command in berth.json, or else handler.ts, handler.js, handler.mjs or handler.py.',
+        'Berth only, for the process engine: "berth deploy" speaks it. The same files under the same name are the same image. What runs is the command in berth.json, or else handler.ts, handler.js, handler.mjs or handler.py.',
       body: named(
         'CreateImage',
         object({ name, files: list(file, { minItems: 1, maxItems: MAX_IMAGE_FILES }) }),

@@ -19,7 +19,7 @@ export const logQuery = object(
     since: dateTime('Only lines after this time'),
     follow: boolean({
       default: true,
-      description: 'Of Berth alone: whether to go on with what is written from now on',
+      description: 'Berth only: whether to go on with what is written from now on',
     }),
   },
 );

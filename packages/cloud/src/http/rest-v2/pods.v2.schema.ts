@@ -85,11 +85,11 @@ const image = text({
 const templateId = text({
   minLength: 1,
   description:
-    'A template for pods to take the container from, once; what is said beside it goes first, and env is merged by name',
+    'A template for pods to take the container from, once; fields of the body override it, and env is merged by name',
 });
 const globalNetworking = boolean({ description: 'Takes effect at the next start' });
-const stopAfter = nullable(dateTime('Of Berth alone: when it is stopped'));
-const terminateAfter = nullable(dateTime('Of Berth alone: when it is terminated'));
+const stopAfter = nullable(dateTime('Berth only: when it is stopped'));
+const terminateAfter = nullable(dateTime('Berth only: when it is terminated'));
 
 const createFields = object(
   { name },
@@ -181,13 +181,13 @@ export const pod = named(
       runtime: nullable(runtime),
       createdAt: dateTime('When it was made'),
       startedAt: nullable(dateTime('When it was started last')),
-      statusDetail: nullable(text({ description: 'Of Berth alone: what is being done, or why it ended' })),
+      statusDetail: nullable(text({ description: 'Berth only: what is being done, or why it ended' })),
       diskLimits: named(
         'PodDiskLimits',
         object(
           { container: boolean(), volume: boolean() },
           {},
-          { description: 'Of Berth alone: whether the size of each disk is a limit here, or only a number' },
+          { description: 'Berth only: whether the size of each disk is a limit here, or only a number' },
         ),
       ),
       stopAfter,

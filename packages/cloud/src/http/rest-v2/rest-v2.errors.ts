@@ -4,7 +4,7 @@ import type { BerthError, ErrorCode } from '../../support/errors.ts';
 import { integer, list, named, object, text } from '../rest/json-schema.ts';
 import type { Static } from '../rest/json-schema.ts';
 
-/** REST v2 answers every failure as an RFC 9457 problem. */
+/** REST v2 answers every error as an RFC 9457 problem. */
 export const problemSchema = named(
   'Problem',
   object(

@@ -23,7 +23,7 @@ const query = object(
 const description =
   'Opens as a WebSocket; any other request is refused. Binary frames are bytes in and out, text frames are JSON: resize, eof and signal in, open, stream, exit and error out. The documentation has a page on it.';
 
-/** Terminals are WebSockets and go past these; whoever comes here asked in another way, or reads the reference. */
+/** Terminals are WebSockets and are served elsewhere; these describe them, and refuse plain requests. */
 export function terminalOperations(): Operation[] {
   const handle = (): never => {
     throw new BerthError('rule', 'a terminal is a WebSocket: open this address with one');

@@ -37,9 +37,7 @@ const worker = named(
     accelerated: boolean({
       description: 'Berth only: it speaks the fast worker channel, by itself or by acceleration',
     }),
-    reason: nullable(
-      text({ description: 'Of Berth alone: how its start goes on, or what is wrong with it' }),
-    ),
+    reason: nullable(text({ description: 'Berth only: how its start goes on, or what is wrong with it' })),
   }),
 );
 
@@ -95,7 +93,7 @@ export function workerOperations({ workers }: AllServices): Operation[] {
           workers: list(worker),
           summary,
           endpointVersion: nullable(integer()),
-          reason: nullable(text({ description: 'Of Berth alone: why no worker could take work now' })),
+          reason: nullable(text({ description: 'Berth only: why no worker could take work now' })),
         }),
       ),
       errorStatuses: [404],

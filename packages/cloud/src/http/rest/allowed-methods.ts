@@ -1,6 +1,6 @@
 import type { Operation } from './rest-operation.ts';
 
-/** The methods that a path does have, for an answer to one that it does not. */
+/** The methods of a path, for the `Allow` header of a 405. */
 export function allowedMethods(operations: readonly Operation[], path: string): string[] {
   const wanted = segments(path);
   const matching = operations.filter((operation) => matches(segments(operation.path), wanted));

@@ -174,7 +174,7 @@ describe('the OpenAPI document', () => {
     assert.equal(at('get', '/v9/ships').security, undefined);
     assert.deepEqual(document.security, [{ bearerAuth: [] }]);
     assert.deepEqual(at('delete', '/v9/ships/{id}').responses['204'], {
-      description: 'Done; there is nothing to say.',
+      description: 'Done; there is no content.',
       headers: { RateLimit: { $ref: '#/components/headers/RateLimit' } },
     });
   });
@@ -192,7 +192,7 @@ describe('the OpenAPI document', () => {
     const plain = openApiDocument(without);
     assert.deepEqual(plain.components.headers, {});
     assert.deepEqual(plain.paths['/v9/ships/{id}']?.['delete']?.responses['204'], {
-      description: 'Done; there is nothing to say.',
+      description: 'Done; there is no content.',
     });
   });
 

@@ -108,7 +108,7 @@ export interface OpenApiOptions {
 const LICENSE = { name: 'Apache License 2.0', identifier: 'Apache-2.0' };
 const SECURITY_SCHEME = 'bearerAuth';
 const JSON_TYPE = 'application/json';
-const NO_CONTENT_DESCRIPTION = 'Done; there is nothing to say.';
+const NO_CONTENT_DESCRIPTION = 'Done; there is no content.';
 
 export function openApiDocument(options: OpenApiOptions): OpenApiDocument {
   const schemas = new Components();

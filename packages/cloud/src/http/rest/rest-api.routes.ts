@@ -14,20 +14,20 @@ import type { Access, Operation } from './rest-operation.ts';
 import { allowedMethods } from './allowed-methods.ts';
 import { queryReader, validator } from './schema-validator.ts';
 
-/** One REST interface: its operations, and what is its own about the way it answers. */
+/** One REST interface: its operations, and how its responses differ from those of the others. */
 export interface RestApi {
   prefix: string;
   interface: Caller['interface'] & ('rest-v1' | 'rest-v2');
   operations: Operation[];
   /** Bytes of body that are read, unless an operation says otherwise. */
   bodyLimit: number;
-  /** The body of a failure. Its status comes from the interface's own table. */
+  /** Sends an error. Its status comes from the interface's own table. */
   sendError(reply: FastifyReply, error: BerthError): FastifyReply;
-  /** Headers that every answer carries. */
+  /** Headers of every response. */
   headers?(): Record<string, string>;
-  /** Counts the call; throws when the caller has had enough. Returns headers for the answer. */
+  /** Counts the call; throws when the limit is reached. Returns headers for the response. */
   checkRateLimit?(caller: Caller): Record<string, string>;
-  /** Where this answers with an error, the whole interface does. */
+  /** Where this returns an error, every operation answers with it. */
   disabledError?(): BerthError | undefined;
 }
 
@@ -42,7 +42,7 @@ export function restApiRoutes(routes: RestApi, authenticator: Authenticator) {
         done(error as Error);
       }
     });
-    // A stream: it is never in memory, and whoever takes it reads it.
+    // A stream: the body is never in memory as a whole; the handler reads it.
     for (const type of new Set(routes.operations.flatMap(({ upload }) => upload ?? [])))
       app.addContentTypeParser(type, (_request, body, done) => done(null, body));
     app.addHook('onRequest', async (request, reply) => {
@@ -79,7 +79,7 @@ function registerOperation(
     },
     preParsing: async (request, reply) => {
       if (operation.access === 'open') return;
-      const visit: AccessRequest = {
+      const access: AccessRequest = {
         interface: routes.interface,
         scope: 'rest',
         mode: operation.access === 'read' ? 'read' : 'write',
@@ -90,7 +90,7 @@ function registerOperation(
       };
       const caller = await authenticator.authorize(
         bearerKey(request.headers.authorization),
-        visit,
+        access,
         (known) => void reply.headers(routes.checkRateLimit?.(known) ?? {}),
       );
       checkOperator(operation.access, caller);

@@ -22,7 +22,7 @@ export interface Operation {
   /** The parameter that names a pod, where that pod's own token opens this too. */
   podIdParam?: string;
   query?: Schema;
-  /** A query that does not fit is refused as one that breaks a rule. */
+  /** A query that does not match its schema is refused as a rule error. */
   queryErrorsAreRuleErrors?: true;
   body?: Schema;
   /** Where the body may be larger than the interface's own limit, in bytes. */
@@ -30,7 +30,7 @@ export interface Operation {
   /** The status of success and what it carries; nothing for 204. */
   status: 200 | 201 | 204;
   response?: Schema;
-  /** Where there is nothing to say, it answers 204 instead. */
+  /** May answer 204 instead, when there is no content. */
   allowNoContent?: true;
   /** Answers with text of this media type instead of JSON: `handle` gives it whole. */
   text?: 'text/html' | 'text/javascript';
@@ -42,15 +42,15 @@ export interface Operation {
   upload?: StreamMediaType;
   /** Answers with a stream of this media type: `handle` gives a Readable. */
   download?: StreamMediaType;
-  /** Failures that this operation has beyond those that every operation has. */
+  /** Error statuses beyond those that every operation has. */
   errorStatuses?: number[];
   handle(request: OperationCall<unknown, unknown, unknown>): Promise<unknown>;
 }
 
-/** What goes through REST as a stream. */
+/** Media types that are streamed. */
 export type StreamMediaType = 'application/x-tar';
 
-/** What an operation's code receives. */
+/** What the handler of an operation receives. */
 export interface OperationCall<P, Q, B> {
   caller: Caller;
   params: P;
@@ -58,9 +58,9 @@ export interface OperationCall<P, Q, B> {
   body: B;
   /** The body of an operation that takes a stream. */
   upload: Readable;
-  /** Of a reader of events that comes back. */
+  /** `Last-Event-ID`, of a reader of events that reconnects. */
   lastEventId: string | undefined;
-  /** Aborted when whoever asked goes away. */
+  /** Aborted when the client disconnects. */
   signal: AbortSignal;
 }
 

@@ -8,10 +8,10 @@ const MAX_ECHOED_CHARS = 60;
 /** A longer list of allowed values is cut. */
 const MAX_LISTED_CHOICES = 24;
 
-/** What lies below a name like these is never repeated: answers end up in logs and screenshots. */
+/** Values below names like these are never repeated: responses end up in logs and screenshots. */
 const SECRET_NAME = /pass(?:word|wd|phrase)|secret|token|credential|value|key|^env$/i;
 
-/** Where the value came from. In a query everything is text, so the text itself is the news, not its type. */
+/** Where the value came from. In a query everything is text, so findings show the text, not its type. */
 export type ValueSource = 'body' | 'query';
 
 /** One short line per thing to change: where it is, what it must be, and what was found there. */
