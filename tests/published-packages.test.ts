@@ -133,14 +133,8 @@ describe('the published packages, installed outside the repository', () => {
 
   for (const version of NODE_VERSIONS)
     test(`a handler type-checks and runs on Node ${version}`, { timeout: 120_000 }, async () => {
-      const place = join(folder, `node-${version}`);
-      mkdirSync(place);
-      writeFileSync(join(place, 'package.json'), '{"private": true}');
-      await run('npm', ['install', '--no-audit', '--no-fund', `node@${version}`, `@types/node@${version}`], {
-        cwd: place,
-        env: { ...process.env, PATH: env['PATH'] },
-      });
-      const node = join(place, 'node_modules/node/bin/node');
+      const modules = await installNode(version);
+      const node = join(modules, 'node/bin/node');
       assert.match((await run(node, ['--version'])).stdout, new RegExp(`^v${version}\\.`));
       const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
       const options = [
@@ -153,7 +147,7 @@ describe('the published packages, installed outside the repository', () => {
         '--types',
         'node',
       ];
-      const roots = ['--typeRoots', join(place, 'node_modules/@types')];
+      const roots = ['--typeRoots', join(modules, '@types')];
       const handler = join(folder, 'greeter/handler.ts');
       await run(node, [tsc, ...options, ...roots, handler], { cwd: folder });
       const wrong = join(folder, 'greeter/wrong.ts');
@@ -166,4 +160,17 @@ describe('the published packages, installed outside the repository', () => {
       const { stdout, stderr } = await run(node, [handler], { cwd: dirname(handler), env });
       assert.match(stdout + stderr, /hello Ada/);
     });
+
+  /** A folder of packages with this version of Node and its types; the repository has one of them. */
+  async function installNode(version: string): Promise<string> {
+    if (process.version.startsWith(`v${version}.`)) return join(ROOT, 'node_modules');
+    const place = join(folder, `node-${version}`);
+    mkdirSync(place);
+    writeFileSync(join(place, 'package.json'), '{"private": true}');
+    await run('npm', ['install', '--no-audit', '--no-fund', `node@${version}`, `@types/node@${version}`], {
+      cwd: place,
+      env: { ...process.env, PATH: env['PATH'] },
+    });
+    return join(place, 'node_modules');
+  }
 });
