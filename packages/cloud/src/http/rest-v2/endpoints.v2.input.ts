@@ -1,6 +1,6 @@
 import { parsePools } from '../../domain/catalog/gpu-selection.ts';
 import type { Endpoint } from '../../domain/records.ts';
-import { BerthError, ruleError, schemaError } from '../../support/errors.ts';
+import { type BerthError, ruleError, schemaError } from '../../support/errors.ts';
 import type { Static } from '../rest/json-schema.ts';
 import { mergeCommand } from './container.v2.schema.ts';
 import type { createEndpoint, updateEndpoint } from './endpoints.v2.schema.ts';

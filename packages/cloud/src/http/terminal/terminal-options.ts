@@ -1,5 +1,5 @@
 import type { TerminalRequest } from '../../resources/terminals/terminals.ts';
-import { BerthError, schemaError } from '../../support/errors.ts';
+import { type BerthError, schemaError } from '../../support/errors.ts';
 import { TERMINAL_SIZE } from '../../domain/limits.ts';
 
 const DEFAULT_SIZE = { columns: 80, rows: 24 };
