@@ -112,7 +112,7 @@ export class ApiClient {
     return this.#json('PATCH', path, body);
   }
 
-  /** Server-sent events, until the server has told all or the signal says that it is enough. */
+  /** Server-sent events, until the server ends the stream or the signal aborts it. */
   async *events(path: string, signal: AbortSignal): AsyncGenerator<ReceivedEvent> {
     try {
       const response = await this.send('GET', path, undefined, {
@@ -141,7 +141,7 @@ export class ApiClient {
     return { answer, rows };
   }
 
-  /** A connection that both sides write to, once it is open. It is paused, so that whoever resumes it misses nothing. */
+  /** Opens a two-way connection. It is paused, so that no data is lost before it is read. */
   async webSocket(path: string): Promise<WebSocket> {
     const { WebSocket: Socket } = await import('ws');
     const socket = new Socket(this.url.replace(/^http/, 'ws') + path, {

@@ -26,9 +26,9 @@ export interface CliContext {
   env: Environment;
   stdout: OutputStream;
   stderr: OutputStream;
-  /** Opened when it is asked for: a program that reads nothing shall not wait for the end of it. */
+  /** Opened on first use: a command that reads no input must not wait for its end. */
   stdin(): InputStream;
   clock: Clock;
-  /** From now on, the program ends when nobody reads its output any more. */
+  /** From now on the program exits when its output is closed. */
   exitOnClosedStdout(): void;
 }

@@ -7,7 +7,7 @@ export interface CliResult {
   err: string;
 }
 
-/** Runs a command line in this process, with its output kept. */
+/** Runs a command line in this process and captures its output. */
 export async function runBerth(
   argv: readonly string[],
   {

@@ -1,7 +1,7 @@
 /** The arguments make no sense: exit code 2. */
 export class UsageError extends Error {}
 
-/** A command that was run on somebody's behalf has ended, with this exit code. All is said. */
+/** A command that the user ran through this one ended with this exit code. Nothing more is printed. */
 export class CommandExit extends Error {
   readonly code: number;
 

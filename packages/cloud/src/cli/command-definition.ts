@@ -6,11 +6,11 @@ export interface Option {
   /** text: one value. list: may be repeated. switch: no value. */
   kind: 'text' | 'list' | 'switch';
   description: string;
-  /** What stands for the value in the help: `ID`. */
+  /** The name of the value in the help: `ID`. */
   value?: string;
   choices?: readonly string[];
   required?: true;
-  /** One letter that stands for it: `f` for `-f`. */
+  /** The short form, one letter: `f` for `-f`. */
   short?: string;
 }
 export type Options = Readonly<Record<string, Option>>;
@@ -53,11 +53,11 @@ export interface Command {
   name: string;
   /** One line for the list of commands. */
   summary: string;
-  /** What the help says beyond that. */
+  /** More text for the help. */
   details?: string;
   words: Positionals;
   options: Options;
-  /** A server goes on when nobody reads its output any more; any other command ends. */
+  /** A server keeps running when its output is closed; other commands exit. */
   survivesClosedStdout?: true;
   run(call: CommandCall<unknown, unknown>): Promise<void>;
 }

@@ -54,7 +54,7 @@ export function checkNode(version: string): CheckResult {
   };
 }
 
-/** A folder that is not there yet is made at the first start, below the nearest one that is. */
+/** A missing folder is created at the first start, below the nearest existing one. */
 export async function checkDataFolder(folder: string): Promise<CheckResult> {
   const check = 'data folder';
   const remedy = `let this user write there, or ${CHOOSE_DATA_DIRECTORY}`;
@@ -136,7 +136,7 @@ async function checkKey(client: ApiClient): Promise<CheckResult> {
   }
 }
 
-/** A failure of ours says what to do by itself. */
+/** Berth's own errors already say what to do. */
 function explain(error: unknown): { found: string } {
   if (error instanceof CliError) return { found: error.message };
   return { found: error instanceof Error ? error.message : String(error) };

@@ -108,7 +108,7 @@ function firstWords(): Set<string> {
   return new Set(Object.keys(commands).map((name) => name.split(' ')[0] ?? name));
 }
 
-/** A mistake in the arguments of a known command also says where its help is. */
+/** For a wrong argument of a known command, the message also names its help. */
 function parseFor(command: Command, argv: readonly string[]): ReturnType<typeof parseCommandLine> {
   try {
     return parseCommandLine(command, argv);

@@ -92,12 +92,12 @@ function show(
   );
 }
 
-/** A name whose first part is a folder here is a slip, unless a tag says otherwise. */
+/** An image name whose first part is a local folder is probably a mistake, unless it has a tag. */
 async function isBesideFolders(source: string): Promise<boolean> {
   return source.includes('/') && !/[:@]/.test(source) && (await isFolder(dirname(source)));
 }
 
-/** Where the server knows by now that nothing connected can run the image, nobody shall learn it from the first job. */
+/** Says at once if no connected engine can run the image, instead of at the first job. */
 async function warnIfNotRunnable(
   client: ApiClient,
   endpoint: EndpointView,

@@ -80,7 +80,7 @@ function stopSignal(): AbortSignal {
   return stop.signal;
 }
 
-/** Workers outlive the Berth that started them, so it is told to let them go first. */
+/** Workers keep running when Berth stops, so they are stopped first. */
 async function deleteEndpointAndWait(client: ApiClient, endpoint: EndpointView): Promise<void> {
   await client.patch(endpointPath(endpoint), { workers: { min: 0, max: 0 } });
   const until = performance.now() + SHUTDOWN_TIMEOUT_MS;

@@ -82,7 +82,7 @@ function showResult(output: Output, job: JobView, endpoint: string): void {
   assertJobSucceeded(job);
 }
 
-/** What went to a handler and what it made is shown to people as what it is: JSON. */
+/** Input and output of a handler are printed as JSON. */
 function asJson(job: JobView, field: 'input' | 'output'): Record<string, string> {
   return job[field] === undefined ? {} : { [field]: JSON.stringify(job[field]) };
 }

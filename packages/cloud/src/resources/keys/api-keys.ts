@@ -12,7 +12,7 @@ const RESOURCE = 'API key';
 export interface NewApiKey {
   name: string;
   access: AccessLevel;
-  /** Of a restricted key; what is not said is none. */
+  /** For a restricted key. Default for each scope: none. */
   scopes?: Partial<Scopes>;
   endpoints?: string[] | null;
   expiresAt?: number | null;
@@ -101,7 +101,7 @@ export class ApiKeys {
     return changed;
   }
 
-  /** Holds from the next request on. */
+  /** Takes effect with the next request. */
   async revoke(caller: Caller, id: string): Promise<void> {
     const { accountId } = await this.#managed(caller, id);
     const removed = await this.#context.store.keys.remove(
@@ -113,7 +113,7 @@ export class ApiKeys {
     this.#context.events.publish('keys.changed', { source: 'request' });
   }
 
-  /** The key that this caller may change: of the own account, or, for the operator, of any. */
+  /** A key that this caller may change: one of its account or, for the operator, of any account. */
   async #managed(caller: Caller, id: string): Promise<ApiKey> {
     const { keys } = this.#context.store;
     const key = caller.operator ? await keys.findInAnyAccount(id) : await keys.find(caller.accountId, id);
@@ -147,7 +147,7 @@ export function checkKeyName(name: string): void {
     throw ruleError(`a key's name must have 1 to ${MAX_NAME_LENGTH} characters`);
 }
 
-/** Scopes and endpoints limit a restricted key alone. Another one is not made without limits that were asked for; what it is shown with may be said again. */
+/** Only a restricted key has scopes and endpoints. For another key they are refused, unless they equal what the key shows. */
 function checkRestrictions(
   access: AccessLevel,
   {
@@ -159,7 +159,7 @@ function checkRestrictions(
   const granted = scopesOf(access, undefined);
   if (Array.isArray(endpoints) || !isDeepStrictEqual({ ...granted, ...scopes }, granted))
     throw ruleError(
-      'scopes and endpoints are for a restricted key; make its access restricted, or leave them out',
+      'scopes and endpoints are for a restricted key; set its access to restricted, or leave them out',
     );
 }
 

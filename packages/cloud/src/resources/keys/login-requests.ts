@@ -8,7 +8,7 @@ import type { LoginRequest } from '../../domain/login-request.ts';
 
 const RESOURCE = 'login request';
 const LOGIN_REQUEST_TTL_MS = 10 * 60 * 1000;
-/** Far more than people sign in within ten minutes; anybody can ask. */
+/** A limit on memory: requests need no key. Far more than people sign in within ten minutes. */
 const MAX_PENDING_REQUESTS = 1000;
 const DEFAULT_KEY_NAME = 'signed in from a program';
 const MAX_TEXT_LENGTH = 200;
@@ -19,15 +19,15 @@ export interface NewLoginRequest {
   codeChallengeMethod?: string | undefined;
 }
 
-/** As it is at this moment: one whose time is over is EXPIRED, whatever it was. */
+/** The current state: EXPIRED after its time is over, whatever it was before. */
 export interface LoginRequestView extends Omit<LoginRequest, 'status'> {
   status: LoginRequest['status'] | 'EXPIRED';
 }
 
 /**
- * How a program without a key gets one: it asks, shows its user the request's id, and looks again
- * until the user has said yes with a key of their own. The id is the secret between them: whoever
- * knows it may fetch the new key, once.
+ * How a program without a key gets one: it creates a request, shows its id to the user, and polls
+ * until the user has approved it with a key of their own. The id is a secret: whoever knows it can
+ * fetch the new key, once.
  */
 export class LoginRequests {
   readonly #context: ResourceContext;
@@ -43,11 +43,13 @@ export class LoginRequests {
     codeChallenge,
     codeChallengeMethod,
   }: NewLoginRequest): Promise<LoginRequestView> {
-    // Now and not when somebody says yes: the program can still mend it.
+    // Checked now and not at the approval, so that the program can correct it.
     checkKeyName(keyName);
     for (const text of [codeChallenge, codeChallengeMethod])
       if ((text?.length ?? 0) > MAX_TEXT_LENGTH)
-        throw ruleError(`at most ${MAX_TEXT_LENGTH} characters each`);
+        throw ruleError(
+          `codeChallenge and codeChallengeMethod may have at most ${MAX_TEXT_LENGTH} characters each`,
+        );
     const now = this.#context.clock.now();
     const request: LoginRequest = {
       id: randomBytes(24).toString('base64url'),
@@ -60,18 +62,18 @@ export class LoginRequests {
       expiresAt: now + LOGIN_REQUEST_TTL_MS,
     };
     if (!(await this.#context.store.loginRequests.insert(request, MAX_PENDING_REQUESTS)))
-      throw new BerthError('rate', 'too many programs ask for a key at this moment; try again later', {
+      throw new BerthError('rate', 'too many login requests are pending; try again later', {
         headers: { 'retry-after': String(LOGIN_REQUEST_TTL_MS / 1000) },
       });
     return request;
   }
 
-  /** The new key is in it once, and never again. */
+  /** The first poll after the approval has the new key; later ones do not. */
   async poll(id: string): Promise<LoginRequestView> {
     const found = await this.#context.store.loginRequests.find(id);
     if (found === undefined) throw notFound(RESOURCE, id);
-    if (found.status !== 'APPROVED' || this.#isOver(found))
-      return { ...found, key: null, ...(this.#isOver(found) && { status: 'EXPIRED' }) };
+    if (found.status !== 'APPROVED' || this.#isExpired(found))
+      return { ...found, key: null, ...(this.#isExpired(found) && { status: 'EXPIRED' }) };
     let fetched: LoginRequest | undefined;
     await this.#context.store.loginRequests.change(id, (current) => {
       fetched = current;
@@ -80,7 +82,7 @@ export class LoginRequests {
     return fetched ?? { ...found, key: null };
   }
 
-  /** Makes a key of the caller's account for whoever asked. */
+  /** Creates a key of the caller's account for the program that made the request. */
   async approve(caller: Caller, id: string): Promise<LoginRequestView> {
     const pending = await this.#pending(id);
     const { key, text } = await this.#newKey(caller, pending);
@@ -89,7 +91,7 @@ export class LoginRequests {
       decided = current.status === 'PENDING';
       return decided ? { ...current, status: 'APPROVED', key: text } : current;
     });
-    // Someone else was faster: there is one key for one request.
+    // Another approval was faster: there is one key for each request.
     if (!decided) await this.#keys.revoke(caller, key);
     return { ...(changed ?? pending), key: null };
   }
@@ -110,12 +112,12 @@ export class LoginRequests {
   async #pending(id: string): Promise<LoginRequest> {
     const found = await this.#context.store.loginRequests.find(id);
     if (found === undefined) throw notFound(RESOURCE, id);
-    if (found.status !== 'PENDING' || this.#isOver(found))
-      throw ruleError('this request was answered already, or is too old; begin again');
+    if (found.status !== 'PENDING' || this.#isExpired(found))
+      throw ruleError('this login request was answered already or has expired; start a new one');
     return found;
   }
 
-  #isOver({ expiresAt }: LoginRequest): boolean {
+  #isExpired({ expiresAt }: LoginRequest): boolean {
     return expiresAt < this.#context.clock.now();
   }
 }

@@ -10,7 +10,7 @@ export type ApiKeyFields = Pick<
   'accountId' | 'name' | 'access' | 'scopes' | 'endpoints' | 'expiresAt'
 >;
 
-/** A record to keep and the key to show: the one does not lead back to the other. */
+/** The record to store and the key to show once. The key cannot be computed from the record. */
 export function createApiKey(
   { clock, ids }: Pick<ResourceContext, 'clock' | 'ids'>,
   fields: ApiKeyFields,

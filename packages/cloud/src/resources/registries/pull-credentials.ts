@@ -30,7 +30,7 @@ export class PullCredentials {
   }
 }
 
-/** The newest delegation whose repository the image is from. A tag that was named counts; `latest` stands for every tag. */
+/** The newest delegation of the image's repository. Its tag must match; `latest` matches every tag. */
 export function findCoveringDelegation(
   delegations: readonly RegistryDelegation[],
   image: string,
