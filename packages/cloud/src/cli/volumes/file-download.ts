@@ -8,7 +8,7 @@ import type { CopyProgress } from '../copy-progress.ts';
 import type { VolumeBucket, RemoteFile } from './volume-bucket.ts';
 import { withRetries } from './transfer-retry.ts';
 
-/** Fetches a file. It lies under a name of its own until it is whole; one that was broken off goes on where it was. */
+/** Downloads a file under a temporary name until it is complete. An interrupted download is resumed. */
 export async function downloadFile(
   bucket: VolumeBucket,
   file: RemoteFile,

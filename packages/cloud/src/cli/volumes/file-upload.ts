@@ -7,13 +7,13 @@ import type { VolumeBucket } from './volume-bucket.ts';
 import { forEachConcurrent, withRetries } from './transfer-retry.ts';
 
 const MB = 1024 ** 2;
-/** A larger file goes in parts, so that what has arrived need not be sent again. */
+/** Larger files are uploaded in parts, so that an interrupted upload can be resumed. */
 const SINGLE_PUT_MAX_BYTES = 16 * MB;
 const MIN_PART_BYTES = 16 * MB;
 const MAX_PARTS = 10_000;
 const PART_CONCURRENCY = 3;
 
-/** Sends a file. One that was broken off goes on where it was: parts that are there already, byte for byte, are not sent again. */
+/** Uploads a file. An interrupted upload is resumed: parts whose content is already there are not sent again. */
 export async function uploadFile(
   bucket: VolumeBucket,
   path: string,

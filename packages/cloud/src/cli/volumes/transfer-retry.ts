@@ -4,7 +4,7 @@ import { BucketError } from './volume-bucket.ts';
 const MAX_ATTEMPTS = 4;
 const RETRY_DELAY_MS = 500;
 
-/** Tries again what a broken line or a busy server failed; what was refused stays refused. */
+/** Retries after a connection error or a busy server; other errors are final. */
 export async function withRetries<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -16,7 +16,7 @@ export async function withRetries<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Works on several at a time. After a failure nothing new is begun, and what is under way is waited for. */
+/** Runs several at a time. After an error nothing new is started, and running ones are waited for. */
 export async function forEachConcurrent<T>(
   items: Iterable<T> | AsyncIterable<T>,
   width: number,

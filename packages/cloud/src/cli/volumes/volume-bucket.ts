@@ -5,7 +5,7 @@ import type { ApiClient, SendOptions } from '../api-client.ts';
 import { CliError } from '../cli.errors.ts';
 import { escapeControlCharacters } from '../output.ts';
 
-/** A large part over a slow line takes its time. */
+/** Long enough for a large part over a slow connection. */
 const PART_TIMEOUT_MS = 600_000;
 
 export interface RemoteFile {
@@ -21,7 +21,7 @@ export interface UploadedPart {
   size: number;
 }
 
-/** The S3 address answered with a refusal. */
+/** An error response of the S3 interface. */
 export class BucketError extends CliError {
   readonly status: number;
 
@@ -31,7 +31,7 @@ export class BucketError extends CliError {
   }
 }
 
-/** The files of one network volume, over the server's S3 address, with the key that the command has. */
+/** The files of one network volume, over the server's S3 interface, with the command's API key. */
 export class VolumeBucket {
   readonly #client: ApiClient;
   readonly #id: string;
@@ -41,7 +41,7 @@ export class VolumeBucket {
     this.#id = id;
   }
 
-  /** Undefined where there is no such file; a folder ends in a slash. */
+  /** Undefined if there is no such file. A folder's key ends in a slash. */
   async head(key: string): Promise<RemoteFile | undefined> {
     const response = await this.#send('HEAD', key, {}, undefined);
     if (response.status === 404) return undefined;
@@ -54,7 +54,7 @@ export class VolumeBucket {
     };
   }
 
-  /** Everything below a prefix; with `shallow`, folders are told as one name that ends in a slash. */
+  /** Everything below a prefix. With `shallow`, a folder is one entry whose name ends in a slash. */
   async *list(prefix: string, shallow = false): AsyncGenerator<RemoteFile | { folder: string }> {
     let token: string | undefined;
     do {
@@ -81,7 +81,7 @@ export class VolumeBucket {
     } while (token !== undefined);
   }
 
-  /** The content from a byte on, of the very file with this ETag. */
+  /** The content from an offset on, if the file still has this ETag. */
   async get(
     { key, etag }: Pick<RemoteFile, 'key' | 'etag'>,
     from: number,
@@ -177,7 +177,7 @@ export class VolumeBucket {
     const root = parseXml(await response.text());
     if (root === undefined)
       throw new CliError(`${this.#client.url} does not answer as Berth does; check BERTH_URL`);
-    // What fails after the answer has begun is told in it.
+    // An error after the response has started is in its document.
     if (root.name === 'Error')
       throw new BucketError(500, escapeControlCharacters(childText(root, 'Message') ?? 'the server failed'));
     return root;

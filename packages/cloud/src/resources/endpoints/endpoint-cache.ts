@@ -5,21 +5,21 @@ import { BerthError } from '../../support/errors.ts';
 
 /** How old an answer may be: another server may have changed the endpoint, and this one is not told. */
 const MAX_AGE_MS = 2000;
-/** Beyond this many, those looked up longest ago are forgotten. */
+/** Beyond this many, the oldest are evicted. */
 const MAX_ENTRIES = 10_000;
 
-/** While the store is away, what was known before goes on counting, for this long: a worker's result must not fail for want of a look at its endpoint. */
+/** How long a stale entry is used while the store is unavailable: a worker's result must not fail because its endpoint cannot be read. */
 const MAX_STALE_MS = 60_000;
 
 interface CacheEntry {
-  /** When it was asked for. */
+  /** When it was requested. */
   at: number;
   found: Promise<Endpoint | undefined>;
-  /** The answer, once it is there. */
+  /** The result, once it is there. */
   endpoint?: Endpoint;
 }
 
-/** Endpoints by id, whoever owns them, kept in memory for those who ask at every request. */
+/** Endpoints of all accounts by id, cached for code that needs one at every request. */
 export class EndpointCache {
   readonly #store: Pick<EndpointStore, 'findInAnyAccount'>;
   readonly #clock: Clock;
@@ -38,7 +38,7 @@ export class EndpointCache {
     return kept !== undefined && Math.abs(now - kept.at) < this.#maxAge ? kept.found : this.#look(id, now);
   }
 
-  /** The endpoint, where it was looked up a moment ago. */
+  /** The endpoint, if it is cached. */
   findCached(id: string): Endpoint | undefined {
     const kept = this.#entries.get(id);
     return kept !== undefined && Math.abs(this.#clock.now() - kept.at) < this.#maxAge
@@ -46,7 +46,7 @@ export class EndpointCache {
       : undefined;
   }
 
-  /** Called when an endpoint has changed or gone; without an id, all are forgotten. */
+  /** Called when an endpoint was changed or deleted; without an id, clears the cache. */
   invalidate(id?: string): void {
     if (id === undefined) this.#entries.clear();
     else this.#entries.delete(id);
@@ -62,7 +62,7 @@ export class EndpointCache {
     };
     try {
       const found = await entry.found;
-      // An id that nobody has is not kept: there is no end of those.
+      // Unknown ids are not cached: there is no limit to their number.
       if (found === undefined) drop();
       else entry.endpoint = found;
       this.#cut();

@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Clock } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
 
-/** As large as the Flash client lets a build become. */
+/** The largest build that the Flash client allows. */
 export const MAX_ARTIFACT_BYTES = 1500 * 1024 * 1024;
 const LINK_TTL_MS = 60 * 60 * 1000;
 
@@ -15,7 +15,7 @@ export interface FlashArtifactsOptions {
   folder: string;
   masterKey: Buffer;
   clock: Clock;
-  /** Asked each time: a server that takes a free port learns its address only when it listens. */
+  /** Called each time: a server on a free port knows its address only after it listens. */
   origin(): string;
 }
 
@@ -26,7 +26,7 @@ export interface ArtifactLink {
 
 type Method = 'GET' | 'PUT';
 
-/** Files that are put and fetched with a link alone: whoever has it may do the one thing that it was made for, for an hour. */
+/** Files that are uploaded and downloaded with a signed link: it allows one operation, for an hour. */
 export class FlashArtifacts {
   readonly #parts: FlashArtifactsOptions;
   readonly #key: Buffer;
@@ -44,17 +44,17 @@ export class FlashArtifacts {
     };
   }
 
-  /** Throws where a link was not made here for this, or is too old. A key that was never signed is never a path. */
+  /** Throws if the link was not signed here for this operation or has expired. Only signed keys become paths. */
   verifyLink(method: Method, objectKey: string, expires: string, signature: string): void {
     const wanted = Buffer.from(this.#sign(method, objectKey, Number(expires)));
     const shown = Buffer.from(signature);
     if (shown.length !== wanted.length || !timingSafeEqual(shown, wanted))
       throw new BerthError('forbidden', 'this link is not valid');
     if (Number(expires) < this.#parts.clock.now())
-      throw new BerthError('forbidden', 'this link is too old; ask for a new one');
+      throw new BerthError('forbidden', 'this link has expired; request a new one');
   }
 
-  /** The file is there whole, or not at all. `nonce` tells two uploads of one key apart. */
+  /** The file appears only when it is complete. `nonce` keeps two uploads of one key apart. */
   async put(objectKey: string, content: Readable, nonce: string): Promise<void> {
     const file = this.#path(objectKey);
     const part = `${file}.${nonce}.part`;

@@ -12,7 +12,7 @@ export interface RegistryCredentials {
 
 const RESOURCE = 'registry';
 
-/** Saved credentials for private container images. They go in and are never shown again. */
+/** Saved credentials for private container images. They are never shown again. */
 export class Registries {
   readonly #context: ResourceContext;
 
