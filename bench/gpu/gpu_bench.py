@@ -135,7 +135,7 @@ def main():
     data = tempfile.mkdtemp()
     berth = Berth(data)
     try:
-        count = 512
+        count = 200
         model = berth.deploy("model", "language_model.py")
         alone = direct(
             "import time; t=time.time()\n"
@@ -153,7 +153,7 @@ def main():
         }
         print("cold start:", cold, json.dumps(phases), flush=True)
         stream_rate(berth, model, count)
-        pairs = [(stream_rate(berth, model, count), direct_rate(berth, model, count)) for _ in range(5)]
+        pairs = [(stream_rate(berth, model, count), direct_rate(berth, model, count)) for _ in range(12)]
         print("tokens a second, streamed and direct:", pairs, flush=True)
         figures["cold start, s"] = {
             "through Berth": cold,
