@@ -124,7 +124,7 @@ for (const kind of DATABASES) {
       assert.ok(on.published.filter(({ kind: what }) => what === 'queue').length >= 2);
     });
 
-    test('other servers are told of a job that waits, and not of one that went straight to a worker', async () => {
+    test('other servers are told of a job that waits, and on SQLite nobody is of one that went straight to a worker', async () => {
       const on = bench();
       const told = (): number => on.published.filter(({ kind: what }) => what === 'queue').length;
       const first = on.take('w1');
@@ -136,10 +136,12 @@ for (const kind of DATABASES) {
       await new Promise((resolve) => setTimeout(resolve, 100));
       await on.submit();
       assert.equal((await second).length, 1);
-      assert.equal(told(), before);
+      // On PostgreSQL every job waits, if only for a moment.
+      const straight = kind === 'sqlite' ? before : before + 1;
+      assert.equal(told(), straight);
       await on.submit();
       // One server alone has nobody to tell.
-      assert.equal(told(), kind === 'sqlite' ? 0 : before + 1);
+      assert.equal(told(), kind === 'sqlite' ? 0 : straight + 1);
     });
 
     test('a worker that rests gets nothing and is answered soon; a dismissed one never gets anything again', async () => {
@@ -257,9 +259,11 @@ for (const kind of DATABASES) {
         find: () => assert.fail('it is told, and has to look for nothing'),
       });
       const taking = on.take('w');
-      // Until the take has found nothing: from then on it meets what comes in.
+      // Until the take has found nothing: from then on it sees what comes in.
       await new Promise((resolve) => setTimeout(resolve, 100));
       const calling = queue.submitAndWait(on.request(), POLL_MS, on.signal);
+      // Where a take does not see what comes in with it, the next one does.
+      if (!on.store.sameTurnTakes) void on.take('w2');
       const [taken] = await taking;
       assert.ok(taken !== undefined && (await on.finish('w', taken.job)));
       release();

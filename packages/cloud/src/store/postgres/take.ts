@@ -1,4 +1,4 @@
-import type { TakenJob, TakeRequest } from '../../domain/job-records.ts';
+import type { Claim, Job, TakenJob, TakeRequest } from '../../domain/job-records.ts';
 import type { JobStore } from '../job-store.ts';
 import { JOB_SELECT, JOB_SELECT_LENGTH, jobFromValues } from '../tables/jobs.table.ts';
 import { addCountsSql } from './job-counts.ts';
@@ -70,8 +70,8 @@ export function takeJobs({ queue, server }: QueueContext): Pick<JobStore, 'take'
       const taken = rows
         .filter(([seq]) => seq !== null)
         .map(
-          (values): TakenJob => ({
-            job: jobFromValues(values),
+          (values, index): TakenJob => ({
+            job: request.startAttempt(asWaiting(jobFromValues(values)), claims[index] as Claim).job,
             request: values[JOB_SELECT_LENGTH] as string,
           }),
         );
@@ -80,5 +80,18 @@ export function takeJobs({ queue, server }: QueueContext): Pick<JobStore, 'take'
       if (taken.length < claims.length && (first?.at(-1) as unknown) === true) request.onLockedSkipped?.();
       return taken;
     },
+  };
+}
+
+/** A job that was just taken, as it waited: the rule of a take is asked once more, so that it and the statement cannot drift apart unseen. */
+function asWaiting(job: Job): Job {
+  return {
+    ...job,
+    status: 'IN_QUEUE',
+    attempt: job.attempt - 1,
+    lease: null,
+    workerId: null,
+    takenAt: null,
+    dueAt: job.ttlAt,
   };
 }
