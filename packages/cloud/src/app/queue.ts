@@ -37,6 +37,7 @@ export async function createQueue(
     wakeups: store.wakeups,
     clock,
     log,
+    takeAhead: config.takeAhead,
     deliveryOf: (job, payloads) => deliveryOf(job, payloads, ids.resource(), clock.now()),
     events,
     instanceRuns: async (endpointId, workerId) =>

@@ -25,6 +25,7 @@ import { STORE_RETRY_MS, withStoreRetries } from './store-retry.ts';
 import { pinToAttempt } from './attempt-holder.ts';
 import { CancellationRegistry } from './cancellation-registry.ts';
 import { JobStreams } from './job-streams.ts';
+import { TakeAhead } from './take-ahead.ts';
 import { newJob } from './job-submission.ts';
 import type { EndpointQueueSettings, JobOptions } from './job-submission.ts';
 import * as transitions from '../domain/job-transitions.ts';
@@ -39,6 +40,8 @@ const PAUSED_POLL_MS = 1_500;
 export interface JobQueueDeps {
   /** Whether an engine runs this worker, where one is known to. */
   instanceRuns?(endpointId: string, workerId: string): Promise<boolean>;
+  /** Whether one answer to job-take may carry several short jobs. Default: true. */
+  takeAhead?: boolean;
   store: JobStore;
   wakeups: WakeupBus;
   clock: Clock;
@@ -79,6 +82,7 @@ export class JobQueue {
   #closed = false;
   readonly heartbeats: WorkerHeartbeats;
   readonly cancellations: CancellationRegistry;
+  readonly takeAhead: TakeAhead;
   readonly streams: JobStreams;
   readonly reaper: JobReaper;
 
@@ -87,6 +91,7 @@ export class JobQueue {
     this.#numbers = new JobSequence(deps.clock);
     this.#news = new JobNotifier(deps.wakeups);
     this.heartbeats = new WorkerHeartbeats(deps.clock);
+    this.takeAhead = new TakeAhead(this.heartbeats, deps.takeAhead ?? true);
     this.cancellations = new CancellationRegistry(deps.clock, this.heartbeats);
     this.#dispatcher = new Dispatcher({
       store: deps.store,
@@ -298,6 +303,7 @@ export class JobQueue {
       this.#stop(endpointId, workerId, id, seq);
     await this.#deps.store.removeEndpoint(endpointId);
     this.heartbeats.removeEndpoint(endpointId);
+    this.takeAhead.removeEndpoint(endpointId);
     this.#dispatcher.removeEndpoint(endpointId);
     this.#news.notifyAll(endpointId);
   }

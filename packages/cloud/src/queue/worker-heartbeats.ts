@@ -26,6 +26,8 @@ interface HeldLease {
   /** Of the attempt that all this is about. */
   lease: string;
   since: number;
+  /** When it was taken, where it came together with others in one answer of the public protocol. */
+  takenTogetherAt: number | null;
   /** The worker has shown that it has the job. */
   confirmed: boolean;
   /** Since when the worker says things that do not fit with having it. */
@@ -56,6 +58,10 @@ interface Worker {
   unhealthy: string | null;
   /** It speaks the fast worker channel. */
   accelerated: boolean;
+  /** It asked for several jobs at a time over the public protocol. */
+  takesBatches: boolean;
+  /** When it last posted a result over the public protocol. */
+  lastResultAt: number;
   /** The most jobs that it said it runs at a time; Infinity where it does not say. */
   concurrency: number;
   /** In the order in which they came to it. */
@@ -118,6 +124,8 @@ export class WorkerHeartbeats {
         pausedUntil: 0,
         unhealthy: null,
         accelerated: false,
+        takesBatches: false,
+        lastResultAt: 0,
         concurrency: Infinity,
         jobs: new ChurnMap(),
         hadJobs: false,
@@ -146,6 +154,50 @@ export class WorkerHeartbeats {
   recordConcurrency(endpointId: string, workerId: string, places: number): void {
     const worker = this.recordHeartbeat(endpointId, workerId);
     worker.concurrency = worker.concurrency === Infinity ? places : Math.max(worker.concurrency, places);
+  }
+
+  /** It asked for several jobs at a time over the public protocol: it may run more of them at a time than is known. */
+  recordBatchTake(endpointId: string, workerId: string): void {
+    const worker = this.recordHeartbeat(endpointId, workerId);
+    worker.takesBatches = true;
+    if (!worker.accelerated) worker.concurrency = Infinity;
+  }
+
+  takesBatches(endpointId: string, workerId: string): boolean {
+    return this.#workers.get(endpointId, workerId)?.takesBatches ?? false;
+  }
+
+  /** Jobs came to it in one answer of the public protocol: it runs them one after the other. */
+  recordTakenTogether(
+    endpointId: string,
+    workerId: string,
+    jobs: readonly Pick<Job, 'seq' | 'takenAt'>[],
+  ): void {
+    const worker = this.recordHeartbeat(endpointId, workerId);
+    for (const { seq, takenAt } of jobs) {
+      const held = worker.jobs.get(seq);
+      if (held !== undefined) held.takenTogetherAt = takenAt;
+    }
+  }
+
+  /**
+   * It posts the result of a job over the public protocol. Of jobs that it took together, each started when the one
+   * before it ended. Undefined where the job is not known here.
+   */
+  recordResult(
+    endpointId: string,
+    workerId: string,
+    seq: number,
+  ): { takenAt: number; startedAt: number; endedAt: number } | undefined {
+    const worker = this.recordHeartbeat(endpointId, workerId);
+    const held = worker.jobs.get(seq);
+    const previousAt = worker.lastResultAt;
+    const endedAt = this.#clock.now();
+    worker.lastResultAt = endedAt;
+    if (held === undefined || worker.takesBatches || worker.accelerated) return undefined;
+    const takenAt = Math.min(endedAt, held.takenTogetherAt ?? held.since);
+    const startedAt = held.takenTogetherAt === null ? takenAt : Math.max(takenAt, previousAt);
+    return { takenAt, startedAt, endedAt };
   }
 
   /** It opened the fast worker channel. */
@@ -265,6 +317,7 @@ export class WorkerHeartbeats {
       worker.seenAt = Math.min(worker.seenAt, now);
       worker.lastTakeAt = Math.min(worker.lastTakeAt, now);
       worker.lastActiveAt = Math.min(worker.lastActiveAt, now);
+      worker.lastResultAt = Math.min(worker.lastResultAt, now);
       worker.pausedUntil -= setBackBy;
       worker.flushed = false;
       for (const held of worker.jobs.values()) {
@@ -399,5 +452,13 @@ function forgetAfter({ pausedUntil }: Worker): number {
 }
 
 function newHeldLease({ seq, id, lease }: HeldJob, since: number): HeldLease {
-  return { jobId: id, seq, lease: lease ?? '', since, confirmed: false, missingSince: null };
+  return {
+    jobId: id,
+    seq,
+    lease: lease ?? '',
+    since,
+    takenTogetherAt: null,
+    confirmed: false,
+    missingSince: null,
+  };
 }

@@ -128,7 +128,8 @@ export class WorkerRoutes {
     const { queue } = this.#deps;
     const { idle, size } = parseTakeQuery(query);
     queue.heartbeats.recordTake(endpoint.id, workerId, idle);
-    const room = batch ? size : 1;
+    if (batch) queue.heartbeats.recordBatchTake(endpoint.id, workerId);
+    const room = batch ? size : queue.takeAhead.roomFor(endpoint.id, workerId, request.headers['user-agent']);
     const taken = await queue.take(endpoint.id, workerId, room, LONG_POLL_MS, cancelOnClose(response));
     if (taken.length === 0) return sendNoContent(response);
     let beyond: TakenJob[];
@@ -140,7 +141,14 @@ export class WorkerRoutes {
       if (response.destroyed || request.destroyed) return await queue.giveBack(endpoint.id, taken);
       const sent = taken.slice(0, countThatFit(taken));
       beyond = taken.slice(sent.length);
-      const answer = batch ? `[${sent.map(takenJobJson).join(',')}]` : sent.map(takenJobJson).join('');
+      if (!batch && sent.length > 1)
+        queue.heartbeats.recordTakenTogether(
+          endpoint.id,
+          workerId,
+          sent.map(({ job }) => job),
+        );
+      const jobs = sent.map(takenJobJson).join(',');
+      const answer = batch || sent.length > 1 ? `[${jobs}]` : jobs;
       // Until the response has left this process, the job can be given to another worker.
       let left = false;
       response.on('finish', () => {
@@ -194,7 +202,8 @@ export class WorkerRoutes {
     if (seq !== undefined) {
       if (post.kind === 'progress') await queue.progress(endpoint.id, seq, { workerId, jobId }, post.output);
       else {
-        await queue.finish(endpoint.id, seq, { workerId, jobId }, post);
+        const waited = queue.takeAhead.onResult(endpoint.id, workerId, seq, post.refresh);
+        await queue.finish(endpoint.id, seq, { workerId, jobId }, { ...post, waited });
         queue.cancellations.remove(endpoint.id, workerId, jobId);
         if (post.refresh) queue.pauseWorker(endpoint.id, workerId);
       }
