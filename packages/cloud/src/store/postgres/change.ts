@@ -90,10 +90,11 @@ export function changeJobs(context: QueueContext): Pick<JobStore, 'change' | 'ch
     const writes = new Map<string, PendingWrite>();
     const counts = new Map<string, CountDeltas>();
     const results: (JobChangeResult | undefined)[] = [];
-    for (const { endpointId, seq, next } of requests) {
-      const key = jobKey(endpointId, seq);
+    for (const request of requests) {
+      const { endpointId } = request;
+      const key = jobKey(endpointId, request.seq);
       const before = jobs.get(key);
-      const change = before && next(before);
+      const change = before && request.next(before);
       if (before === undefined || change === undefined) {
         results.push(before && { before, after: before, changed: false });
         continue;

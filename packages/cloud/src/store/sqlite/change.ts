@@ -36,11 +36,12 @@ export function changeJobs(queue: QueueContext): Pick<JobStore, 'change' | 'chan
   const renew = renewLease(queue);
   const remove = deleteJob(queue);
 
-  function change({ endpointId, seq, next }: JobChangeRequest): JobChangeResult | undefined {
+  function change(request: JobChangeRequest): JobChangeResult | undefined {
+    const { endpointId, seq } = request;
     const values = selectJob.get({ seq, endpoint_id: endpointId });
     if (values === undefined) return undefined;
     const before = jobFromValues(values);
-    const decided = next(before);
+    const decided = request.next(before);
     if (decided === undefined) return { before, after: before, changed: false };
     write(before, decided);
     counts.add(endpointId, countDeltas(before, countedAfter(decided)));
