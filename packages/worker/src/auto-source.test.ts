@@ -9,7 +9,7 @@ import { CLOSE_CONNECTION, NO_RESPONSE, FakePlatform } from '../../testing/src/w
 
 const LIMIT = { timeout: 15_000 };
 
-describe('the way of its own choice', () => {
+describe('automatic choice of the transport', () => {
   let server: FakePlatform;
   let shift: WorkerRuntime | undefined;
 
@@ -35,13 +35,13 @@ describe('the way of its own choice', () => {
     return (await server.result(server.submit(input))).transport;
   }
 
-  test('is the channel where there is one', LIMIT, async () => {
+  test('is the channel where the server offers it', LIMIT, async () => {
     start(() => 1);
     assert.equal(await wayOf(), 'channel');
     assert.equal(server.count('job-take', 'job-stop', 'job-done', 'ping'), 0);
   });
 
-  test('is the public protocol where there is none, and stays so', LIMIT, async () => {
+  test('is the public protocol where there is no channel, and stays so', LIMIT, async () => {
     server.offersChannel = false;
     start(() => 1);
     for (let n = 0; n < 3; n += 1) assert.equal(await wayOf(), 'http');
@@ -49,25 +49,37 @@ describe('the way of its own choice', () => {
     assert.equal(server.count('job-channel'), 1);
   });
 
-  test('is the public protocol where the wish is not answered, or the connection closed', LIMIT, async () => {
-    for (const fault of [NO_RESPONSE, CLOSE_CONNECTION] as const) {
-      server.fault = (what) => (what === 'job-channel' ? fault : undefined);
-      const worker = start(() => 1, {}, { ...SHORT_TIMINGS, upgradeTimeout: 50, upgradeRetryDelay: 60_000 });
-      assert.equal(await wayOf(), 'http');
-      await worker.stop();
-    }
-  });
+  test(
+    'is the public protocol where the upgrade is not answered or the connection closed',
+    LIMIT,
+    async () => {
+      for (const fault of [NO_RESPONSE, CLOSE_CONNECTION] as const) {
+        server.fault = (what) => (what === 'job-channel' ? fault : undefined);
+        const worker = start(
+          () => 1,
+          {},
+          { ...SHORT_TIMINGS, upgradeTimeout: 50, upgradeRetryDelay: 60_000 },
+        );
+        assert.equal(await wayOf(), 'http');
+        await worker.stop();
+      }
+    },
+  );
 
-  test('is the public protocol where every channel breaks before the server says a word', LIMIT, async () => {
-    void server.waitFor(() => {
-      for (const channel of server.channels) channel.destroy();
-      return false;
-    });
-    start(() => 1, {}, { ...SHORT_TIMINGS, upgradeRetryDelay: 60_000 });
-    await server.waitFor(() => server.count('job-take') > 0);
-    assert.equal(await wayOf(), 'http');
-    assert.equal(server.count('job-channel'), 3);
-  });
+  test(
+    'is the public protocol where every channel breaks before the server sends anything',
+    LIMIT,
+    async () => {
+      void server.waitFor(() => {
+        for (const channel of server.channels) channel.destroy();
+        return false;
+      });
+      start(() => 1, {}, { ...SHORT_TIMINGS, upgradeRetryDelay: 60_000 });
+      await server.waitFor(() => server.count('job-take') > 0);
+      assert.equal(await wayOf(), 'http');
+      assert.equal(server.count('job-channel'), 3);
+    },
+  );
 
   test('waits for a server that is not there yet', LIMIT, async () => {
     const env = server.environment();
@@ -78,7 +90,7 @@ describe('the way of its own choice', () => {
     assert.equal((await server.result(job)).transport, 'channel');
   });
 
-  test('changes to the channel when it is offered later', LIMIT, async () => {
+  test('switches to the channel when it is offered later', LIMIT, async () => {
     server.fault = (what) => (what === 'job-channel' ? 503 : undefined);
     const release = Promise.withResolvers<void>();
     start((job) => (job.input === 'long' ? release.promise : 1), { concurrency: 2 });
@@ -88,13 +100,13 @@ describe('the way of its own choice', () => {
     await server.waitFor(() => server.channels.size > 0 && server.held === 0);
     assert.equal(server.received.findLast(({ operation }) => operation === 'L')?.text, long.id);
     assert.equal(await wayOf(), 'channel');
-    // A job ends where it came from.
+    // A result goes back over the transport that its job came by.
     release.resolve();
     assert.equal((await server.result(long)).transport, 'http');
   });
 
   test(
-    'changes to the public protocol when the channel is no longer offered; nothing is lost',
+    'switches to the public protocol when the channel is no longer offered; nothing is lost',
     LIMIT,
     async () => {
       const release = Promise.withResolvers<void>();
@@ -121,7 +133,7 @@ describe('the way of its own choice', () => {
       assert.equal((await server.result(slow)).transport, 'http');
       assert.deepEqual(slow.chunks, ['job-2 begins', 0, 1, 2, 3, 4]);
       assert.equal(await wayOf('quick'), 'http');
-      // And back again.
+      // And the other way round.
       server.offersChannel = true;
       server.acknowledgesResults = true;
       await server.waitFor(() => server.channels.size > 0 && server.held === 0);
@@ -129,7 +141,7 @@ describe('the way of its own choice', () => {
     },
   );
 
-  test('a worker that leaves is heard of by ping when its channel is refused', LIMIT, async () => {
+  test('a draining worker pings when its channel is refused', LIMIT, async () => {
     const [began, release] = [Promise.withResolvers<void>(), Promise.withResolvers<string>()];
     const handler: Handler = () => {
       began.resolve();
@@ -160,7 +172,7 @@ describe('the way of its own choice', () => {
   });
 
   test(
-    'jobs on their way back are run after all when the channel is refused before they are there',
+    'jobs that were being returned are run after all when the channel is refused first',
     LIMIT,
     async () => {
       server.acceptsReturns = true;
@@ -174,7 +186,7 @@ describe('the way of its own choice', () => {
       while (([...server.channels][0]?.credits ?? 0) <= 5);
       const jobs = ['long', 'a', 'b', 'c'].map((input) => server.submit(input));
       await began.promise;
-      // What was taken ahead goes back at a stop, and the connection breaks before anybody reads it.
+      // Prefetched jobs are returned at a stop, and the connection breaks before the server reads them.
       const stopped = worker.stop();
       server.offersChannel = false;
       for (const channel of server.channels) channel.destroy();
@@ -186,7 +198,7 @@ describe('the way of its own choice', () => {
     },
   );
 
-  test('a stop between the two ways ends both', LIMIT, async () => {
+  test('a stop during the switch of transports stops both', LIMIT, async () => {
     server.fault = (what) => (what === 'job-channel' ? 503 : undefined);
     const worker = start(() => 1);
     await wayOf();

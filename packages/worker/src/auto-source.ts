@@ -9,7 +9,10 @@ interface AutoJobSourceOptions extends Omit<ChannelSourceOptions, 'httpFallback'
   channelOnly: boolean;
 }
 
-/** The channel where the server offers it, else the public protocol. Both ways back stay open: a job ends where it can. */
+/**
+ * Uses the channel where the server offers it, else the public protocol. Both stay open for results: a job's
+ * result goes back the way that still works.
+ */
 export class AutoJobSource implements JobSource {
   readonly #options: AutoJobSourceOptions;
   readonly #http: HttpSource;
@@ -19,14 +22,14 @@ export class AutoJobSource implements JobSource {
   #wasOpen = false;
   #tryingAgain: NodeJS.Timeout | undefined;
 
-  constructor(parts: AutoJobSourceOptions) {
-    this.#options = parts;
-    this.#http = parts.httpSource;
+  constructor(options: AutoJobSourceOptions) {
+    this.#options = options;
+    this.#http = options.httpSource;
     this.#channel = new ChannelSource({
-      ...parts,
+      ...options,
       httpFallback: (job) => this.#http.jobOverHttp(job),
       onOpen: () => this.#useChannel(),
-      ...(parts.channelOnly
+      ...(options.channelOnly
         ? {}
         : { onUpgradeRefused: ({ why, permanent }) => this.#useHttp(why, permanent) }),
     });
@@ -82,7 +85,7 @@ export class AutoJobSource implements JobSource {
     void this.#http.suspend();
   }
 
-  /** Also while the worker leaves: what it still runs is pinged for, and can be stopped. */
+  /** Also runs while the worker drains: its running jobs are still pinged for and can still be cancelled. */
   #useHttp(why: string, lasting: boolean): void {
     if (!this.#usesHttp && this.#consumer !== undefined) {
       this.#usesHttp = true;

@@ -1,4 +1,7 @@
-/** Handlers that never wait let the rest of the worker have a turn after this time: a cancel has to be heard, and results have to leave. */
+/**
+ * Handlers that never await yield to the rest of the worker after this time, so that cancellations are read
+ * and results are sent.
+ */
 export const MAX_TURN_MS = 10;
 
 /** Resolves after the time, or as soon as the signal is aborted. */
@@ -15,7 +18,7 @@ export function delay(milliseconds: number, signal?: AbortSignal): Promise<void>
   });
 }
 
-/** Lets everything run that has happened until now. */
+/** Yields until everything that is pending in the event loop has run. */
 export function nextEventLoopTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

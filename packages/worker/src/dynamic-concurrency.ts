@@ -5,30 +5,30 @@ import { delay } from './delay.ts';
 
 type ConcurrencyFunction = (current: number) => number | Promise<number>;
 
-/** Asks how many jobs shall run at a time. 0 takes none until it is asked again. */
+/** Asks how many jobs may run at a time. With 0, none are taken until the next call. */
 export async function updateConcurrency(
   ask: ConcurrencyFunction,
-  bench: JobPool,
+  pool: JobPool,
   log: WorkerLog,
 ): Promise<void> {
   try {
-    const wanted = await ask(bench.concurrency);
+    const wanted = await ask(pool.concurrency);
     if (!Number.isInteger(wanted) || wanted < 0)
       throw new RangeError(`it answered ${String(wanted)}, which is not a whole number from 0`);
-    if (wanted !== bench.concurrency) bench.concurrency = wanted;
+    if (wanted !== pool.concurrency) pool.concurrency = wanted;
   } catch (error) {
-    log.warn(`The concurrency stays ${bench.concurrency}; its function failed: ${errorMessage(error)}`);
+    log.warn(`The concurrency stays ${pool.concurrency}; its function failed: ${errorMessage(error)}`);
   }
 }
 
-/** Asks again and again, until the signal ends it. */
+/** Asks repeatedly until the signal is aborted. */
 export async function pollConcurrency(
   ask: ConcurrencyFunction,
-  bench: JobPool,
+  pool: JobPool,
   everyMs: number,
   log: WorkerLog,
   signal: AbortSignal,
 ): Promise<void> {
   for (await delay(everyMs, signal); !signal.aborted; await delay(everyMs, signal))
-    await updateConcurrency(ask, bench, log);
+    await updateConcurrency(ask, pool, log);
 }

@@ -3,7 +3,7 @@ import { VERSION } from './version.ts';
 
 const UNREADABLE_ERROR = 'what was thrown cannot be read';
 
-/** The text that a job's `error` is when its handler threw: JSON, with the keys that the public worker SDK uses. */
+/** The text of a job's `error` when its handler threw: JSON with the keys that the public worker SDK uses. */
 export function errorReport(thrown: unknown, { hostname, workerId }: WorkerIdentity): string {
   return JSON.stringify({
     error_type: errorType(thrown),
@@ -30,7 +30,7 @@ export function errorType(thrown: unknown): string {
   );
 }
 
-/** The stacks of an error and its causes. Other properties are left out: they may hold what nobody should read. */
+/** The stacks of an error and its causes. Other properties are left out: they may hold secrets. */
 function tracebackOf(thrown: unknown): string {
   const stacks: string[] = [];
   const seen = new Set<unknown>();
@@ -45,7 +45,7 @@ function tracebackOf(thrown: unknown): string {
   return stacks.join('\ncaused by ');
 }
 
-/** Anything can be thrown, also what has no text, or what throws when it is looked at. */
+/** Anything can be thrown, including values that have no text or that throw when they are read. */
 function readSafely<T>(look: () => T): T | undefined {
   try {
     return look();

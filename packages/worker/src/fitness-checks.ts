@@ -16,7 +16,7 @@ export class UnhealthyError extends Error {
   }
 }
 
-/** One after the other. The first that throws ends it. */
+/** Runs the checks in order. The first one that throws ends it. */
 export async function runFitnessChecks(checks: readonly FitnessCheck[]): Promise<void> {
   for (const [index, check] of checks.entries()) {
     try {

@@ -16,11 +16,11 @@ export interface HandlerRunnerOptions extends ResultOptions {
   aggregate: boolean;
 }
 
-/** Runs the handler on a job and sends what comes of it. */
+/** Runs the handler on a job and sends the result. */
 export class HandlerRunner {
   readonly #handler: Handler;
   readonly #options: HandlerRunnerOptions;
-  /** Told of every result just before it is sent. */
+  /** Called with every result just before it is sent. */
   readonly #onResult: (run: JobRun, result: JobResult) => void;
 
   constructor(
@@ -33,12 +33,15 @@ export class HandlerRunner {
     this.#onResult = onResult;
   }
 
-  /** Undefined where all is done at once, which keeps short jobs cheap. The promise never rejects. */
+  /**
+   * Returns undefined where the job ends synchronously, which keeps short jobs cheap. The promise never
+   * rejects.
+   */
   run(run: JobRun): Promise<void> | undefined {
     let value: unknown;
     try {
       value = this.#handler(run.job, run.context);
-      // Even the look at a value can throw.
+      // Even inspecting a value can throw.
       if (isPromise(value)) return this.#settle(run, value);
     } catch (error) {
       return this.#send(run, failureResult(error, this.#options), false);
@@ -75,7 +78,7 @@ export class HandlerRunner {
         if (run.stopped) return;
         if (isError(value)) {
           result = yieldedErrorResult(value instanceof Error ? value : value.error, this.#options);
-          // Before the handler cleans up, which may take its time, or fail.
+          // Before the handler cleans up, which may be slow or fail.
           await this.#send(run, result, true);
           return;
         }
@@ -115,7 +118,7 @@ function isPromise(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 
-/** Generators and other streams, but not lists, maps and texts: those are outputs. */
+/** Generators and other iterables are streams. Arrays, maps and strings are outputs. */
 function isChunkStream(value: unknown): value is AsyncIterable<unknown> | Iterable<unknown> {
   if (typeof value !== 'object' || value === null) return false;
   if (Symbol.asyncIterator in value) return true;

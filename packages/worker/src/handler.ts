@@ -1,4 +1,4 @@
-/** A job as it was taken: everything that the platform sent, read as JSON. Whole numbers beyond 2^53 lose digits. */
+/** A job as the platform sent it, parsed as JSON. Integers beyond 2^53 lose precision. */
 export interface Job<Input = unknown> {
   id: string;
   input: Input;
@@ -8,14 +8,17 @@ export interface Job<Input = unknown> {
 }
 
 export interface Context {
-  /** Aborted when the job was cancelled or ran out of time, or when the worker has to stop at once. No result is wanted then. */
+  /**
+   * Aborted when the job was cancelled or timed out, or when the worker must stop immediately. The result is
+   * discarded then.
+   */
   readonly signal: AbortSignal;
-  /** Shows a value as the job's output while it runs. The latest one counts. */
+  /** Sets the job's output while it runs. The latest value counts. */
   readonly progress: (value: unknown) => void;
 }
 
 /**
- * Does a job. What it returns, or what its promise resolves to, is the output. What a
- * generator yields is streamed, chunk by chunk.
+ * Runs a job. The return value, or what its promise resolves to, is the output. What a generator yields is
+ * streamed, chunk by chunk.
  */
 export type Handler<Input = unknown> = (job: Job<Input>, context: Context) => unknown;

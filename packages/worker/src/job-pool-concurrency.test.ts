@@ -4,21 +4,21 @@ import type { Context } from './handler.ts';
 import { deferred } from '../../testing/src/deferred.ts';
 import { WorkerFixture } from '../../testing/src/worker-sdk/worker-fixture.ts';
 
-function story(name: string, tell: () => Promise<void>): void {
-  test(name, { timeout: 10_000 }, tell);
+function workerTest(name: string, run: () => Promise<void>): void {
+  test(name, { timeout: 10_000 }, run);
 }
 
-// A worker behaves the same whichever way its jobs come.
+// A worker behaves the same on either transport.
 for (const channel of ['public', 'fast'] as const) {
-  describe(`a worker on the ${channel} way`, () => {
-    const bench = new WorkerFixture(channel);
+  describe(`a worker on the ${channel} channel`, () => {
+    const fixture = new WorkerFixture(channel);
 
-    story('runs as many jobs at a time as it may, and takes no more', async () => {
+    workerTest('runs up to its concurrency and takes no more', async () => {
       const release = deferred();
       let running = 0;
       let most = 0;
-      const jobs = Array.from({ length: 10 }, () => bench.server.submit({}));
-      bench.start(
+      const jobs = Array.from({ length: 10 }, () => fixture.server.submit({}));
+      fixture.start(
         async () => {
           running += 1;
           most = Math.max(most, running);
@@ -27,18 +27,18 @@ for (const channel of ['public', 'fast'] as const) {
         },
         { concurrency: 3 },
       );
-      await bench.server.waitFor(() => jobs.filter(({ state }) => state === 'given').length === 3);
+      await fixture.server.waitFor(() => jobs.filter(({ state }) => state === 'given').length === 3);
       release.resolve();
-      await Promise.all(jobs.map((job) => bench.server.result(job)));
+      await Promise.all(jobs.map((job) => fixture.server.result(job)));
       assert.equal(most, 3);
       assert.ok(jobs.every(({ timesTaken }) => timesTaken === 1));
     });
 
-    story('takes more than it runs where it may prefetch', async () => {
+    workerTest('takes more jobs than it runs where it may prefetch', async () => {
       const [release, bothRun] = [deferred(), deferred()];
       let running = 0;
-      const jobs = Array.from({ length: 6 }, () => bench.server.submit({}));
-      bench.start(
+      const jobs = Array.from({ length: 6 }, () => fixture.server.submit({}));
+      fixture.start(
         async () => {
           running += 1;
           if (running === 2) bothRun.resolve();
@@ -48,112 +48,115 @@ for (const channel of ['public', 'fast'] as const) {
       );
       await Promise.all([
         bothRun.promise,
-        bench.server.waitFor(() => jobs.filter(({ state }) => state === 'given').length === 4),
+        fixture.server.waitFor(() => jobs.filter(({ state }) => state === 'given').length === 4),
       ]);
       assert.equal(running, 2);
       release.resolve();
-      await Promise.all(jobs.map((job) => bench.server.result(job)));
+      await Promise.all(jobs.map((job) => fixture.server.result(job)));
     });
 
-    story('follows a function that says how many', async () => {
+    workerTest('follows a concurrency function', async () => {
       const [release, asked] = [deferred(), deferred()];
       const answers: (number | Error)[] = [0, 2, new Error('out of order'), -1, 4];
-      const told: number[] = [];
-      const jobs = Array.from({ length: 5 }, () => bench.server.submit({}));
-      bench.start(() => release.promise, {
+      const seen: number[] = [];
+      const jobs = Array.from({ length: 5 }, () => fixture.server.submit({}));
+      fixture.start(() => release.promise, {
         concurrency: async (current) => {
-          told.push(current);
-          if (told.length > answers.length) asked.resolve();
-          const answer = answers[Math.min(told.length, answers.length) - 1];
+          seen.push(current);
+          if (seen.length > answers.length) asked.resolve();
+          const answer = answers[Math.min(seen.length, answers.length) - 1];
           return answer instanceof Error ? await Promise.reject(answer) : (answer ?? 0);
         },
       });
       await asked.promise;
-      assert.deepEqual(told.slice(0, 6), [1, 0, 2, 2, 2, 4]);
-      await bench.server.waitFor(() => jobs.filter(({ state }) => state === 'given').length === 4);
+      assert.deepEqual(seen.slice(0, 6), [1, 0, 2, 2, 2, 4]);
+      await fixture.server.waitFor(() => jobs.filter(({ state }) => state === 'given').length === 4);
       release.resolve();
-      await Promise.all(jobs.map((job) => bench.server.result(job)));
+      await Promise.all(jobs.map((job) => fixture.server.result(job)));
     });
 
-    story('takes none while that function says 0', async () => {
-      bench.server.acceptsReturns = true;
-      let places = 1;
-      bench.start((job) => job.input, { concurrency: () => places });
-      await bench.server.result(bench.server.submit('before'));
-      await bench.server.waitFor(() =>
-        channel === 'fast' ? [...bench.server.channels][0]?.credits === 1 : bench.server.held === 2,
+    workerTest('takes none while that function returns 0', async () => {
+      fixture.server.acceptsReturns = true;
+      let slots = 1;
+      fixture.start((job) => job.input, { concurrency: () => slots });
+      await fixture.server.result(fixture.server.submit('before'));
+      await fixture.server.waitFor(() =>
+        channel === 'fast' ? [...fixture.server.channels][0]?.credits === 1 : fixture.server.held === 2,
       );
-      places = 0;
-      // Only the question about stops is left.
-      await bench.server.waitFor(() =>
-        channel === 'fast' ? bench.server.count('N') > 0 : bench.server.held === 1,
+      slots = 0;
+      // Only the cancellation poll is left.
+      await fixture.server.waitFor(() =>
+        channel === 'fast' ? fixture.server.count('N') > 0 : fixture.server.held === 1,
       );
-      const job = bench.server.submit('after');
+      const job = fixture.server.submit('after');
       assert.equal(job.state, 'waiting');
-      places = 1;
-      assert.deepEqual((await bench.server.result(job)).body, { output: 'after' });
+      slots = 1;
+      assert.deepEqual((await fixture.server.result(job)).body, { output: 'after' });
     });
 
-    story('nor any to wait for a place', async () => {
-      bench.server.acceptsReturns = true;
-      const taken = bench.server.submit('not here');
+    workerTest('prefetches none while that function returns 0', async () => {
+      fixture.server.acceptsReturns = true;
+      const taken = fixture.server.submit('not here');
       let asked = 0;
-      bench.start((job) => job.input, { prefetch: 2, concurrency: () => ((asked += 1), asked > 5 ? 1 : 0) });
-      await bench.server.waitFor(() => taken.state === 'ended');
+      fixture.start((job) => job.input, {
+        prefetch: 2,
+        concurrency: () => ((asked += 1), asked > 5 ? 1 : 0),
+      });
+      await fixture.server.waitFor(() => taken.state === 'ended');
       assert.ok(asked > 5);
     });
 
-    story('a thousand jobs are each done once', async () => {
-      const jobs = Array.from({ length: 1_000 }, (_, n) => bench.server.submit({ n }));
-      bench.start((taken) => (taken.input as { n: number }).n, { concurrency: 100 });
-      await Promise.all(jobs.map((job) => bench.server.result(job)));
+    workerTest('a thousand jobs are each run once', async () => {
+      const jobs = Array.from({ length: 1_000 }, (_, n) => fixture.server.submit({ n }));
+      fixture.start((taken) => (taken.input as { n: number }).n, { concurrency: 100 });
+      await Promise.all(jobs.map((job) => fixture.server.result(job)));
       assert.ok(
         jobs.every(({ results, timesTaken }, n) => results[0]?.body['output'] === n && timesTaken === 1),
       );
     });
 
-    story('shows progress while a job runs, and none after', async () => {
-      const job = bench.server.submit({});
+    workerTest('sends progress while a job runs, and none after', async () => {
+      const job = fixture.server.submit({});
       const shown = deferred();
       let late: Context['progress'] | undefined;
-      bench.start(async (_job, { progress }) => {
+      fixture.start(async (_job, { progress }) => {
         late = progress;
         progress({ done: '50 %' });
         await shown.promise;
         assert.throws(() => progress(1n), /progress cannot be sent as JSON/);
         return 'whole';
       });
-      await bench.server.waitFor(() => job.progress.length > 0);
+      await fixture.server.waitFor(() => job.progress.length > 0);
       assert.deepEqual([job.progress, job.state], [[{ done: '50 %' }], 'given']);
       shown.resolve();
-      assert.deepEqual((await bench.server.result(job)).body, { output: 'whole' });
+      assert.deepEqual((await fixture.server.result(job)).body, { output: 'whole' });
       late?.('too late');
-      await bench.server.result(bench.server.submit({}));
+      await fixture.server.result(fixture.server.submit({}));
       assert.equal(job.progress.length, 1);
     });
 
-    story(
-      'of many values in a row it shows the last, and the result does not wait for the others',
+    workerTest(
+      'sends the last of many values in a row, and the result does not wait for the others',
       async () => {
-        const job = bench.server.submit({});
+        const job = fixture.server.submit({});
         const shown = deferred();
-        bench.start(async (_job, context) => {
+        fixture.start(async (_job, context) => {
           const { progress, signal } = { ...context };
           for (let n = 1; n <= 10_000; n += 1) progress(n);
           await shown.promise;
           return signal.aborted;
         });
-        await bench.server.waitFor(() => job.progress.at(-1) === 10_000);
+        await fixture.server.waitFor(() => job.progress.at(-1) === 10_000);
         shown.resolve();
-        assert.deepEqual((await bench.server.result(job)).body, { output: false });
+        assert.deepEqual((await fixture.server.result(job)).body, { output: false });
         assert.ok(job.progress.length <= 2, `${job.progress.length} values were sent`);
       },
     );
 
-    story('a cancelled job is told so, sends nothing, and makes place', async () => {
+    workerTest('a cancelled job has its signal aborted, sends nothing, and frees its slot', async () => {
       const began = deferred<AbortSignal>();
-      const [job, next] = [bench.server.submit({ wait: true }), bench.server.submit({})];
-      bench.start(async (taken, { signal, progress }) => {
+      const [job, next] = [fixture.server.submit({ wait: true }), fixture.server.submit({})];
+      fixture.start(async (taken, { signal, progress }) => {
         if ((taken.input as { wait?: boolean }).wait !== true) return 'next';
         began.resolve(signal);
         await new Promise((resolve) => signal.addEventListener('abort', resolve));
@@ -161,13 +164,13 @@ for (const channel of ['public', 'fast'] as const) {
         return 'unwanted';
       });
       const signal = await began.promise;
-      if (channel === 'public') await bench.server.waitFor(() => bench.server.count('job-stop') > 0);
-      bench.server.cancel(job);
-      assert.deepEqual((await bench.server.result(next)).body, { output: 'next' });
+      if (channel === 'public') await fixture.server.waitFor(() => fixture.server.count('job-stop') > 0);
+      fixture.server.cancel(job);
+      assert.deepEqual((await fixture.server.result(next)).body, { output: 'next' });
       assert.equal((signal.reason as DOMException).name, 'AbortError');
       assert.deepEqual([job.results, job.progress], [[], []]);
       assert.equal(
-        bench.server.received.filter(
+        fixture.server.received.filter(
           ({ operation, text, headers }) =>
             (operation === 'D' && text.startsWith(`${job.id} `)) ||
             (operation === 'job-done' && headers['x-request-id'] === job.id),
@@ -176,43 +179,43 @@ for (const channel of ['public', 'fast'] as const) {
       );
     });
 
-    story('a cancelled handler that does not listen loses its place after a while', async () => {
+    workerTest('a cancelled handler that ignores the signal loses its slot after a while', async () => {
       const began = deferred();
-      const [job, next] = [bench.server.submit({ wait: true }), bench.server.submit({})];
-      bench.start((taken) => {
+      const [job, next] = [fixture.server.submit({ wait: true }), fixture.server.submit({})];
+      fixture.start((taken) => {
         if ((taken.input as { wait?: boolean }).wait !== true) return 'next';
         began.resolve();
         return new Promise(() => undefined);
       });
       await began.promise;
-      if (channel === 'public') await bench.server.waitFor(() => bench.server.count('job-stop') > 0);
-      bench.server.cancel(job);
-      assert.deepEqual((await bench.server.result(next)).body, { output: 'next' });
+      if (channel === 'public') await fixture.server.waitFor(() => fixture.server.count('job-stop') > 0);
+      fixture.server.cancel(job);
+      assert.deepEqual((await fixture.server.result(next)).body, { output: 'next' });
     });
 
-    story('a cancelled generator is closed, even if it never waits', async () => {
+    workerTest('a cancelled generator is closed, even if it never awaits', async () => {
       const closed = deferred();
-      const job = bench.server.submit({});
-      bench.start(function* () {
+      const job = fixture.server.submit({});
+      fixture.start(function* () {
         try {
           for (let n = 0; ; n += 1) yield n;
         } finally {
           closed.resolve();
         }
       });
-      await bench.server.waitFor(
-        () => job.chunks.length > 10 && (channel === 'fast' || bench.server.count('job-stop') > 0),
+      await fixture.server.waitFor(
+        () => job.chunks.length > 10 && (channel === 'fast' || fixture.server.count('job-stop') > 0),
       );
-      bench.server.cancel(job);
+      fixture.server.cancel(job);
       await closed.promise;
       assert.deepEqual(job.results, []);
     });
 
-    story('a job that is given again while it runs is begun anew', async () => {
+    workerTest('a job that is delivered again while it runs is started again', async () => {
       const aborted = deferred();
-      const job = bench.server.submit({});
+      const job = fixture.server.submit({});
       let runs = 0;
-      bench.start(
+      fixture.start(
         async (_job, { signal }) => {
           runs += 1;
           if (runs > 1) return runs;
@@ -221,10 +224,10 @@ for (const channel of ['public', 'fast'] as const) {
         },
         { concurrency: 2 },
       );
-      await bench.server.waitFor(() => job.state === 'given');
+      await fixture.server.waitFor(() => job.state === 'given');
       job.state = 'waiting';
-      bench.server.dispatch();
-      assert.deepEqual((await bench.server.result(job)).body, { output: 2 });
+      fixture.server.dispatch();
+      assert.deepEqual((await fixture.server.result(job)).body, { output: 2 });
       await aborted.promise;
     });
   });

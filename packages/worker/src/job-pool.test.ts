@@ -5,18 +5,18 @@ import type { Handler } from './handler.ts';
 import { WorkerLog } from './worker-log.ts';
 import { nextEventLoopTurn } from './delay.ts';
 
-/** Longer than a job that was taken ahead may wait. */
+/** Longer than a prefetched job may wait. */
 const BLOCK_MS = 300;
 
 function block(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BLOCK_MS);
 }
 
-/** What becomes of jobs that all come at once, in order. */
-async function story(handler: Handler, jobs: number, prefetch = 0): Promise<string[]> {
+/** What happens to jobs that all arrive together, in order. */
+async function workerTest(handler: Handler, jobs: number, prefetch = 0): Promise<string[]> {
   const told: string[] = [];
   const nothing = (): void => undefined;
-  const bench = new JobPool({
+  const fixture = new JobPool({
     handler,
     resultOptions: { aggregate: false, refreshWorker: false, identity: { workerId: 'w', hostname: 'h' } },
     concurrency: 1,
@@ -29,7 +29,7 @@ async function story(handler: Handler, jobs: number, prefetch = 0): Promise<stri
     onRefreshRequested: nothing,
   });
   for (let n = 1; n <= jobs; n += 1) {
-    bench.deliver({
+    fixture.deliver({
       job: { id: String(n), input: n },
       progress: nothing,
       chunk: () => undefined,
@@ -45,7 +45,7 @@ async function story(handler: Handler, jobs: number, prefetch = 0): Promise<stri
       abandon: nothing,
     });
   }
-  await bench.whenIdle();
+  await fixture.whenIdle();
   await nextEventLoopTurn();
   return told;
 }
@@ -54,18 +54,18 @@ for (const [kind, handler] of [
   ['at once', block],
   ['as promises', async () => await Promise.resolve(block())],
 ] as const) {
-  test(`jobs that end ${kind} and never wait give back what waits behind them, and their results leave`, {
+  test(`jobs that end ${kind} and never await return the jobs behind them, and their results are sent`, {
     timeout: 10_000,
   }, async () => {
     const begins = ['1 is sent', '1 has left', '2 is sent', '2 has left', 'no more'];
-    assert.deepEqual(await story(handler, 5), [
+    assert.deepEqual(await workerTest(handler, 5), [
       ...begins,
       '4 goes back',
       '5 goes back',
       '3 is sent',
       '3 has left',
     ]);
-    assert.deepEqual(await story(handler, 5, 1), [
+    assert.deepEqual(await workerTest(handler, 5, 1), [
       ...begins,
       '5 goes back',
       '3 is sent',

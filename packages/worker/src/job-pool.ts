@@ -9,7 +9,7 @@ import { HandlerRunner } from './handler-runner.ts';
 import type { HandlerRunnerOptions } from './handler-runner.ts';
 import { TakeAheadEstimator } from './take-ahead.ts';
 
-/** A job that was taken ahead and has not begun after this time goes back. */
+/** A prefetched job that has not started after this time is returned. */
 const RETURN_IF_NOT_STARTED_MS = 250;
 
 export interface JobPoolOptions {
@@ -17,20 +17,23 @@ export interface JobPoolOptions {
   resultOptions: HandlerRunnerOptions;
   concurrency: number;
   prefetch: number;
-  /** For a stopped handler to end before its place is given away. */
+  /** How long a cancelled handler may take to end before its slot is reused. */
   abortGraceMs: number;
   log: WorkerLog;
   /** There is more room than before. */
   onCapacityGrew(): void;
-  /** There are fewer places, or jobs did not begin in time: what was asked for and has not come is not wanted any more. */
+  /**
+   * There are fewer slots, or jobs did not start in time: jobs that were asked for and have not come are not
+   * wanted any more.
+   */
   onCapacityShrank(): void;
-  /** Other jobs are in hand than before. */
+  /** The set of held jobs has changed. */
   onJobsChanged(): void;
   /** A result asked for a new worker. */
   onRefreshRequested(): void;
 }
 
-/** What this worker has in hand: jobs that run, as many as the concurrency allows, and jobs that wait for a place. */
+/** The jobs that this worker holds: running jobs, up to the concurrency, and jobs that wait for a slot. */
 export class JobPool implements JobConsumer {
   readonly #options: JobPoolOptions;
   readonly #runner: HandlerRunner;
@@ -44,7 +47,7 @@ export class JobPool implements JobConsumer {
   #concurrency: number;
   #closed = false;
   #filling = false;
-  /** When jobs were first begun in this turn of the event loop. */
+  /** When the first job of this event loop turn started. */
   #turnSince: number | undefined;
 
   constructor(parts: JobPoolOptions) {
@@ -59,7 +62,7 @@ export class JobPool implements JobConsumer {
     return this.#concurrency;
   }
 
-  /** What runs goes on, also where there are now fewer places. */
+  /** Running jobs continue, even where there are now fewer slots. */
   set concurrency(places: number) {
     const fewer = places < this.#concurrency;
     this.#concurrency = places;
@@ -79,11 +82,11 @@ export class JobPool implements JobConsumer {
 
   capacity(ahead = false): number {
     if (this.#closed) return 0;
-    const places = this.#concurrency + this.#prefetch + (ahead ? this.#ahead.limit(this.#concurrency) : 0);
-    return Math.max(0, places - this.#running.size - this.#waiting.length);
+    const slots = this.#concurrency + this.#prefetch + (ahead ? this.#ahead.limit(this.#concurrency) : 0);
+    return Math.max(0, slots - this.#running.size - this.#waiting.length);
   }
 
-  /** Half of what is taken ahead: what runs never waits for it, and jobs come in large pieces. */
+  /** Half of the prefetched jobs: running jobs never wait for a refill, and jobs come in large batches. */
   minBatch(): number {
     return Math.max(1, Math.floor(this.#ahead.limit(this.#concurrency) / 2));
   }
@@ -92,7 +95,7 @@ export class JobPool implements JobConsumer {
     return [...new Set([...this.#running, ...this.#waiting].map(({ job }) => job.id))];
   }
 
-  /** Asks for no more. What was taken ahead goes back; what comes all the same is run, or goes back too. */
+  /** Asks for no more jobs. Prefetched jobs are returned; jobs that still arrive are run or returned too. */
   stopAccepting(): void {
     this.#closed = true;
     this.#returnWaiting();
@@ -100,7 +103,7 @@ export class JobPool implements JobConsumer {
 
   deliver(delivery: TakenJob): void {
     const { id } = delivery.job;
-    // The server gave up the earlier run, or it would not hand the job out again.
+    // The server gave up the earlier run, or it would not deliver the job again.
     this.#stop(this.#byJob.get(id), 'the job was given to this worker anew');
     const run = new JobRun(delivery);
     this.#byJob.set(id, run);
@@ -114,7 +117,7 @@ export class JobPool implements JobConsumer {
     return this.#stop(this.#byJob.get(jobId), 'the job was cancelled or ran out of time');
   }
 
-  /** Stops everything at once. */
+  /** Aborts all jobs. */
   abortAll(): void {
     for (const run of [...this.#waiting, ...this.#running]) this.#stop(run, 'the worker has to stop at once');
   }
@@ -136,7 +139,7 @@ export class JobPool implements JobConsumer {
     return true;
   }
 
-  /** Of the jobs that wait, those that are more than was asked to wait here begin in time or go back. */
+  /** Waiting jobs beyond the requested prefetch start in time or are returned. */
   #scheduleReturn(): void {
     if (this.#closed) return this.#returnWaiting();
     this.#returnTimer ??= setTimeout(() => {
@@ -154,12 +157,12 @@ export class JobPool implements JobConsumer {
     this.#returnWaiting();
   }
 
-  /** How many of those that wait may do so: as many as were asked to, and those that there is a place for. */
+  /** How many waiting jobs may wait: the requested prefetch and those that have a free slot. */
   get #kept(): number {
     return this.#prefetch + Math.max(0, this.#concurrency - this.#running.size);
   }
 
-  /** With no place to run there is none to wait either. */
+  /** Without slots to run, no jobs may wait either. */
   get #prefetch(): number {
     return this.#concurrency === 0 ? 0 : this.#options.prefetch;
   }
@@ -176,7 +179,10 @@ export class JobPool implements JobConsumer {
     if (beyond.length > 0) this.#afterEnd();
   }
 
-  /** Begins what waits, as far as there are places. A job that ends at once makes place for the next in the same loop. */
+  /**
+   * Starts waiting jobs while there are free slots. A job that ends synchronously frees its slot in the same
+   * loop.
+   */
   #fill(): void {
     if (this.#filling) return;
     this.#filling = true;
@@ -189,8 +195,9 @@ export class JobPool implements JobConsumer {
   }
 
   /**
-   * Jobs that end without ever waiting would follow each other in one turn of the event loop, however
-   * many were taken ahead. After a while the rest of the worker has its turn, and what waited too long goes back.
+   * Jobs that end without ever awaiting would follow each other in one event loop turn, however many were
+   * prefetched. After a while the pool yields to the rest of the worker, and jobs that waited too long are
+   * returned.
    */
   #hasTurn(): boolean {
     if (this.#turnSince === undefined) {
@@ -198,7 +205,7 @@ export class JobPool implements JobConsumer {
       setImmediate(() => {
         this.#turnSince = undefined;
         this.#returnOverdue();
-        // What goes back is on its way before the next job begins.
+        // Returned jobs are sent before the next job starts.
         process.nextTick(() => this.#fill());
       });
     }
@@ -215,13 +222,16 @@ export class JobPool implements JobConsumer {
     else void ending.then(() => this.#through(run));
   }
 
-  /** The handler has ended. One that was stopped has no result to tell of. */
+  /** The handler has ended. A cancelled one has no result. */
   #through(run: JobRun): void {
     if (run.stopped && this.#reportsJobs) this.#options.log.info('Finished.', run.job.id);
     this.#ended(run);
   }
 
-  /** Lines around a job say whose the lines between are. With several at a time they would say nothing, and cost much. */
+  /**
+   * Log lines around a job show that the lines in between are its own. With several jobs at a time they would
+   * show nothing and cost much.
+   */
   get #reportsJobs(): boolean {
     return this.#concurrency === 1;
   }

@@ -1,7 +1,7 @@
 import type { WorkerIdentity } from './worker-environment.ts';
 import { errorReport, errorMessage } from './error-report.ts';
 
-/** What is sent as the result of a job. */
+/** The result of a job as it is sent. */
 export interface JobResult {
   /** JSON text with `output` or `error`, or both. */
   body: string;
@@ -10,13 +10,13 @@ export interface JobResult {
   requestsRefresh: boolean;
 }
 
-/** Rules that hold for every result of a worker. */
+/** Options that apply to every result of a worker. */
 export interface ResultOptions {
   identity: WorkerIdentity;
   refreshWorker: boolean;
 }
 
-/** Undefined counts as null. Throws for what JSON has no form for. */
+/** Undefined counts as null. Throws for values that JSON cannot represent. */
 export function toJson(value: unknown): string {
   const text = JSON.stringify(value) as string | undefined;
   if (text !== undefined) return text;
@@ -25,8 +25,8 @@ export function toJson(value: unknown): string {
 }
 
 /**
- * The result that a handler returned. In an object, `error` makes the job fail and
- * `refresh_worker` asks for a new worker; both are taken out, the rest is the output.
+ * The result for a handler's return value. In an object, `error` makes the job fail and `refresh_worker` asks
+ * for a new worker; both are removed, the rest is the output.
  */
 export function toJobResult(value: unknown, terms: ResultOptions): JobResult {
   try {
@@ -50,7 +50,7 @@ export function toJobResult(value: unknown, terms: ResultOptions): JobResult {
   }
 }
 
-/** The result of a stream that came to its end; `output` is JSON text. */
+/** The result of a completed stream; `output` is JSON text. */
 export function streamResult(output: string, { refreshWorker }: ResultOptions): JobResult {
   return {
     body: withStopPod(`{"output":${output}`, refreshWorker),

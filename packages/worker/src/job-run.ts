@@ -11,9 +11,9 @@ export class JobRun {
   #aborted: DOMException | undefined;
   readonly receivedAt = performance.now();
   startedAt = 0;
-  /** It waits here for as long as it takes: there was no way back. */
+  /** It cannot be returned, so it waits here until it starts. */
   cannotReturn = false;
-  /** The handler is through: what it still says about the job no longer counts. */
+  /** The handler has ended: later progress and chunks are ignored. */
   handlerEnded = false;
 
   constructor(delivery: TakenJob) {
@@ -29,7 +29,7 @@ export class JobRun {
     return this.#aborted !== undefined;
   }
 
-  /** Made when it is asked for: most handlers never do. */
+  /** Created on first use: most handlers never use it. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
     if (this.#aborted !== undefined) this.#controller.abort(this.#aborted);
@@ -44,7 +44,7 @@ export class JobRun {
   }
 }
 
-/** Its members are its own, so that a copy of it has them all. */
+/** The members are own properties, so that a copy has them all. */
 function contextOf(run: JobRun): Context {
   return {
     get signal() {

@@ -1,51 +1,66 @@
 import type { Job } from './handler.ts';
 
-/** A job in this worker's hands, and the way back for what comes of it. */
+/** A job that this worker holds, and how its progress and results are sent. */
 export interface TakenJob {
   readonly job: Job;
-  /** Shows JSON text as the output so far. */
+  /** Sends JSON text as the output so far. */
   progress(value: string): void;
-  /** Sends the body of a chunk after those before it. A promise asks to be awaited before the next one. It never rejects. With a mark, the server can tell a repeat. */
-  chunk(body: string, mark?: string): Promise<void> | undefined;
-  /** Sends the result until it is acknowledged. A promise asks that the job keeps its place until then. It never rejects. */
+  /**
+   * Sends the body of a chunk after the earlier ones. A returned promise is to be awaited before the next
+   * chunk. It never rejects. With a chunk id, the server can detect a repeat.
+   */
+  chunk(body: string, chunkId?: string): Promise<void> | undefined;
+  /**
+   * Sends the result until it is acknowledged. While a returned promise is pending, the job keeps its slot.
+   * It never rejects.
+   */
   finish(body: string, streamed: boolean): Promise<void> | undefined;
-  /** The job was not begun and goes back, as if it had never been taken. False where there is no way to say so. */
+  /**
+   * Returns an unstarted job to the queue, as if it had never been taken. False where the protocol cannot do
+   * that.
+   */
   returnToQueue?(): boolean;
-  /** It begins after so many milliseconds here. */
+  /** The job starts after waiting here for this many milliseconds. */
   recordWait?(milliseconds: number): void;
-  /** No result is wanted any more: nothing is sent from now on, and whoever waits here goes on. */
+  /** The result is no longer wanted: nothing more is sent, and pending promises resolve. */
   abandon(): void;
 }
 
-/** Who takes the jobs. It begins them in the order in which they come. */
+/** Runs the jobs, in the order in which they arrive. */
 export interface JobConsumer {
   /** How many it runs at a time. */
   readonly concurrency: number;
-  /** How many more jobs it can take now; with those that it would take ahead, where they can go back. */
+  /** How many more jobs it can take now, including prefetched ones where jobs can be returned. */
   capacity(ahead?: boolean): number;
-  /** Less room than this is not worth asking for, where jobs are taken ahead. */
+  /** Where jobs are prefetched, less room than this is not worth a request. */
   minBatch(): number;
   deliver(delivery: TakenJob): void;
-  /** Stops a job. False where it has no such job, or has stopped it before. */
+  /** Cancels a job. False where it does not hold the job or has cancelled it before. */
   abortJob(jobId: string): boolean;
-  /** The jobs that it has in hand. */
+  /** The jobs that it holds. */
   jobIds(): string[];
 }
 
 /** Where jobs come from and results go. */
 export interface JobSource {
-  /** Begins to take jobs. */
+  /** Starts to take jobs. */
   start(consumer: JobConsumer): void;
-  /** The consumer wants less than it said: what was asked for and has not come is not wanted any more. */
+  /**
+   * The consumer wants fewer jobs than before: those that were asked for and have not come are not wanted any
+   * more.
+   */
   capacityShrank?(): void;
   /** The consumer has more room than before. */
   capacityGrew(): void;
-  /** The jobs whose results are not acknowledged, where their places are free before that. */
+  /** Jobs whose results are not acknowledged, where their slots are already free. */
   unacknowledgedJobIds?(): string[];
-  /** Takes no more jobs. Resolves when none can come any more, as far as can be known. */
+  /** Takes no more jobs. Resolves when no more can arrive, as far as the worker can know. */
   stopTaking(): Promise<void>;
-  /** After `leave`, when the consumer has nothing in hand: waits for the last acknowledgements and lets go of everything. */
+  /**
+   * After `leave`, when the consumer holds no jobs: waits for the last acknowledgements and closes
+   * everything.
+   */
   close(): Promise<void>;
-  /** A fitness check failed. Resolves when it is told or cannot be. */
+  /** A fitness check failed. Resolves when this is reported or cannot be. */
   reportUnhealthy(check: string, reason: string): Promise<void>;
 }

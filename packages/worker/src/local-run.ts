@@ -8,7 +8,7 @@ import { HandlerRunner } from './handler-runner.ts';
 
 const INPUT_FILE = 'test_input.json';
 
-/** The job that the command line or the file in this folder holds. */
+/** The job given on the command line or in the file in this folder. */
 function readJob(testInput: string | undefined): Job {
   if (testInput === undefined && !existsSync(INPUT_FILE)) {
     throw new Error(
@@ -35,7 +35,10 @@ export function parseTestInput(argv: readonly string[]): string | undefined {
   return word === '--test_input' ? argv[place + 1] : word.slice('--test_input='.length);
 }
 
-/** Runs the handler once and prints what would be sent. The output of a stream is everything that it yielded. Rejects where the job failed. */
+/**
+ * Runs the handler once and prints the result that would be sent. The output of a stream is everything that
+ * it yielded. Rejects where the job failed.
+ */
 export async function runLocally(
   handler: Handler,
   { env, refreshWorker = false }: Options,

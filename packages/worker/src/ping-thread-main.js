@@ -1,6 +1,6 @@
-// Runs beside the workers of a process. While their own thread is busy with a handler that never waits, this
-// one says in their place that they live; otherwise it says nothing. Plain JavaScript with one import
-// keeps a thread that is rarely needed small.
+// Runs beside the workers of a process. While their event loop is blocked by a handler that never awaits,
+// this thread pings for them; otherwise it sends nothing. Plain JavaScript with one import keeps this thread
+// small.
 import { parentPort, workerData } from 'node:worker_threads';
 
 /** @typedef {import('./ping-thread.ts').PingThreadMessage} PingThreadMessage */
@@ -39,7 +39,7 @@ function watch({ worker, pingMs }) {
  * @param {number} timeout
  */
 async function ping(address, apiKey, timeout) {
-  // Loaded when it is needed for the first time.
+  // Loaded on first use.
   const { get } = address.startsWith('https:') ? await import('node:https') : await import('node:http');
   const request = get(
     address,
@@ -47,6 +47,6 @@ async function ping(address, apiKey, timeout) {
     (response) => response.resume(),
   );
   request.on('timeout', () => request.destroy());
-  // The next one follows anyway.
+  // The next ping follows anyway.
   request.on('error', () => undefined);
 }

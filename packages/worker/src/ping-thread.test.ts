@@ -6,7 +6,7 @@ import { WorkerLog } from './worker-log.ts';
 import { nextEventLoopTurn } from './delay.ts';
 import { PingThread } from './ping-thread.ts';
 
-/** A server that needs no turn of this thread. It tells what it was asked. */
+/** A server that does not need this thread's event loop. It records its requests. */
 const LISTENER = `
   const { parentPort } = require('node:worker_threads');
   const server = require('node:http').createServer((request, response) => {
@@ -15,7 +15,9 @@ const LISTENER = `
   });
   server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));`;
 
-/** Keeps this thread busy until the other one has asked for all of these, and tells what was asked since the last time. */
+/**
+ * Blocks this thread until the other one has sent all of these, and returns the requests since the last call.
+ */
 async function busyUntilAsked(asked: string[], ...urls: string[]): Promise<Set<string>> {
   while (!urls.every((url) => asked.includes(url))) {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400);
@@ -25,7 +27,7 @@ async function busyUntilAsked(asked: string[], ...urls: string[]): Promise<Set<s
   return new Set(asked.splice(0));
 }
 
-test('the workers of a process are pinged for while it is busy', { timeout: 20_000 }, async () => {
+test('the ping thread pings for the workers of a blocked process', { timeout: 20_000 }, async () => {
   const listener = new Worker(LISTENER, { eval: true });
   const [port] = (await once(listener, 'message')) as [number];
   const asked: string[] = [];
@@ -54,7 +56,7 @@ test('the workers of a process are pinged for while it is busy', { timeout: 20_0
   await busyUntilAsked(asked, '/a?job_id=2 key-a');
   assert.deepEqual(await busyUntilAsked(asked, '/a?job_id=2 key-a'), new Set(['/a?job_id=2 key-a']));
 
-  // The second change comes too soon after the first to be told, and then this thread is busy.
+  // The second change comes too soon after the first to be sent, and then this thread is blocked.
   jobs.a = '3';
   a.jobsChanged();
   jobs.a = '4';

@@ -3,17 +3,17 @@ import { Worker } from 'node:worker_threads';
 import { errorMessage } from './error-report.ts';
 import type { WorkerLog } from './worker-log.ts';
 
-/** What the other thread is told. */
+/** The message to the ping thread. */
 export interface PingThreadMessage {
-  /** Which worker of this process it is about. */
+  /** Which worker of this process it concerns. */
   worker: number;
   apiKey: string;
   pingMs: number;
-  /** The ping for what the worker has in hand now. Undefined: the worker has stopped. */
+  /** The ping URL for the jobs that the worker holds now. Undefined: the worker has stopped. */
   pingUrl: string | undefined;
-  /** Counts the changes in what the worker has in hand, in memory that both threads see. */
+  /** Counts the changes to the held jobs, in memory that both threads share. */
   changes: Int32Array;
-  /** How many of them the ping knows of. */
+  /** The count of changes that the ping includes. */
   changesInPingUrl: number;
 }
 
@@ -24,21 +24,21 @@ export interface PingThreadOptions {
   pingUrl(): string | undefined;
 }
 
-/** The other thread is told of changes at most this often. */
+/** Changes are sent to the ping thread at most this often. */
 const UPDATE_INTERVAL_MS = 50;
 
-/** One thread serves all workers of a process: they stand still together. */
+/** One thread serves all workers of a process: they are blocked together. */
 let thread: Worker | undefined;
 let workers = 0;
 let lastWorkerNumber = 0;
-/** Counts up as long as the workers' own thread takes its turns. */
+/** Incremented while the event loop of the workers runs. */
 const mainThreadTicks = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 
 /**
- * A handler that computes, or waits for a child process, without ever letting go of the thread
- * keeps the worker from saying anything, and a silent worker is taken for dead. A second thread
- * watches for that, and then sends the pings. It starts with the worker, while that still looks
- * at itself or connects: it takes some 40 ms of processor time, and the first job may be one that never waits.
+ * A handler that computes, or waits for a child process, without ever yielding keeps the worker from sending
+ * pings, and a silent worker is taken for dead. A second thread detects that and then sends the pings. It
+ * starts with the worker, while that still runs its checks or connects: it takes about 40 ms of CPU time, and
+ * the first job may be one that never awaits.
  */
 export class PingThread {
   readonly #options: PingThreadOptions;
@@ -48,31 +48,31 @@ export class PingThread {
   #pingedAt = -Infinity;
   readonly #changes = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 
-  constructor(parts: PingThreadOptions) {
-    this.#options = parts;
+  constructor(options: PingThreadOptions) {
+    this.#options = options;
     workers += 1;
-    thread ??= startThread(parts.log);
-    this.#timer = setInterval(() => Atomics.add(mainThreadTicks, 0, 1), parts.pingMs / 4).unref();
+    thread ??= startThread(options.log);
+    this.#timer = setInterval(() => Atomics.add(mainThreadTicks, 0, 1), options.pingMs / 4).unref();
   }
 
-  /** The worker is missed from now on if it says nothing. Its first job is told at once all the same. */
+  /** From now on this thread pings when the worker is silent. The first job is still reported immediately. */
   start(): void {
-    this.#tell(this.#options.pingUrl());
+    this.#post(this.#options.pingUrl());
     this.#pingedAt = -Infinity;
   }
 
-  /** The worker has other jobs in hand than before. */
+  /** The set of held jobs has changed. */
   jobsChanged(): void {
     Atomics.add(this.#changes, 0, 1);
-    // At once where that is possible: the job that has just come may keep this thread from telling it later. A list
-    // that does not know of it is sent as a part.
-    if (performance.now() - this.#pingedAt >= UPDATE_INTERVAL_MS) this.#tell(this.#options.pingUrl());
-    else this.#summary ??= setTimeout(() => this.#tell(this.#options.pingUrl()), UPDATE_INTERVAL_MS).unref();
+    // Immediately where possible: the job that has just arrived may block this thread later. A list that does
+    // not include it is sent as partial.
+    if (performance.now() - this.#pingedAt >= UPDATE_INTERVAL_MS) this.#post(this.#options.pingUrl());
+    else this.#summary ??= setTimeout(() => this.#post(this.#options.pingUrl()), UPDATE_INTERVAL_MS).unref();
   }
 
   async stop(): Promise<void> {
     clearInterval(this.#timer);
-    this.#tell(undefined);
+    this.#post(undefined);
     workers -= 1;
     if (workers > 0) return;
     const last = thread;
@@ -80,7 +80,7 @@ export class PingThread {
     await last?.terminate();
   }
 
-  #tell(address: string | undefined): void {
+  #post(address: string | undefined): void {
     clearTimeout(this.#summary);
     this.#summary = undefined;
     this.#pingedAt = performance.now();

@@ -52,7 +52,7 @@ describe('a worker as a process', () => {
 
   for (const channel of [true, false]) {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      test(`ends its job and then itself at ${signal}, ${channel ? 'on the channel' : 'by the public protocol'}`, {
+      test(`finishes its job and exits at ${signal}, ${channel ? 'on the channel' : 'by the public protocol'}`, {
         timeout: 20_000,
       }, async () => {
         server.offersChannel = channel;
@@ -70,7 +70,7 @@ describe('a worker as a process', () => {
     }
   }
 
-  test('is heard of while its handler keeps the whole process busy', { timeout: 20_000 }, async () => {
+  test('pings while its handler blocks the event loop', { timeout: 20_000 }, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'berth-worker-'));
     server.acknowledgesResults = false;
     const before = server.submit(process.execPath);
@@ -81,7 +81,7 @@ describe('a worker as a process', () => {
     );
     const job = server.submit(join(folder, 'go'));
     const heartbeats = server.count('L');
-    // The one whose result is not acknowledged is named as well.
+    // A job whose result is not acknowledged is listed as well.
     await server.waitFor(() => pingsFor(`${job.id},${before.id}`) > 2);
     assert.ok(server.count('L') <= heartbeats + 1);
     writeFileSync(join(folder, 'go'), '');
@@ -89,7 +89,7 @@ describe('a worker as a process', () => {
     rmSync(folder, { recursive: true });
   });
 
-  test('also where it runs several jobs at a time, and the first never waits', {
+  test('pings where it runs several jobs at a time and the first never awaits', {
     timeout: 20_000,
   }, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'berth-worker-'));
@@ -101,7 +101,9 @@ describe('a worker as a process', () => {
     rmSync(folder, { recursive: true });
   });
 
-  test('also where its program keeps it busy before there is a job', { timeout: 20_000 }, async () => {
+  test('pings where its program blocks the event loop before there is a job', {
+    timeout: 20_000,
+  }, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'berth-worker-'));
     start('echo', { RUNPOD_PING_INTERVAL: '100', TEST_BUSY_UNTIL: join(folder, 'go') });
     await server.waitFor(() => server.count('ping') > 2);
@@ -111,7 +113,7 @@ describe('a worker as a process', () => {
     rmSync(folder, { recursive: true });
   });
 
-  test('two in one process: the one with nothing to do leaves the other to end its job', {
+  test('two in one process: the idle one lets the other finish its job', {
     timeout: 20_000,
   }, async () => {
     const job = server.submit({});
@@ -125,7 +127,7 @@ describe('a worker as a process', () => {
     assert.deepEqual(job.results[0]?.body, { output: 'drained' });
   });
 
-  test('aborts its jobs at the second signal and ends', { timeout: 20_000 }, async () => {
+  test('aborts its jobs at the second signal and exits', { timeout: 20_000 }, async () => {
     const job = server.submit({});
     const { child, exited, printed } = start('listens');
     await server.waitFor(() => job.progress.length > 0);
@@ -137,7 +139,7 @@ describe('a worker as a process', () => {
     assert.deepEqual(job.results, []);
   });
 
-  test('ends with 1 where a check fails, after it is reported', { timeout: 20_000 }, async () => {
+  test('exits with 1 where a check fails, after reporting it', { timeout: 20_000 }, async () => {
     const { exited, printed } = start('echo', { TEST_UNFIT: '1' });
     assert.deepEqual(await exited, [1, null]);
     assert.deepEqual(JSON.parse(server.received.find(({ operation }) => operation === 'U')?.text ?? ''), {
@@ -147,14 +149,14 @@ describe('a worker as a process', () => {
     assert.match(printed(), /This worker is unhealthy/);
   });
 
-  test('ends with 0 after a job that asked for a new worker', { timeout: 20_000 }, async () => {
+  test('exits with 0 after a job that asked for a new worker', { timeout: 20_000 }, async () => {
     const job = server.submit({});
     const { exited } = start('refreshes');
     assert.deepEqual(await exited, [0, null]);
     assert.deepEqual(job.results[0]?.body, { output: { done: 1 }, stopPod: true });
   });
 
-  test('puts lines around a job, so that what it prints is known to be its own', {
+  test('logs lines around a job, so that its output can be attributed to it', {
     timeout: 20_000,
   }, async () => {
     const job = server.submit({});
@@ -178,7 +180,7 @@ describe('a worker as a process', () => {
     );
   });
 
-  test('also around one that was cancelled', { timeout: 20_000 }, async () => {
+  test('logs lines around a cancelled job too', { timeout: 20_000 }, async () => {
     const job = server.submit({});
     const { prints } = start('gives up');
     await server.waitFor(() => job.state === 'given');
@@ -201,7 +203,7 @@ describe('without a platform', () => {
     return [status, stdout, stderr];
   }
 
-  test('the handler is run once, on the input of the command line or of the file', () => {
+  test('the handler runs once, on the input of the command line or of the file', () => {
     assert.deepEqual(run('echo', '--test_input', '{"input": {"a": "ü"}}'), [
       0,
       'result {"output":{"a":"ü"}}\n',
@@ -216,7 +218,7 @@ describe('without a platform', () => {
     assert.deepEqual(run('echo'), [0, 'result {"output":"from the file"}\n', '']);
   });
 
-  test('it ends with 1 where the job fails or there is none', () => {
+  test('it exits with 1 where the job fails or there is none', () => {
     const [status, out, err] = run('fails', '--test_input', '{"input": 1}');
     assert.deepEqual([status, err], [1, 'the job failed\n']);
     assert.match(String(out), /^result \{"error":".*as it should/);

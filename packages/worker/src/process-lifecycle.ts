@@ -3,14 +3,14 @@ import { constants } from 'node:os';
 /** Something that runs until it is stopped. */
 export interface Stoppable {
   readonly done: Promise<void>;
-  /** Nothing is left to do for the process when it is done. */
+  /** When it is done, the process has nothing left to do. */
   readonly exitsProcess: boolean;
   stop(): Promise<void>;
   abort(): void;
 }
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
-/** For handlers to hear of the second signal. */
+/** Time for handlers to react to the second signal. */
 const ABORT_MS = 2_000;
 
 /** The workers of this process that are not done. */
@@ -18,10 +18,10 @@ const activeWorkers = new Set<Stoppable>();
 let processIsExiting = false;
 
 /**
- * Ties a worker to its process. The first SIGTERM or SIGINT stops it, the second aborts what it
- * runs. The process ends with it, whatever else the program has open: with 0 when a signal stopped
- * it or it is to be replaced, with 1 when it could not work. Other workers of the process finish
- * what they run before. After `stop()` the program goes on.
+ * Ties a worker to its process. The first SIGTERM or SIGINT stops it, the second aborts its running jobs. The
+ * process exits with the worker, whatever else the program has open: with 0 after a signal or when it asked
+ * to be replaced, with 1 when it could not work. Other workers of the process finish their jobs first. After
+ * `stop()` the program continues.
  */
 export function bindToProcess(worker: Stoppable): void {
   let signalled = false;
@@ -32,7 +32,7 @@ export function bindToProcess(worker: Stoppable): void {
       return;
     }
     signalled = true;
-    // What comes of it is seen below, at `done`.
+    // The outcome is handled below, at `done`.
     worker.stop().catch(() => undefined);
   };
   for (const signal of SIGNALS) process.on(signal, onSignal);

@@ -9,25 +9,25 @@ function after(...durations: number[]): TakeAheadEstimator {
 }
 const many = (duration: number): number[] => Array.from({ length: 32 }, () => duration);
 
-test('nothing is taken ahead before enough jobs have been seen', () => {
+test('nothing is prefetched before enough jobs have been measured', () => {
   assert.equal(new TakeAheadEstimator().limit(100), 0);
   assert.equal(after(0, 0, 0).limit(100), 0);
 });
 
-test('as many as begin within 20 ms are, up to 400', () => {
+test('as many jobs are prefetched as start within 20 ms, up to 400', () => {
   assert.equal(after(...many(0)).limit(100), 400);
   assert.equal(after(...many(10)).limit(1), 2);
   assert.equal(after(...many(10)).limit(100), 200);
   assert.equal(after(...many(21)).limit(1), 0);
 });
 
-test('one long job ends it at once, and many short ones bring it back', () => {
+test('one long job stops the prefetch, and many short ones resume it', () => {
   assert.equal(after(...many(1), 3_000).limit(100), 0);
   assert.equal(after(...many(1), 3_000, ...many(1)).limit(100), 0, 'the long one is among the last');
   assert.equal(after(...many(1), 3_000, ...many(1), ...many(1)).limit(100), 400);
 });
 
-test('jobs that did not begin in time end it', () => {
+test('jobs that did not start in time stop the prefetch', () => {
   const ahead = after(...many(0));
   ahead.reset();
   assert.equal(ahead.limit(100), 0);

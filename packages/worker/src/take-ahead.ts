@@ -1,21 +1,21 @@
-/** Jobs that are taken ahead shall begin within this time. */
+/** Prefetched jobs should start within this time. */
 const START_WITHIN_MS = 20;
-/** More gain nothing. */
+/** A larger prefetch gains nothing. */
 const MAX_TAKE_AHEAD = 400;
-/** The longest of so many jobs says how long the next ones may take. */
+/** The longest of this many recent jobs predicts how long the next ones take. */
 const SAMPLE_SIZE = 32;
 
 /**
- * How many jobs a worker takes beyond those that it can run now. Where jobs are shorter than the way to
- * the server and back, a worker without any would mostly wait. Where they are not, none are taken
- * ahead: another worker may be free for them. One job that takes longer than those before ends it.
+ * How many jobs a worker prefetches beyond its free slots. Where jobs are shorter than the round trip to the
+ * server, a worker without prefetch would mostly wait. Where they are longer, none are prefetched: another
+ * worker may be free for them. One job that is longer than the earlier ones stops the prefetch.
  */
 export class TakeAheadEstimator {
   #longest = Infinity;
   #longestOfThese = 0;
   #count = 0;
 
-  /** A job has ended, so long after it began. */
+  /** A job has ended, with its duration. */
   recordDuration(milliseconds: number): void {
     this.#longestOfThese = Math.max(this.#longestOfThese, milliseconds);
     this.#longest = Math.max(this.#longest, milliseconds);
@@ -26,7 +26,7 @@ export class TakeAheadEstimator {
     this.#count = 0;
   }
 
-  /** What is known counts no longer: jobs did not begin in time. */
+  /** Discards the measurements: jobs did not start in time. */
   reset(): void {
     this.#longest = Infinity;
     this.#longestOfThese = 0;

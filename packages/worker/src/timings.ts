@@ -1,33 +1,36 @@
-/** Every pause and limit of time, in milliseconds, in one place, so that a test can make them short. */
+/** All pauses and timeouts, in milliseconds, in one place, so that a test can shorten them. */
 export interface Timings {
-  /** Between an answer without a job that came at once and the next question. */
+  /** Between an immediate answer without a job and the next request. */
   emptyPollDelay: number;
   /** After 429. */
   rateLimitDelay: number;
-  /** Pauses after failures grow from the first to the longest. */
+  /** Backoff after failures grows from the first to the longest pause. */
   minBackoff: number;
   maxBackoff: number;
-  /** A held request that has not been answered is given up. The server holds one for less. */
+  /** Timeout of a long poll. The server holds one for less. */
   pollTimeout: number;
-  /** For an answer to a question that is no longer wanted to come whole, where it has begun. It may hold jobs, which the server counts as delivered; but one that hangs is not waited for. */
+  /**
+   * For the response to an unwanted request to complete, where it has started. It may hold jobs that the
+   * server counts as delivered, but a response that hangs is not awaited.
+   */
   partialResponseTimeout: number;
   /** A post whose connection has been silent for this long is sent again. */
   postTimeout: number;
-  /** A result that is refused, not merely not accepted yet, is tried for this long. */
+  /** A result that is refused permanently is retried for this long. */
   refusedResultRetry: number;
-  /** Once the worker stops, a result is tried for this long. */
+  /** Once the worker stops, a result is retried for this long. */
   finalResultDeadline: number;
-  /** The answer to the upgrade of the fast channel. */
+  /** Timeout of the channel upgrade. */
   upgradeTimeout: number;
-  /** Until the fast channel is tried again where it worked before or may yet. */
+  /** Until the channel is tried again, where it worked before or may work later. */
   upgradeRetryDelay: number;
-  /** A connection that lasted this long was a good one: the next pause is a short one. */
+  /** After a connection that lasted this long, the next pause is short again. */
   stableConnectionAge: number;
-  /** Results without any word from the server for this long: the connection is dead. */
+  /** With unacknowledged results and no data from the server for this long, the connection is dead. */
   deadConnectionTimeout: number;
-  /** For the other side to read the last lines and close. */
+  /** For the peer to read the last lines and close. */
   closeTimeout: number;
-  /** For a handler to end after its signal was aborted. Then its place is given to the next job. */
+  /** For a handler to end after its signal was aborted. Then its slot is reused. */
   abortGrace: number;
   /** Between two calls of a concurrency function. */
   concurrencyInterval: number;
@@ -54,7 +57,10 @@ export const DEFAULT_TIMINGS: Timings = {
   unhealthyReportTimeout: 2_000,
 };
 
-/** Pauses that double, each somewhere between half and whole, so that many workers do not come back in step. */
+/**
+ * Exponential backoff, each pause randomized between half and whole, so that many workers do not return in
+ * step.
+ */
 export class Backoff {
   readonly #first: number;
   readonly #longest: number;

@@ -7,7 +7,7 @@ const env = {
   RUNPOD_WEBHOOK_POST_OUTPUT: 'http://127.0.0.1:9/job-done/$ID?a=1',
 };
 
-test('the ping interval is what the platform says, within reason', () => {
+test('the ping interval is the one that the platform sets, clamped to sensible limits', () => {
   const interval = (text: string | undefined): number =>
     readEnvironment({ ...env, RUNPOD_PING_INTERVAL: text }).pingMs;
   assert.deepEqual(
@@ -16,12 +16,12 @@ test('the ping interval is what the platform says, within reason', () => {
   );
 });
 
-test('a worker without a name gets one', () => {
+test('a worker without an id gets one', () => {
   assert.match(readEnvironment(env).workerId, /^[0-9a-f-]{36}$/);
   assert.equal(readEnvironment({ ...env, RUNPOD_POD_ID: 'pod' }).workerId, 'pod');
 });
 
-test('a key that cannot be sent is named at once', () => {
+test('an error names a key that is not valid in a header', () => {
   assert.equal(readEnvironment({ ...env, RUNPOD_AI_API_KEY: 'a key' }).apiKey, 'a key');
   for (const key of ['key\n', 'key\u2013'])
     assert.throws(

@@ -4,7 +4,7 @@ import { isHeaderValue } from './http/header-value.ts';
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** Who this worker is, as it says in error reports. */
+/** The identity of this worker in error reports. */
 export interface WorkerIdentity {
   workerId: string;
   hostname: string;
@@ -18,7 +18,7 @@ export interface WorkerEnvironment extends WorkerIdentity {
 
 const DEFAULT_PING_MS = 10_000;
 const MIN_PING_MS = 100;
-/** A timer that is set to more than 2^31 milliseconds fires at once. No platform waits this long for a sign of life. */
+/** A timer of more than 2^31 milliseconds fires immediately. No platform waits this long for a ping. */
 const MAX_PING_MS = 3_600_000;
 
 export function readIdentity(variables: Variables): WorkerIdentity {
@@ -28,7 +28,7 @@ export function readIdentity(variables: Variables): WorkerIdentity {
   };
 }
 
-/** What the platform tells a worker. The names are those of the public worker protocol. */
+/** The environment that the platform sets. The names are those of the public worker protocol. */
 export function readEnvironment(variables: Variables): WorkerEnvironment {
   const identity = readIdentity(variables);
   const pingMs = Number(variables['RUNPOD_PING_INTERVAL'] ?? DEFAULT_PING_MS);

@@ -9,7 +9,7 @@ function lines(variables: Record<string, string>, use: (log: WorkerLog) => void)
 }
 
 describe('the log', () => {
-  test('is JSON with the job on a platform, text elsewhere', () => {
+  test('is JSON with the job id on a platform, text elsewhere', () => {
     const say = (log: WorkerLog): void => {
       log.info('begins');
       log.error('broke\n', 'job-1');
@@ -21,7 +21,7 @@ describe('the log', () => {
     assert.deepEqual(lines({}, say), ['INFO  | begins\n', 'ERROR | job-1 | broke\n\n']);
   });
 
-  test('says what the level asks for; a level that it does not know is INFO', () => {
+  test('follows the level; an unknown level is INFO', () => {
     const say = (log: WorkerLog): void => {
       log.info('i');
       log.warn('w');

@@ -1,12 +1,12 @@
 const LEVELS = ['TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR'] as const;
 export type LogLevel = (typeof LEVELS)[number];
 
-/** The platform shows lines of this length; a longer message is cut in the middle. */
+/** The platform shows lines up to this length; a longer message is cut in the middle. */
 const MAX_MESSAGE_LENGTH = 4_096;
 
 /**
- * Lines on standard output. On a platform they are JSON, and a job's own lines carry its id, so
- * that they are found again by job; on a terminal they are text.
+ * Writes lines to standard output. On a platform they are JSON, and lines of a job carry its id, so that they
+ * can be found by job; on a terminal they are text.
  */
 export class WorkerLog {
   readonly #minimumLevel: number;

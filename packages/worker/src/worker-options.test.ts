@@ -9,7 +9,7 @@ const env = {
   RUNPOD_WEBHOOK_POST_OUTPUT: 'http://127.0.0.1:9/job-done/$ID?a=1',
 };
 
-test('options that make no sense are refused before anything begins', () => {
+test('invalid options are refused before anything starts', () => {
   for (const concurrency of [0, -1, 1.5, NaN])
     assert.throws(
       () => serve(() => 1, { concurrency, env }),

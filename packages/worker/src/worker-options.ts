@@ -1,24 +1,36 @@
-/** Which way jobs and results travel: the public protocol over HTTP, Berth's own channel, or the channel where the server offers it. */
+/**
+ * How jobs and results are transported: the public protocol over HTTP, Berth's own channel, or the channel
+ * where the server offers it.
+ */
 export type ChannelChoice = 'auto' | 'public' | 'fast';
 
 /** Fails by throwing. */
 export type FitnessCheck = () => unknown;
 
 export interface Options {
-  /** How many jobs run at a time: a number, or a function that is asked once a second and is given the current number. Default: 1. */
+  /**
+   * How many jobs run at a time: a number, or a function that is called once a second with the current
+   * number. Default: 1.
+   */
   concurrency?: number | ((current: number) => number | Promise<number>);
-  /** How many more jobs are taken to wait in this worker, so that the next one is here when one ends. Default: 0. */
+  /** How many more jobs are prefetched, so that the next one is here when one ends. Default: 0. */
   prefetch?: number;
   /** The output of a generator is the list of what it yielded, instead of an empty list. Default: false. */
   aggregate?: boolean;
-  /** The worker asks to be replaced after its first job, and ends. Default: false. */
+  /** The worker asks to be replaced after its first job, and exits. Default: false. */
   refreshWorker?: boolean;
-  /** Run once before the first job. If one throws, the worker is reported unhealthy and the process ends with code 1. */
+  /**
+   * Run once before the first job. If one throws, the worker is reported unhealthy and the process exits with
+   * code 1.
+   */
   fitness?: readonly FitnessCheck[];
   channel?: ChannelChoice;
-  /** SIGTERM and SIGINT stop the worker and end the process with it; so does a worker that ends by itself. False: both are the caller's affair. Default: true. */
+  /**
+   * SIGTERM and SIGINT stop the worker and end the process with it, as does a worker that ends by itself.
+   * False: the caller handles both. Default: true.
+   */
   signals?: boolean;
-  /** Where the addresses and the key are read. Default: process.env. */
+  /** The environment that holds the addresses and the key. Default: process.env. */
   env?: Readonly<Record<string, string | undefined>>;
 }
 

@@ -15,21 +15,21 @@ import { PingThread } from './ping-thread.ts';
 import { HttpSource } from './http/http-source.ts';
 import { VERSION } from './version.ts';
 
-/** What runs comes first; no server reads an address of any length. */
+/** Limits the listed ids; running jobs come first. No server accepts a URL of any length. */
 const MAX_PINGED_JOBS = 300;
 
-/** What a test may want otherwise. */
+/** Options for tests. */
 export interface WorkerRuntimeOverrides {
   timings?: Timings;
-  /** Where lines of the log go. Default: standard output. */
+  /** Where log lines go. Default: standard output. */
   writeLogLine?: (line: string) => void;
-  /** A second thread that pings while this one is busy. Default: true. */
+  /** A second thread that pings while this one is blocked. Default: true. */
   pingThread?: boolean;
 }
 
 /**
- * A worker from its first check to its last acknowledgement. It takes jobs until it is stopped or
- * a job asks for a new worker; then it finishes what it has, and is done.
+ * A worker from its first fitness check to its last acknowledgement. It takes jobs until it is stopped or a
+ * job asks for a new worker; then it finishes its jobs and is done.
  */
 export class WorkerRuntime implements Stoppable {
   readonly #options: Options;
@@ -57,8 +57,8 @@ export class WorkerRuntime implements Stoppable {
     this.#options = options;
     this.#timings = timings;
     this.#log = new WorkerLog(variables, writeLogLine);
-    const parts = { urls, apiKey, pingMs, log: this.#log, timings };
-    const publicSource = new HttpSource(parts);
+    const common = { urls, apiKey, pingMs, log: this.#log, timings };
+    const publicSource = new HttpSource(common);
     const address = urls.channel;
     if (options.channel === 'fast' && address === undefined)
       throw new Error(
@@ -68,7 +68,7 @@ export class WorkerRuntime implements Stoppable {
       options.channel === 'public' || address === undefined
         ? publicSource
         : new AutoJobSource({
-            ...parts,
+            ...common,
             url: address,
             httpSource: publicSource,
             channelOnly: options.channel === 'fast',
@@ -113,7 +113,7 @@ export class WorkerRuntime implements Stoppable {
     await this.done;
   }
 
-  /** Aborts what runs, without results. */
+  /** Aborts running jobs, without results. */
   abort(): void {
     this.#stop();
     this.#pool.abortAll();
@@ -161,7 +161,7 @@ export class WorkerRuntime implements Stoppable {
     this.#source.start(this.#pool);
   }
 
-  /** What this worker has in hand, with the jobs whose results are still under way. */
+  /** The jobs that this worker holds, including those whose results are not acknowledged. */
   #held(): string[] {
     return [...new Set([...this.#pool.jobIds(), ...(this.#source.unacknowledgedJobIds?.() ?? [])])];
   }

@@ -12,15 +12,15 @@ export { UnhealthyError } from './fitness-checks.ts';
 export { VERSION } from './version.ts';
 
 export interface Worker {
-  /** Takes no more jobs; those that run are finished and their results sent. Resolves then. */
+  /** Takes no more jobs; running jobs are finished and their results sent. Resolves then. */
   stop(): Promise<void>;
   /** Resolves when the worker has stopped, for whatever reason. Rejects where it could not work at all. */
   readonly done: Promise<void>;
 }
 
 /**
- * Takes the jobs of an endpoint and runs the handler on each. Where there is no platform around,
- * runs it once on a test input and prints the result.
+ * Takes the jobs of an endpoint and runs the handler on each. Without a platform, it runs the handler once on
+ * a test input and prints the result.
  */
 export function serve<Input = unknown>(handler: Handler<Input>, options: Options = {}): Worker {
   validateOptions(options);

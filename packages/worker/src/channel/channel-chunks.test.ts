@@ -13,7 +13,7 @@ import type { FakeJob } from '../../../testing/src/worker-sdk/fake-job.ts';
 
 const LIMIT = { timeout: 20_000 };
 
-describe('chunks on the fast way', () => {
+describe('chunks on the channel', () => {
   let server: FakePlatform;
   let shift: WorkerRuntime | undefined;
 
@@ -40,7 +40,7 @@ describe('chunks on the fast way', () => {
     for (const channel of server.channels) channel.destroy();
   }
 
-  /** The lines about chunks, and where a connection begins. */
+  /** The lines about chunks, and where each connection starts. */
   function lines(): string[] {
     return server.received.flatMap(({ operation, text }) =>
       operation === 'job-channel'
@@ -55,7 +55,7 @@ describe('chunks on the fast way', () => {
     return Array.from({ length: to }, (_, index) => index);
   }
 
-  /** Looks until nothing has changed for a while. */
+  /** Polls until nothing has changed for a while. */
   async function still(look: () => number): Promise<number> {
     const seen: number[] = [];
     while (seen.length < 100 || seen.at(-1) !== seen.at(-100)) {
@@ -65,7 +65,7 @@ describe('chunks on the fast way', () => {
     return look();
   }
 
-  test('have numbers, from 1 for each job', LIMIT, async () => {
+  test('are numbered from 1 for each job', LIMIT, async () => {
     start(function* () {
       yield 'a';
       yield 'b';
@@ -83,7 +83,7 @@ describe('chunks on the fast way', () => {
   });
 
   test(
-    'that were not acknowledged come again on the next connection, before the result, and no others',
+    'are resent on the next connection, before the result, where they were not acknowledged',
     LIMIT,
     async () => {
       server.acknowledgesChunk = (_job, number) => number <= 2;
@@ -104,7 +104,7 @@ describe('chunks on the fast way', () => {
         `D ${name} {"output":[]}`,
       ]);
       assert.deepEqual(job.chunks, [1, 2, 3, 4]);
-      // What is acknowledged after all, in whatever order, is forgotten.
+      // Late acknowledgements, in any order, release the chunks.
       server.acknowledgesResults = true;
       for (const channel of server.channels) channel.send(`K ${name} 4`);
       breakAll();
@@ -113,7 +113,7 @@ describe('chunks on the fast way', () => {
     },
   );
 
-  test('of a job whose result was acknowledged are forgotten', LIMIT, async () => {
+  test('of a job whose result was acknowledged are dropped', LIMIT, async () => {
     server.acknowledgesChunk = () => false;
     const job = server.submit({});
     start(function* () {
@@ -127,7 +127,7 @@ describe('chunks on the fast way', () => {
     assert.deepEqual(lines().at(-1), '(opens)');
   });
 
-  test('of a job that was cancelled are forgotten, and whoever waits goes on', LIMIT, async () => {
+  test('of a cancelled job are dropped, and waiting handlers continue', LIMIT, async () => {
     server.acknowledgesChunk = () => false;
     const job = server.submit({});
     let ended = false;
@@ -150,7 +150,7 @@ describe('chunks on the fast way', () => {
   });
 
   test(
-    'that nobody acknowledges make the generator wait, also through broken connections',
+    'that are never acknowledged make the generator wait, also across broken connections',
     LIMIT,
     async () => {
       let made = 0;
@@ -179,7 +179,7 @@ describe('chunks on the fast way', () => {
     },
   );
 
-  test('a connection on which they are not answered for long is given up', LIMIT, async () => {
+  test('a connection on which they are not acknowledged in time is closed', LIMIT, async () => {
     server.acknowledgesChunk = () => false;
     const job = server.submit({});
     const release = Promise.withResolvers<void>();
@@ -197,31 +197,27 @@ describe('chunks on the fast way', () => {
     assert.deepEqual(job.chunks, [1]);
   });
 
-  test(
-    'one that breaks every connection goes over HTTP, with what comes before and after it',
-    LIMIT,
-    async () => {
-      server.maxLineLength = 5_000;
-      const job = server.submit({});
-      start(function* () {
-        for (const size of [1, 2, 10_000, 3, 4]) yield 'x'.repeat(size);
-      });
-      assert.equal((await server.result(job)).transport, 'http');
-      assert.deepEqual(
-        job.chunks.map((chunk) => String(chunk).length),
-        [1, 2, 10_000, 3, 4],
-      );
-      const marks = server.received.flatMap(({ operation, headers }) =>
-        operation === 'job-stream' ? [headers['berth-chunk']] : [],
-      );
-      assert.deepEqual(
-        marks,
-        [3, 4, 5].map((number) => `${job.lease}~${number}`),
-      );
-    },
-  );
+  test('one that breaks every connection goes over HTTP, with those before and after it', LIMIT, async () => {
+    server.maxLineLength = 5_000;
+    const job = server.submit({});
+    start(function* () {
+      for (const size of [1, 2, 10_000, 3, 4]) yield 'x'.repeat(size);
+    });
+    assert.equal((await server.result(job)).transport, 'http');
+    assert.deepEqual(
+      job.chunks.map((chunk) => String(chunk).length),
+      [1, 2, 10_000, 3, 4],
+    );
+    const chunkIds = server.received.flatMap(({ operation, headers }) =>
+      operation === 'job-stream' ? [headers['berth-chunk']] : [],
+    );
+    assert.deepEqual(
+      chunkIds,
+      [3, 4, 5].map((number) => `${job.lease}~${number}`),
+    );
+  });
 
-  test('go over HTTP under their numbers where the channel is not offered any more', LIMIT, async () => {
+  test('go over HTTP with their numbers where the channel is no longer offered', LIMIT, async () => {
     server.acknowledgesChunk = (_job, number) => number <= 2;
     const job = server.submit({});
     const release = Promise.withResolvers<void>();
@@ -238,7 +234,7 @@ describe('chunks on the fast way', () => {
     server.fault = (what) => {
       if (what === 'job-channel') return 404;
       if (what !== 'job-stream' || lost) return undefined;
-      // The first post fails after some of it may have been kept.
+      // The first post fails after part of it may have been stored.
       lost = true;
       return CLOSE_CONNECTION;
     };
@@ -247,14 +243,14 @@ describe('chunks on the fast way', () => {
     release.resolve();
     assert.equal((await server.result(job)).transport, 'http');
     assert.deepEqual(job.chunks, [1, 2, 3, 4, 5]);
-    const marks = server.received.flatMap(({ operation, headers }) =>
+    const chunkIds = server.received.flatMap(({ operation, headers }) =>
       operation === 'job-stream' ? [String(headers['berth-chunk'])] : [],
     );
-    assert.deepEqual(new Set(marks), new Set([3, 4, 5].map((number) => `${job.lease}~${number}`)));
+    assert.deepEqual(new Set(chunkIds), new Set([3, 4, 5].map((number) => `${job.lease}~${number}`)));
   });
 
   test(
-    'have no numbers on a server that knows none, and none later for a job of which it has got some',
+    'have no numbers on a server without support, nor later for a job whose chunks it already got',
     LIMIT,
     async () => {
       server.acknowledgesNumberedChunks = false;
@@ -288,7 +284,7 @@ describe('chunks on the fast way', () => {
   );
 
   test(
-    'that were not acknowledged go to a server that knows no numbers as they are, once',
+    'that were not acknowledged are sent once, unnumbered, to a server without support for numbers',
     LIMIT,
     async () => {
       server.acknowledgesChunk = (_job, number) => number <= 1;
@@ -321,7 +317,7 @@ describe('chunks on the fast way', () => {
     },
   );
 
-  test('survives acknowledgements that it does not understand', LIMIT, async () => {
+  test('survives malformed acknowledgements', LIMIT, async () => {
     const job = server.submit({});
     const release = Promise.withResolvers<void>();
     server.acknowledgesChunk = () => false;
@@ -359,7 +355,7 @@ describe('chunks on the fast way', () => {
     const random = seededNumbers();
     const each = 3_000;
     const jobs: FakeJob[] = Array.from({ length: 4 }, () => server.submit({}));
-    // Some acknowledgements are not sent, or get lost with their connection.
+    // Some acknowledgements are not sent or are lost with their connection.
     let heard = 0;
     server.acknowledgesChunk = () => {
       heard += 1;

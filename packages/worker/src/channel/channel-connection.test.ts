@@ -40,7 +40,7 @@ describe('large lines on a channel', () => {
   const large = (letter: string, size: number): string => letter.repeat(size * MAX_WRITE_LENGTH);
   const lines = ['first', large('a', 0.75), large('b', 0.75), 'between', large('c', 2), 'last'];
 
-  test('are written one after the other, not as one text', { timeout: 10_000 }, async () => {
+  test('are written one after the other, not as one string', { timeout: 10_000 }, async () => {
     const channel = new ChannelConnection(near, Buffer.alloc(0), QUIET);
     for (const line of lines) channel.send(line);
     const all = `${lines.join('\n')}\n`;
@@ -58,7 +58,7 @@ describe('large lines on a channel', () => {
     channel.destroy();
   });
 
-  test('all go before the end', { timeout: 10_000 }, async () => {
+  test('are all written before the connection ends', { timeout: 10_000 }, async () => {
     const channel = new ChannelConnection(near, Buffer.alloc(0), QUIET);
     for (const line of lines) channel.send(line);
     channel.end(10_000);

@@ -1,35 +1,41 @@
 import type { Socket } from 'node:net';
 import { LineReader } from './line-reader.ts';
 
-/** How long a dead peer may go unnoticed by the system while nothing is said. */
+/** TCP keep-alive delay: how long a dead peer may go unnoticed on an idle connection. */
 const KEEP_ALIVE_MS = 10_000;
-/** Lines are joined up to so many characters; a longer one goes alone. No text can hold any number of large results. */
+/**
+ * Lines are joined into one write up to this many characters; a longer line is written alone. This bounds the
+ * size of the joined string.
+ */
 export const MAX_WRITE_LENGTH = 4 * 1024 * 1024;
 
 export interface ChannelEvents {
   line(line: string): void;
-  /** Lines are about to be written: the last moment to add some. */
+  /** Called just before lines are written: the last chance to add some. */
   beforeWrite(): void;
-  /** What was written is on its way: there is space for more. */
+  /** The last write was flushed: there is space for more. */
   drained(): void;
-  /** The connection is gone, and with it these lines, which were never written. */
+  /** The connection closed. These lines were never written. */
   closed(unwritten: string[], why: string | undefined): void;
 }
 
-/** One open connection. The lines of one turn of the event loop are written in one go, unless they are very large. */
+/**
+ * One open connection. The lines of one event loop turn are joined into one write, unless they are very
+ * large.
+ */
 export class ChannelConnection {
   readonly #socket: Socket;
   readonly #events: ChannelEvents;
   #lines: string[] = [];
   #scheduled = false;
-  /** The last write is not through yet: what comes meanwhile waits and goes in one go as well. */
+  /** A write is in progress. Lines added meanwhile are joined into the next write. */
   #congested = false;
   #ended = false;
   #closed = false;
   #error: Error | undefined;
-  #farewell: NodeJS.Timeout | undefined;
+  #closeTimer: NodeJS.Timeout | undefined;
   readonly openedAt = Date.now();
-  /** When the server last said anything. */
+  /** When the last data from the server arrived. */
   lastReceivedAt = Date.now();
 
   constructor(socket: Socket, head: Buffer, events: ChannelEvents) {
@@ -52,7 +58,7 @@ export class ChannelConnection {
     socket.on('error', (error) => (this.#error = error));
     socket.on('close', () => {
       this.#closed = true;
-      clearTimeout(this.#farewell);
+      clearTimeout(this.#closeTimer);
       events.closed(this.#lines, this.#error?.message);
     });
   }
@@ -61,7 +67,7 @@ export class ChannelConnection {
     return this.#congested;
   }
 
-  /** It was ended from this side; what still comes in is read. */
+  /** This side was ended; incoming data is still read. */
   get ended(): boolean {
     return this.#ended;
   }
@@ -71,7 +77,7 @@ export class ChannelConnection {
     this.scheduleWrite();
   }
 
-  /** Something may have to be written. */
+  /** Schedules a write. */
   scheduleWrite(): void {
     if (this.#scheduled || this.#congested || this.#ended || this.#closed) return;
     this.#scheduled = true;
@@ -81,13 +87,16 @@ export class ChannelConnection {
     });
   }
 
-  /** Writes what waits and says that nothing more comes. The other side then closes, or is not waited for any longer. */
+  /**
+   * Writes the pending lines and ends this side. If the peer does not close in time, the connection is
+   * destroyed.
+   */
   end(farewellMs: number): void {
     if (this.#ended || this.#closed) return;
     while (this.#lines.length > 0) this.#socket.write(this.#nextText());
     this.#ended = true;
     this.#socket.end();
-    this.#farewell = setTimeout(() => this.destroy(), farewellMs);
+    this.#closeTimer = setTimeout(() => this.destroy(), farewellMs);
   }
 
   destroy(): void {
@@ -101,7 +110,7 @@ export class ChannelConnection {
       this.#congested = !this.#socket.write(this.#nextText());
   }
 
-  /** Takes the lines that are written next. */
+  /** Removes and returns the lines of the next write. */
   #nextText(): string {
     let size = 0;
     const rest = this.#lines.findIndex(

@@ -6,31 +6,33 @@ export interface NumberedChunk {
   body: string;
 }
 
-/** Where a job sends what it has to say. */
+/** Sends progress, chunks and results of a job. */
 export interface ChannelJobOutbox {
   sendProgress(job: ChannelJob, value: string): void;
-  /** Resolves when there is room for the next one. */
+  /** Resolves when there is room for the next chunk. */
   sendChunk(job: ChannelJob, chunk: NumberedChunk): Promise<void> | undefined;
   sendResult(job: ChannelJob, body: string, streamed: boolean): Promise<void> | undefined;
-  /** Sends an unstarted job back to the queue; false where the server does not take it back. */
+  /** Returns an unstarted job to the queue; false where the server does not support that. */
   sendReturn(job: ChannelJob): boolean;
   forget(job: ChannelJob): void;
 }
 
-/** A job that came over the channel. What it says goes over the channel too, or over HTTP where there is none any more. */
+/**
+ * A job that came over the channel. It reports over the channel too, or over HTTP once the channel is gone.
+ */
 export class ChannelJob implements TakenJob {
   readonly job: Job;
   readonly lease: string;
-  /** What names this attempt in every line. */
+  /** Identifies this attempt in every line. */
   readonly leaseName: string;
   readonly #outbox: ChannelJobOutbox;
   #httpJob: TakenJob | undefined;
-  /** Whole milliseconds between its arrival and its begin. */
+  /** Whole milliseconds between its arrival and its start. */
   waitedMs = 0;
   #chunks = 0;
-  /** Its chunks have numbers, unless a server that knows none has got some of them. */
+  /** Its chunks are numbered, unless some were already sent to a server that does not support numbers. */
   numbersChunks = true;
-  /** The last value to show. */
+  /** The latest progress value. */
   pendingProgress = '';
 
   constructor(job: Job, lease: string, outbox: ChannelJobOutbox) {
@@ -52,7 +54,7 @@ export class ChannelJob implements TakenJob {
       : this.#httpJob.chunk(body, this.chunkId(this.#chunks));
   }
 
-  /** What names one of its chunks, so that it is kept once however often it is sent. */
+  /** Identifies one of its chunks, so that the server stores it once however often it is sent. */
   chunkId(number: number): string | undefined {
     return this.numbersChunks ? `${this.lease}~${number}` : undefined;
   }
@@ -76,9 +78,9 @@ export class ChannelJob implements TakenJob {
     this.#outbox.forget(this);
   }
 
-  /** From now on over HTTP. */
-  moveToHttp(elsewhere: TakenJob): TakenJob {
-    this.#httpJob ??= elsewhere;
+  /** Switches to HTTP for the rest of the job. */
+  moveToHttp(httpJob: TakenJob): TakenJob {
+    this.#httpJob ??= httpJob;
     return this.#httpJob;
   }
 }

@@ -6,29 +6,32 @@ import { UnacknowledgedChunks } from './unacknowledged-chunks.ts';
 import type { ServerFeatures } from './channel-upgrade.ts';
 
 export interface ChannelOutboxOptions {
-  /** The way over HTTP for a job that came over the channel. */
+  /** Creates the HTTP delivery for a job that came over the channel. */
   httpFallback(job: Job): TakenJob;
-  /** A job that was to go back cannot: it is run after all. */
+  /** A job that was to be returned to the queue cannot be: run it after all. */
   onReturnFailed(delivery: ChannelJob): void;
-  /** The last result that was not acknowledged is. */
+  /** All results are acknowledged. */
   onAllAcknowledged(): void;
 }
 
-/** A result that is not acknowledged, or a job on its way back. */
+/** A result that is not acknowledged, or a job that is being returned to the queue. */
 interface PendingReport {
   delivery: ChannelJob;
-  /** Undefined where the job was not begun and goes back. */
+  /** Undefined where the job was not started and is being returned. */
   result: { body: string; streamed: boolean } | undefined;
   sentAt: number;
   /** On how many connections it was sent. */
   connectionsTried: number;
-  /** It is on its way over HTTP. */
+  /** It is being posted over HTTP. */
   movedToHttp: boolean;
 }
 
-/** A result that was sent on so many connections, and each of them broke, may be what broke them. It goes over HTTP, where the server can say so. */
+/**
+ * A result that was sent on this many connections, all of which broke, may be what broke them. It goes over
+ * HTTP, where the server can report an error.
+ */
 const MAX_CONNECTIONS_PER_REPORT = 3;
-/** With so many results not acknowledged, jobs keep their places: the server is behind. */
+/** With this many unacknowledged results, finished jobs keep their slots: the server is behind. */
 const MAX_UNACKNOWLEDGED = 10_000;
 const NO_FEATURES: ServerFeatures = {
   acceptsReturns: false,
@@ -37,39 +40,39 @@ const NO_FEATURES: ServerFeatures = {
 };
 
 /**
- * What this worker says of its jobs. Every result and every chunk with a number is kept until it is acknowledged, and sent again on the
- * next connection; where there is none to be had, it goes over HTTP.
+ * What this worker reports about its jobs. Every result and every numbered chunk is kept until it is
+ * acknowledged and sent again on the next connection. Where no connection can be had, they go over HTTP.
  */
 export class ChannelOutbox implements ChannelJobOutbox {
   readonly #options: ChannelOutboxOptions;
   #channel: ChannelConnection | undefined;
   #features = NO_FEATURES;
-  /** No channel is to be had now: everything goes over HTTP. */
+  /** The channel is not available: everything goes over HTTP. */
   #withoutChannel = false;
   #closed = false;
-  /** The jobs without a result. */
+  /** Jobs without a result. */
   readonly #deliveries = new Map<string, ChannelJob>();
   readonly #reports = new Map<string, PendingReport>();
   readonly #unacknowledged = new UnacknowledgedChunks();
-  /** Those with a value to show that was not sent yet. */
+  /** Jobs with a progress value that was not sent yet. */
   readonly #withProgress = new Set<ChannelJob>();
-  /** Chunks without a number that wait for a connection. */
+  /** Unnumbered chunks that wait for a connection. */
   #chunks: { delivery: ChannelJob; body: string }[] = [];
-  /** Who waits until more can be sent. */
+  /** Callers that wait until more can be sent. */
   #waiting: (() => void)[] = [];
 
-  constructor(parts: ChannelOutboxOptions) {
-    this.#options = parts;
+  constructor(options: ChannelOutboxOptions) {
+    this.#options = options;
   }
 
-  /** A job has come. False where this attempt has come before. */
+  /** Registers a job. False where this attempt was registered before. */
   register(delivery: ChannelJob): boolean {
     if (this.#deliveries.has(delivery.leaseName) || this.#reports.has(delivery.leaseName)) return false;
     this.#deliveries.set(delivery.leaseName, delivery);
     return true;
   }
 
-  /** The jobs whose results are not acknowledged. They are still in this worker's hands. */
+  /** Jobs whose results are not acknowledged. This worker still holds them. */
   unacknowledgedJobIds(): string[] {
     return [...this.#reports.values()].map(({ delivery }) => delivery.job.id);
   }
@@ -78,15 +81,15 @@ export class ChannelOutbox implements ChannelJobOutbox {
     return this.#reports.size === 0;
   }
 
-  /** Since when something is not acknowledged. */
+  /** Since when the oldest entry is unacknowledged. */
   get oldestUnacknowledgedAt(): number {
     const [oldest] = this.#reports.values();
     return Math.min(oldest?.sentAt ?? Infinity, this.#unacknowledged.since ?? Infinity);
   }
 
-  // What the deliveries say.
+  // Called by deliveries.
 
-  /** It leaves with what is written next. A later value takes the place of one that has not left by then. */
+  /** Sent with the next write. A later value replaces one that was not sent by then. */
   sendProgress(delivery: ChannelJob, value: string): void {
     if (this.#usesHttp) return this.#viaHttp(delivery).progress(value);
     delivery.pendingProgress = value;
@@ -114,7 +117,7 @@ export class ChannelOutbox implements ChannelJobOutbox {
       : undefined;
   }
 
-  /** A job that was not begun. False where nobody would hear it. */
+  /** Returns an unstarted job. False where there is no connection to send it on. */
   sendReturn(delivery: ChannelJob): boolean {
     if (
       !this.#features.acceptsReturns ||
@@ -128,7 +131,7 @@ export class ChannelOutbox implements ChannelJobOutbox {
     return true;
   }
 
-  /** Nothing more is said of it. */
+  /** Drops everything about this job. */
   forget(delivery: ChannelJob): void {
     this.#deliveries.delete(delivery.leaseName);
     this.#withProgress.delete(delivery);
@@ -137,10 +140,10 @@ export class ChannelOutbox implements ChannelJobOutbox {
     this.#move();
   }
 
-  // What the server says.
+  // Lines from the server.
 
   onAcknowledged(name: string): void {
-    // The server hears a result after the chunks of its job.
+    // The server reads a result after the chunks of its job, so this acknowledges those as well.
     this.#unacknowledged.remove(name);
     if (!this.#reports.delete(name)) return;
     this.resumeWriters();
@@ -148,17 +151,17 @@ export class ChannelOutbox implements ChannelJobOutbox {
   }
 
   /** `<jobId> <lease> <number>` */
-  onChunksAcknowledged(told: string): void {
-    const space = told.lastIndexOf(' ');
-    const upTo = Number(told.slice(space + 1));
+  onChunksAcknowledged(confirmation: string): void {
+    const space = confirmation.lastIndexOf(' ');
+    const upTo = Number(confirmation.slice(space + 1));
     if (!Number.isSafeInteger(upTo)) return;
-    this.#unacknowledged.acknowledge(told.slice(0, space), upTo);
+    this.#unacknowledged.acknowledge(confirmation.slice(0, space), upTo);
     this.resumeWriters();
   }
 
-  // The connection.
+  // Connection events.
 
-  /** There is one: whatever was not sent or not acknowledged goes with it. */
+  /** A connection is open: everything unsent or unacknowledged is sent on it. */
   connect(channel: ChannelConnection, terms: ServerFeatures): void {
     this.#channel = channel;
     this.#features = terms;
@@ -175,25 +178,28 @@ export class ChannelOutbox implements ChannelJobOutbox {
     this.resumeWriters();
   }
 
-  /** The connection is about to be written to. */
+  /** The connection is about to write. */
   beforeWrite(channel: ChannelConnection): void {
     this.#show((delivery, value) => channel.send(`P ${delivery.leaseName} ${value}`));
   }
 
-  /** It broke. Among the lines that were never written, chunks without a number wait for the next one; results and the other chunks are kept anyway. */
+  /**
+   * The connection broke. Unnumbered chunks among the unwritten lines wait for the next connection; results
+   * and numbered chunks are kept anyway.
+   */
   disconnect(unwritten: readonly string[]): void {
     this.#channel = undefined;
     for (const line of unwritten) {
       if (!line.startsWith('S ')) continue;
       const nameEnd = line.indexOf(' ', line.indexOf(' ', 2) + 1);
       const name = line.slice(2, nameEnd);
-      // The name of a numbered one has a mark, and is nobody's.
+      // The key of a numbered chunk has a marker and matches no job.
       const delivery = this.#deliveries.get(name) ?? this.#reports.get(name)?.delivery;
       if (delivery !== undefined) this.#chunks.push({ delivery, body: line.slice(nameEnd + 1) });
     }
   }
 
-  /** There is no channel any more: what was to be sent over it goes over HTTP. */
+  /** The channel is no longer available: everything unsent goes over HTTP. */
   moveToHttp(): void {
     this.#withoutChannel = true;
     for (const { delivery, body } of this.#chunks) void this.#viaHttp(delivery).chunk(body);
@@ -204,12 +210,12 @@ export class ChannelOutbox implements ChannelJobOutbox {
     this.#move();
   }
 
-  /** What was written is on its way, or less is waiting for its acknowledgement: who waits goes on. */
+  /** Data was flushed or acknowledged: waiting callers continue. */
   resumeWriters(): void {
     if (this.#waiting.length > 0 && this.#hasSpace) this.#move();
   }
 
-  /** Nothing more goes over the channel. Answers the jobs whose results are given up. */
+  /** Nothing more is sent over the channel. Returns the jobs whose results are dropped. */
   close(): string[] {
     const given = this.unacknowledgedJobIds();
     this.#reports.clear();
@@ -217,7 +223,7 @@ export class ChannelOutbox implements ChannelJobOutbox {
     return given;
   }
 
-  // How it works.
+  // Internals.
 
   #post(delivery: ChannelJob, result: PendingReport['result']): void {
     const parcel: PendingReport = {
@@ -231,7 +237,7 @@ export class ChannelOutbox implements ChannelJobOutbox {
     this.#channel?.send(this.#line(parcel));
   }
 
-  /** A server that takes jobs back also wants to know how long one waited here before it began. */
+  /** A server that accepts returned jobs also wants to know how long a job waited here before it started. */
   #line({ delivery: { leaseName, waitedMs }, result }: PendingReport): string {
     if (result === undefined) return `B ${leaseName}`;
     return this.#features.acceptsReturns && waitedMs > 0
@@ -239,7 +245,7 @@ export class ChannelOutbox implements ChannelJobOutbox {
       : `D ${leaseName} ${result.body}`;
   }
 
-  /** Before the results of their jobs. */
+  /** Sent before the results of their jobs. */
   #resendUnacknowledged(channel: ChannelConnection): void {
     for (const stream of this.#unacknowledged.streams()) {
       const { delivery, chunks } = stream;
@@ -250,7 +256,7 @@ export class ChannelOutbox implements ChannelJobOutbox {
         continue;
       }
       stream.connectionsTried += 1;
-      // A server that does not know numbers gets each once. It does not say what it keeps.
+      // A server without support for numbers gets each chunk once, because it does not acknowledge chunks.
       if (!this.#features.acknowledgesChunks) {
         delivery.numbersChunks = false;
         this.#unacknowledged.remove(delivery.leaseName);
@@ -272,7 +278,7 @@ export class ChannelOutbox implements ChannelJobOutbox {
     return delivery.moveToHttp(this.#options.httpFallback(delivery.job));
   }
 
-  /** Under their numbers: some of them may be kept already. */
+  /** Sent with their numbers: the server may have stored some of them already. */
   #moveChunks(delivery: ChannelJob): void {
     for (const { number, body } of this.#unacknowledged.remove(delivery.leaseName))
       void this.#viaHttp(delivery).chunk(body, delivery.chunkId(number));
@@ -281,17 +287,17 @@ export class ChannelOutbox implements ChannelJobOutbox {
   #moveReport(name: string, parcel: PendingReport): void {
     const { delivery, result } = parcel;
     parcel.movedToHttp = true;
-    const way = this.#viaHttp(delivery);
+    const httpJob = this.#viaHttp(delivery);
     if (result === undefined) {
-      // Over HTTP a job cannot go back. It was not begun, so it is run here after all.
+      // HTTP has no way to return a job. It was not started, so it is run here after all.
       this.onAcknowledged(name);
       return this.#options.onReturnFailed(delivery);
     }
     this.#moveChunks(delivery);
-    void way.finish(result.body, result.streamed)?.then(() => this.onAcknowledged(name));
+    void httpJob.finish(result.body, result.streamed)?.then(() => this.onAcknowledged(name));
   }
 
-  /** Undefined where more can be sent at once. */
+  /** Undefined where more can be sent right away. */
   #untilSent(): Promise<void> | undefined {
     return this.#hasSpace ? undefined : new Promise((resolve) => this.#waiting.push(resolve));
   }

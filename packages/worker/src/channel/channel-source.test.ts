@@ -12,7 +12,7 @@ import type { FakeJob } from '../../../testing/src/worker-sdk/fake-job.ts';
 
 const LIMIT = { timeout: 15_000 };
 
-describe('the fast way', () => {
+describe('the channel', () => {
   let server: FakePlatform;
   let shift: WorkerRuntime | undefined;
   let log: string[];
@@ -48,7 +48,7 @@ describe('the fast way', () => {
     );
   }
 
-  test('begins with what it has in hand and what it can take', LIMIT, async () => {
+  test('starts with the held jobs and the credits', LIMIT, async () => {
     start((job) => job.id, { concurrency: 3 });
     await server.waitFor(() => server.count('T') > 0);
     const job = server.submit({});
@@ -64,13 +64,15 @@ describe('the fast way', () => {
     assert.equal(server.received[0].query.get('gpu'), 'none');
   });
 
-  /** A worker of one place that has seen enough short jobs to take some ahead, and now has a long one; its jobs. */
+  /**
+   * A worker with one slot that has seen enough short jobs to prefetch, and now runs a long one; its jobs.
+   */
   async function withJobsTakenAhead(): Promise<{ release: () => void; waiting: FakeJob[] }> {
     server.acceptsReturns = true;
     let release = (): void => undefined;
     const long = new Promise<void>((resolve) => (release = resolve));
     start(async (job) => (job.input === 'long' ? long : undefined));
-    // How many it takes depends on how long they took, and that on the machine.
+    // How many it prefetches depends on how long they took, and so on the machine.
     do await server.result(server.submit({}));
     while (([...server.channels][0]?.credits ?? 0) <= 10);
     server.submit('long');
@@ -79,22 +81,18 @@ describe('the fast way', () => {
     return { release, waiting };
   }
 
-  test(
-    'takes short jobs ahead, and gives back those that a long one keeps from beginning',
-    LIMIT,
-    async () => {
-      const { release, waiting } = await withJobsTakenAhead();
-      await server.waitFor(() => server.count('B') >= waiting.length);
-      // The credits are void: what went back does not come again while the long job runs.
-      await server.waitFor(() => waiting.every(({ state }) => state === 'waiting'));
-      assert.equal([...server.channels][0]?.credits, 0);
-      release();
-      await Promise.all(waiting.map((job) => server.result(job)));
-      assert.ok(waiting.every(({ results }) => results.length === 1));
-    },
-  );
+  test('prefetches short jobs, and returns those that a long job keeps from starting', LIMIT, async () => {
+    const { release, waiting } = await withJobsTakenAhead();
+    await server.waitFor(() => server.count('B') >= waiting.length);
+    // The credits are void: returned jobs do not come again while the long job runs.
+    await server.waitFor(() => waiting.every(({ state }) => state === 'waiting'));
+    assert.equal([...server.channels][0]?.credits, 0);
+    release();
+    await Promise.all(waiting.map((job) => server.result(job)));
+    assert.ok(waiting.every(({ results }) => results.length === 1));
+  });
 
-  test('gives back what it has not begun when it stops', LIMIT, async () => {
+  test('returns unstarted jobs when it stops', LIMIT, async () => {
     const { release, waiting } = await withJobsTakenAhead();
     const stopped = (shift as WorkerRuntime).stop();
     await server.waitFor(() => waiting.every(({ state }) => state === 'waiting'));
@@ -103,7 +101,7 @@ describe('the fast way', () => {
     assert.ok(waiting.every(({ results }) => results.length === 0));
   });
 
-  test('takes nothing ahead from a server that takes nothing back', LIMIT, async () => {
+  test('prefetches nothing from a server that does not accept returned jobs', LIMIT, async () => {
     start(() => 1);
     for (let n = 0; n < 80; n += 1) await server.result(server.submit({}));
     assert.ok(server.received.every(({ operation, text }) => operation !== 'T' || text === '1 1'));
@@ -127,7 +125,7 @@ describe('the fast way', () => {
       const job = server.submit({});
       start(() => 'kept', { env: server.environment({ RUNPOD_PING_INTERVAL: '100' }) });
       await server.result(job);
-      // Its job is still in hand, and the next one is taken all the same.
+      // Its job is still held, and the next one is taken anyway.
       await server.waitFor(() => lines().at(-1) === `L ${job.id}`);
       assert.deepEqual((await server.result(server.submit({}))).body, { output: 'kept' });
       const said = server.received.length;
@@ -161,7 +159,7 @@ describe('the fast way', () => {
     },
   );
 
-  test('a connection on which results are not answered for long is given up', LIMIT, async () => {
+  test('a connection on which results are not acknowledged in time is closed', LIMIT, async () => {
     server.acknowledgesResults = false;
     const job = server.submit({});
     start(
@@ -173,7 +171,7 @@ describe('the fast way', () => {
     await server.waitFor(() => server.count('job-channel') === 2 && server.count('D') === 2);
   });
 
-  test('an idle connection on which the server has fallen silent is given up', LIMIT, async () => {
+  test('an idle connection on which the server is silent for too long is closed', LIMIT, async () => {
     server.answersHeartbeats = true;
     start(
       () => 1,
@@ -195,7 +193,7 @@ describe('the fast way', () => {
     await server.waitFor(() => server.count('job-channel') === 4);
   });
 
-  test('shows the latest progress that was made while there was no connection', LIMIT, async () => {
+  test('sends the latest progress that was set while there was no connection', LIMIT, async () => {
     const [go, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const job = server.submit({});
     start(async (_job, { progress }) => {
@@ -216,7 +214,7 @@ describe('the fast way', () => {
     assert.deepEqual(job.progress, [4]);
   });
 
-  test('leaves a server that stops, when its results are acknowledged', LIMIT, async () => {
+  test('leaves a stopping server when its results are acknowledged', LIMIT, async () => {
     const release = Promise.withResolvers<void>();
     const job = server.submit({});
     start(() => release.promise, { concurrency: 2 });
@@ -237,7 +235,7 @@ describe('the fast way', () => {
     assert.equal(server.count('D'), 1);
   });
 
-  test('does not hammer a server that accepts and closes', LIMIT, async () => {
+  test('backs off from a server that accepts and closes', LIMIT, async () => {
     start(() => 1, {}, { ...SHORT_TIMINGS, minBackoff: 20, maxBackoff: 1_000 });
     for (let round = 1; round <= 4; round += 1) {
       await server.waitFor(() => server.channels.size === 1 && server.count('T') === round);
@@ -270,7 +268,7 @@ describe('the fast way', () => {
     assert.equal(runs, 2);
   });
 
-  test('survives what it does not understand', LIMIT, async () => {
+  test('survives lines that it does not understand', LIMIT, async () => {
     start((job) => job.input);
     const channel = await connection();
     for (const line of [
@@ -306,7 +304,7 @@ describe('the fast way', () => {
     assert.deepEqual((await server.result(job)).body, { output: 'Grüße 🦊' });
   });
 
-  test('a job that is on its way when the worker stops is run', LIMIT, async () => {
+  test('a job in flight when the worker stops is run', LIMIT, async () => {
     for (let round = 0; round < 20; round += 1) {
       const worker = start(() => round);
       await server.waitFor(() => [...server.channels].some(({ credits }) => credits > 0));
@@ -318,7 +316,7 @@ describe('the fast way', () => {
   });
 
   test(
-    'jobs that come together with the last acknowledgement go back, or are run, and that is acknowledged before it ends',
+    'jobs that come with the last acknowledgement are returned or run, and acknowledged before the worker ends',
     LIMIT,
     async () => {
       server.acceptsReturns = true;
@@ -357,7 +355,7 @@ describe('the fast way', () => {
     },
   );
 
-  test('even one that arrives after its farewell; its result goes another way', LIMIT, async () => {
+  test('a job that arrives after the goodbye line is run; its result goes over HTTP', LIMIT, async () => {
     const worker = start((job) => job.input);
     const channel = await connection();
     const job = server.submit('late', {});
@@ -378,7 +376,7 @@ describe('the fast way', () => {
     assert.deepEqual(late.results, [{ body: { output: 'late' }, transport: 'http', isStream: false }]);
   });
 
-  test('asks again where the server refuses', LIMIT, async () => {
+  test('retries where the server refuses', LIMIT, async () => {
     server.fault = () => 403;
     start(() => 1);
     await server.waitFor(() => server.count('job-channel') === 3);

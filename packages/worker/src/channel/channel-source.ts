@@ -18,15 +18,15 @@ export interface ChannelSourceOptions {
   pingMs: number;
   log: WorkerLog;
   timings: Timings;
-  /** The way over HTTP for a job that came over the channel. */
+  /** Creates the HTTP delivery for a job that came over the channel. */
   httpFallback(job: Job): TakenJob;
   /** The channel is open. */
   onOpen?(): void;
-  /** The server does not offer the channel. Without this, it is tried again and again. */
+  /** The server does not offer the channel. Without this callback, connecting is retried forever. */
   onUpgradeRefused?(refusal: RefusedUpgrade): void;
 }
 
-/** After so many connections without a word something in between does not let the channel through. */
+/** After this many connections on which the server sent nothing, something in between blocks the channel. */
 const MAX_SILENT_CONNECTIONS = 3;
 const CONNECTIONS_CUT: RefusedUpgrade = {
   kind: 'refused',
@@ -34,41 +34,44 @@ const CONNECTIONS_CUT: RefusedUpgrade = {
   permanent: false,
 };
 
-/** A connection, and what is known of it. */
+/** A connection and its state. */
 interface ConnectionState {
   channel: ChannelConnection;
   features: OpenedUpgrade['features'];
-  /** What the server may still send; it follows the room that the consumer has. */
+  /** How many more jobs the server may send; follows the free room of the consumer. */
   credits: number;
-  /** Since when a heartbeat is not answered. */
+  /** Since when a heartbeat is unanswered. */
   unansweredSince: number;
   seemsDead: boolean;
-  /** The server has said something. */
+  /** The server has sent something. */
   receivedData: boolean;
-  /** The server stops: no credits any more, and another connection as soon as the results are acknowledged. */
+  /** The server is stopping: grant no more credits, and reconnect as soon as the results are acknowledged. */
   serverDraining: boolean;
 }
 
-/** Jobs over Berth's own channel: one connection, both ways, in batches. When it breaks, another one is opened, and what runs goes on. */
+/**
+ * Takes jobs over Berth's own channel: one bidirectional connection with batched lines. When it breaks, a new
+ * one is opened and running jobs continue.
+ */
 export class ChannelSource implements JobSource {
   readonly #options: ChannelSourceOptions;
   readonly #backoff: Backoff;
   readonly #outbox: ChannelOutbox;
-  /** Ends the waiting for a connection. */
+  /** Ends the wait for a connection. */
   readonly #enough = new AbortController();
   #consumer: JobConsumer | undefined;
   #connection: ConnectionState | undefined;
   #connecting: Promise<void> = Promise.resolve();
   #onAllAcknowledged: (() => void) | undefined;
   #closing = false;
-  /** So many connections in a row broke before the server said a word. */
+  /** How many connections in a row broke before the server sent anything. */
   #mute = 0;
 
-  constructor(parts: ChannelSourceOptions) {
-    this.#options = parts;
-    this.#backoff = new Backoff(parts.timings);
+  constructor(options: ChannelSourceOptions) {
+    this.#options = options;
+    this.#backoff = new Backoff(options.timings);
     this.#outbox = new ChannelOutbox({
-      httpFallback: (job) => parts.httpFallback(job),
+      httpFallback: (job) => options.httpFallback(job),
       onReturnFailed: (delivery) => this.#runLocally(delivery),
       onAllAcknowledged: () => this.#allAcknowledged(),
     });
@@ -79,7 +82,7 @@ export class ChannelSource implements JobSource {
     this.reconnect();
   }
 
-  /** After a refusal. */
+  /** Tries to connect again after a refusal. */
   reconnect(): void {
     this.#connecting = this.#stayConnected();
   }
@@ -108,23 +111,23 @@ export class ChannelSource implements JobSource {
     const late = isLate
       ? undefined
       : delay(timings.finalResultDeadline, this.#enough.signal).then(() => void (isLate = true));
-    // With the last acknowledgement there may come jobs, which go back and are acknowledged too.
+    // Jobs may arrive together with the last acknowledgement; they are returned and acknowledged too.
     while (!this.#outbox.allAcknowledged && !isLate)
       await Promise.race([new Promise<void>((resolve) => (this.#onAllAcknowledged = resolve)), late]);
     for (const jobId of this.#outbox.close())
       log.error('The result was given up: it was not acknowledged', jobId);
     this.#enough.abort();
-    // Jobs may be on their way until the server has read Q. They arrive before it closes its side.
+    // Jobs may be in flight until the server has read Q. They arrive before it closes its side.
     this.#connection?.channel.end(timings.closeTimeout);
     await this.#connecting;
   }
 
-  /** The jobs whose results are not acknowledged. They are still in this worker's hands. */
+  /** Jobs whose results are not acknowledged. This worker still holds them. */
   unacknowledgedJobIds(): string[] {
     return this.#outbox.unacknowledgedJobIds();
   }
 
-  /** Resolves to false where there is no channel to tell it on. */
+  /** Resolves to false where there is no channel to report on. */
   async sendUnhealthy(check: string, reason: string): Promise<boolean> {
     const { url, apiKey, timings } = this.#options;
     const outcome = await requestUpgrade(url, apiKey, timings.unhealthyReportTimeout, this.#enough.signal);
@@ -173,7 +176,7 @@ export class ChannelSource implements JobSource {
     }
   }
 
-  /** Resolves when the connection is gone. */
+  /** Resolves when the connection is closed. */
   #use({ socket, head, features }: OpenedUpgrade): Promise<void> {
     const { timings, log, pingMs } = this.#options;
     return new Promise((resolve) => {
@@ -214,7 +217,10 @@ export class ChannelSource implements JobSource {
     });
   }
 
-  /** What a new connection begins with: what this worker has in hand, what was not sent or not acknowledged, and new credits. */
+  /**
+   * Starts a new connection: sends the jobs that this worker holds, everything unsent or unacknowledged, and
+   * new credits.
+   */
   #sendHello(connection: ConnectionState): void {
     const { channel, features } = connection;
     this.#options.onOpen?.();
@@ -228,12 +234,12 @@ export class ChannelSource implements JobSource {
     const since = Math.min(this.#outbox.oldestUnacknowledgedAt, connection.unansweredSince);
     connection.seemsDead =
       Math.max(since, channel.lastReceivedAt) < Date.now() - this.#options.timings.deadConnectionTimeout;
-    // Twice: after a handler that kept the whole process busy, what the server said may not be read yet.
+    // Checked twice: after a handler that blocked the event loop, data from the server may not be read yet.
     if (seemedDead && connection.seemsDead) channel.destroy();
     else this.#sendList(connection);
   }
 
-  /** The heartbeat: what this worker has in hand. */
+  /** The heartbeat: lists the jobs that this worker holds. */
   #sendList(connection: ConnectionState): void {
     connection.channel.send(
       `L ${[...new Set([...(this.#consumer?.jobIds() ?? []), ...this.unacknowledgedJobIds()])].join(',')}`,
@@ -308,7 +314,7 @@ export class ChannelSource implements JobSource {
       this.#connection.channel.end(this.#options.timings.closeTimeout);
   }
 
-  /** A job that could not go back, unless it came here anew. */
+  /** Runs a job that could not be returned, unless it was delivered again. */
   #runLocally(delivery: ChannelJob): void {
     if (this.#consumer?.jobIds().includes(delivery.job.id) === false) this.#consumer.deliver(delivery);
   }

@@ -5,11 +5,11 @@ import { nextEventLoopTurn } from '../delay.ts';
 
 const PROTOCOL = 'berth-worker/1';
 
-/** What a server does that earlier ones did not. */
+/** Features that earlier servers do not have. */
 export interface ServerFeatures {
-  /** It takes jobs back that were not begun, so some may be taken ahead. */
+  /** It accepts returned jobs that were not started, so jobs may be prefetched. */
   acceptsReturns: boolean;
-  /** It acknowledges chunks that have a number. */
+  /** It acknowledges numbered chunks. */
   acknowledgesChunks: boolean;
   /** It answers heartbeats. */
   answersHeartbeats: boolean;
@@ -22,17 +22,17 @@ export interface OpenedUpgrade {
   features: ServerFeatures;
 }
 
-/** The server answered something else, or nothing that can be understood: it does not offer the channel. */
+/** The server gave another answer, or one that cannot be parsed: it does not offer the channel. */
 export interface RefusedUpgrade {
   kind: 'refused';
   why: string;
   permanent: boolean;
 }
 
-/** The answer to the wish for a channel. Unreachable: there is no server now. */
+/** The result of the upgrade request. Unreachable: no server answers now. */
 export type UpgradeOutcome = OpenedUpgrade | RefusedUpgrade | { kind: 'unreachable'; why: string };
 
-/** Errors that say that nobody is there at all. */
+/** Connection errors that mean that no server is listening. */
 const UNREACHABLE_CODES = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -69,7 +69,7 @@ export function requestUpgrade(
     };
     const abort = (): void => settle({ kind: 'unreachable', why: 'no longer wanted' });
     const timer = setTimeout(() => {
-      // An answer that is here and only not read yet counts.
+      // An answer that has arrived but is not read yet counts.
       void nextEventLoopTurn()
         .then(nextEventLoopTurn)
         .then(() =>
@@ -107,10 +107,10 @@ export function requestUpgrade(
 }
 
 function featuresOf(headers: http.IncomingHttpHeaders): ServerFeatures {
-  const says = (name: string): boolean => headers[name] !== undefined;
+  const has = (name: string): boolean => headers[name] !== undefined;
   return {
-    acceptsReturns: says('berth-takes-back'),
-    acknowledgesChunks: says('berth-keeps-chunks'),
-    answersHeartbeats: says('berth-answers'),
+    acceptsReturns: has('berth-takes-back'),
+    acknowledgesChunks: has('berth-keeps-chunks'),
+    answersHeartbeats: has('berth-answers'),
   };
 }

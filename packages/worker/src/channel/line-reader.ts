@@ -1,10 +1,10 @@
 import { StringDecoder } from 'node:string_decoder';
 
-/** Cuts what comes in pieces, which may end anywhere, even inside a character, into lines. */
+/** Splits incoming data into lines. The data may be cut anywhere, even inside a character. */
 export class LineReader {
   readonly #decoder = new StringDecoder('utf8');
   readonly #onLine: (line: string) => void;
-  /** The pieces of a line that has not ended. They are joined once: a long line comes in many pieces. */
+  /** The parts of an incomplete line. They are joined once: a long line comes in many parts. */
   #partial: string[] = [];
 
   constructor(onLine: (line: string) => void) {

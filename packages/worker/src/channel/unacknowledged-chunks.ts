@@ -1,8 +1,11 @@
 import type { ChannelJob, NumberedChunk } from './channel-job.ts';
 
-/** So many characters of chunks wait for acknowledgements. Beyond that generators wait too: each has brought at most one more. */
+/**
+ * How many characters of chunks may be unacknowledged. Beyond that generators wait; each can exceed the limit
+ * by at most one chunk.
+ */
 export const MAX_UNACKNOWLEDGED_LENGTH = 8 * 1024 * 1024;
-/** What an entry takes besides its text. */
+/** Overhead of an entry besides its text. */
 const OVERHEAD = 100;
 
 const NO_CHUNKS: readonly NumberedChunk[] = [];
@@ -16,7 +19,7 @@ interface ChunkStream {
   connectionsTried: number;
 }
 
-/** The chunks that were made and of which the server has not said that they are kept, each job's in order. */
+/** Chunks that the server has not acknowledged yet, in order for each job. */
 export class UnacknowledgedChunks {
   readonly #streams = new Map<string, ChunkStream>();
   #size = 0;
@@ -38,7 +41,7 @@ export class UnacknowledgedChunks {
       });
   }
 
-  /** Everything of the job up to a number is kept. */
+  /** All chunks of the job up to this number are stored. */
   acknowledge(name: string, upTo: number): void {
     const stream = this.#streams.get(name);
     if (stream === undefined) return;
@@ -52,7 +55,7 @@ export class UnacknowledgedChunks {
     }
   }
 
-  /** The chunks of a job, which are somebody else's affair from now on. */
+  /** Removes and returns the chunks of a job; the caller sends them from now on. */
   remove(name: string): readonly NumberedChunk[] {
     const stream = this.#streams.get(name);
     if (stream === undefined) return NO_CHUNKS;
@@ -65,7 +68,7 @@ export class UnacknowledgedChunks {
     return [...this.#streams.values()];
   }
 
-  /** Since when the oldest waits. */
+  /** Since when the oldest chunk waits. */
   get since(): number | undefined {
     return this.#streams.size === 0 ? undefined : Math.min(...this.streams().map(({ oldestAt }) => oldestAt));
   }

@@ -5,7 +5,7 @@ import type { HttpResponse } from './http-client.ts';
 import type { PollContext } from './poll-context.ts';
 import { emptyPollDelayMs, rateLimitDelayMs } from './poll-delays.ts';
 
-/** Asks which jobs to stop, all the time until the signal ends it. */
+/** Long-polls for cancelled jobs until the signal is aborted. */
 export async function pollCancellations(polling: PollContext, signal: AbortSignal): Promise<void> {
   const backoff = new Backoff(polling.timings);
   if (polling.urls.cancellations === undefined) return;
@@ -27,7 +27,7 @@ async function pollOnce(
     if (answer.status === 200 || answer.status === 204) {
       backoff.reset();
       const stopped = cancelledJobIds(answer).filter((jobId) => consumer.abortJob(jobId));
-      // The same jobs again are no news.
+      // The same jobs again change nothing.
       return stopped.length > 0 ? 0 : emptyPollDelayMs(askedAt, timings);
     }
     why = `the server answered ${answer.status}`;

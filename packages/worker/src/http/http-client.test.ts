@@ -25,7 +25,7 @@ async function withServer(
   }
 }
 
-/** Calls back when the next answer has begun to come. */
+/** Calls back when the next response has started. */
 function onceAnswering(callback: () => void): void {
   subscribe('http.client.response.finish', function begun() {
     unsubscribe('http.client.response.finish', begun);
@@ -33,7 +33,10 @@ function onceAnswering(callback: () => void): void {
   });
 }
 
-/** A server in a thread of its own, which answers while this one is busy. It says its port, and then each time that it has answered. */
+/**
+ * A server in its own thread, which answers while this one is blocked. It posts its port, and then a message
+ * after each answer.
+ */
 async function withThread(
   answer: string,
   use: (address: string, thread: Worker, client: HttpClient) => Promise<void>,
@@ -62,7 +65,7 @@ function beBusy(milliseconds: number): void {
 }
 
 describe('the HTTP client', () => {
-  test('sends again, once and on a new connection, what went out on one that the server had closed', async () => {
+  test('resends once, on a new connection, a request sent on one that the server had closed', async () => {
     const used = new Set<unknown>();
     let requests = 0;
     await withServer(
@@ -80,7 +83,7 @@ describe('the HTTP client', () => {
     );
   });
 
-  test('reads JSON only where it is called JSON, and a wish to be left alone', async () => {
+  test('parses JSON only with a JSON content type, and reads Retry-After', async () => {
     await withServer(
       (request, response) => {
         if (request.url === '/json')
@@ -109,7 +112,7 @@ describe('the HTTP client', () => {
     );
   });
 
-  test('gives up a request that is not answered, and one that is no longer wanted', async () => {
+  test('gives up a request that is not answered, and one that is aborted', async () => {
     await withServer(
       () => undefined,
       async (address, client) => {
@@ -126,7 +129,7 @@ describe('the HTTP client', () => {
     );
   });
 
-  test('reads an answer to its end once it has begun, wanted or not', async () => {
+  test('reads a response to its end once it has started, wanted or not', async () => {
     const unwanted = new AbortController();
     await withServer(
       (_request, response) => {
@@ -146,27 +149,23 @@ describe('the HTTP client', () => {
     );
   });
 
-  test(
-    'waits a while for the rest of an answer that is no longer wanted, but not for ever',
-    LIMIT,
-    async () => {
-      await withServer(
-        (_request, response) => void response.write(' '),
-        async (address, client) => {
-          const unwanted = new AbortController();
-          onceAnswering(() => unwanted.abort());
-          await assert.rejects(
-            client.request(address, { idleTimeoutMs: 60_000, signal: unwanted.signal }),
-            /no longer wanted, and the answer did not come whole/,
-          );
-        },
-        new HttpClient('k', 50),
-      );
-    },
-  );
+  test('waits a limited time for the rest of a response that is no longer wanted', LIMIT, async () => {
+    await withServer(
+      (_request, response) => void response.write(' '),
+      async (address, client) => {
+        const unwanted = new AbortController();
+        onceAnswering(() => unwanted.abort());
+        await assert.rejects(
+          client.request(address, { idleTimeoutMs: 60_000, signal: unwanted.signal }),
+          /no longer wanted, and the answer did not come whole/,
+        );
+      },
+      new HttpClient('k', 50),
+    );
+  });
 
   test(
-    'reads such an answer for as long as it takes where only its beginning could have ended it',
+    'reads such a response for as long as it takes with a signal that aborts only before it starts',
     LIMIT,
     async () => {
       const unwanted = new AbortController();
@@ -194,7 +193,7 @@ describe('the HTTP client', () => {
   );
 
   test(
-    'reads an answer that came while the process was too busy to read, and longer so than it waits',
+    'reads a response that came while the event loop was blocked for longer than the timeout',
     LIMIT,
     async () => {
       await withThread(
@@ -209,7 +208,7 @@ describe('the HTTP client', () => {
     },
   );
 
-  test('gives up an answer that falls silent after such a time', LIMIT, async () => {
+  test('gives up a response that then falls silent', LIMIT, async () => {
     await withThread(`response.write(' ');`, async (address, thread, client) => {
       const asking = client.request(address, { idleTimeoutMs: 100 });
       await once(thread, 'message');
@@ -219,7 +218,7 @@ describe('the HTTP client', () => {
   });
 
   test(
-    'follows redirects with the method and the body, and gives the key to no other host',
+    'follows redirects with the method and the body, and sends the key to no other host',
     LIMIT,
     async () => {
       const heard: (string | undefined)[][] = [];
@@ -287,7 +286,7 @@ describe('the HTTP client', () => {
   });
 
   test(
-    'leaves out an id that cannot stand in a header, and says what cannot be sent at all',
+    'leaves out an id that is not valid in a header, and reports a request that cannot be built',
     LIMIT,
     async () => {
       const ids: unknown[] = [];

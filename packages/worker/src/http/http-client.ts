@@ -8,40 +8,40 @@ import { isHeaderValue } from './header-value.ts';
 import { maySendKey, MAX_REDIRECTS, redirectTarget } from './redirects.ts';
 
 export interface HttpRequestOptions {
-  /** JSON text. With a body it is a POST, without one a GET. */
+  /** JSON text. With a body the request is a POST, without one a GET. */
   body?: string;
-  /** The job that it is about. */
+  /** The job that the request concerns. */
   jobId?: string;
-  /** Tells a chunk from its repeats, for a server of Berth. */
+  /** Idempotency key of a chunk, understood by Berth servers. */
   chunkId?: string;
-  /** Given up after this long without a byte in either direction. */
+  /** The request fails after this long without a byte in either direction. */
   idleTimeoutMs: number;
-  /** Ends it. An answer that has begun to come gets a short time more to come whole. */
+  /** Aborts the request. A response that has started gets a short time to complete. */
   signal?: AbortSignal;
-  /** Ends it too, unless the answer has begun to come: that is then read, however long it takes. */
+  /** Aborts it too, unless the response has started: that is then read, however long it takes. */
   signalBeforeResponse?: AbortSignal;
 }
 
 export interface HttpResponse {
   status: number;
-  /** Of a body that is JSON, else undefined. */
+  /** The parsed body where it is JSON, else undefined. */
   json: unknown;
   retryAfterMs: number | undefined;
 }
 
-/** The answer to one request, and where it sends the request on to. */
+/** The response to one request, and the address that it redirects to. */
 interface HttpReply {
   response: HttpResponse;
   redirect: string | undefined;
 }
 
-/** The request could not even be made. That is no matter of the network: the next try would end the same way. */
+/** The request could not be built. A retry would fail the same way. */
 export class InvalidRequestError extends Error {}
 
-/** A connection that the server had closed while it was idle: nothing of the request was read. */
+/** The server had closed the idle connection: it read nothing of the request. */
 class StaleConnectionError extends Error {}
 
-/** Plain HTTP over connections that are kept. */
+/** Plain HTTP over kept-alive connections. */
 export class HttpClient {
   readonly #apiKey: string;
   readonly #begunAnswerMs: number;
@@ -55,7 +55,9 @@ export class HttpClient {
     this.#begunAnswerMs = begunAnswerMs;
   }
 
-  /** Where the server sends it on too often, or to where it cannot go, the answer is the one that says so. */
+  /**
+   * Where there are too many redirects, or one that cannot be followed, the redirect response is returned.
+   */
   async request(address: string, question: HttpRequestOptions): Promise<HttpResponse> {
     let [to, apiKey] = [address, this.#apiKey];
     for (let redirects = 0; ; redirects += 1) {
@@ -109,7 +111,7 @@ export class HttpClient {
           onKeptConnection &&
           request.reusedSocket &&
           (error.code === 'ECONNRESET' || error.code === 'EPIPE');
-        // A name that stands for several addresses fails without a message.
+        // The error of a name with several addresses has no message.
         reject(
           stale
             ? new StaleConnectionError()
@@ -144,7 +146,7 @@ export class HttpClient {
       signal?.addEventListener('abort', end, { once: true });
       signalBeforeResponse?.addEventListener('abort', endUnlessBegun, { once: true });
       request.setTimeout(idleTimeoutMs);
-      // The request would tell of the first silence only, and after one that was none there may be another.
+      // The request reports only its first timeout. After a false alarm there may be a real one.
       request.on('socket', (socket) => socket.on('timeout', giveUpUnlessHeard));
       request.on('error', fail);
       request.on('response', (response) => {
@@ -188,7 +190,7 @@ export class HttpClient {
   }
 }
 
-/** An id that cannot stand in a header is left out: the one in the address is what counts. */
+/** An id that is not valid in a header is left out: the one in the address counts. */
 function headersOf({ body, jobId, chunkId }: HttpRequestOptions, apiKey: string): OutgoingHttpHeaders {
   return {
     Accept: 'application/json',
@@ -196,14 +198,14 @@ function headersOf({ body, jobId, chunkId }: HttpRequestOptions, apiKey: string)
     ...(apiKey === '' ? {} : { Authorization: apiKey }),
     ...(jobId === undefined || !isHeaderValue(jobId) ? {} : { 'X-Request-ID': jobId }),
     ...(chunkId === undefined || !isHeaderValue(chunkId) ? {} : { 'Berth-Chunk': chunkId }),
-    // The public protocol sends JSON under this name, and its servers expect it.
+    // The public protocol sends JSON under this content type, and its servers expect it.
     ...(body === undefined ? {} : { 'Content-Type': 'application/x-www-form-urlencoded', charset: 'utf-8' }),
   };
 }
 
 /**
- * A handler may have kept the whole process busy for longer than a limit. An answer that came
- * meanwhile, perhaps with a job in it, is here and only not read yet.
+ * A handler may have blocked the event loop for longer than a timeout. A response that arrived meanwhile,
+ * perhaps with a job in it, is still unread.
  */
 async function receivesData(request: ClientRequest): Promise<boolean> {
   const heard = request.socket?.bytesRead;
@@ -212,7 +214,7 @@ async function receivesData(request: ClientRequest): Promise<boolean> {
   return request.socket?.bytesRead !== heard;
 }
 
-/** Resolves when nothing is here that could still be read. */
+/** Resolves when there is no more unread data. */
 async function untilAllRead(request: ClientRequest): Promise<void> {
   let more = true;
   while (more) more = await receivesData(request);
@@ -234,7 +236,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // What is not JSON is no answer; the status says the rest.
+    // A body that is not JSON is ignored; the status is enough.
     return undefined;
   }
 }

@@ -2,7 +2,7 @@ import type { Job } from '../handler.ts';
 import type { TakenJob } from '../job-source.ts';
 import type { JobPosts } from './job-posts.ts';
 
-/** So many chunks may be under way before the handler has to wait. They are posted one by one, in order. */
+/** How many chunks may be in flight before the handler has to wait. They are posted one by one, in order. */
 const MAX_PENDING_CHUNKS = 16;
 
 /** A job whose progress, chunks and result go over HTTP. */
@@ -12,9 +12,9 @@ export class HttpJob implements TakenJob {
   readonly #dropped = new AbortController();
   #chunksInFlight = 0;
   #lastChunk: Promise<void> = Promise.resolve();
-  /** A chunk was refused for so long that it was given up. From then on one refusal is enough. */
+  /** A chunk was refused for so long that it was dropped. From then on one refusal is enough. */
   #chunksRefused = false;
-  /** The latest value that is not yet on its way; earlier ones are of no interest any more. */
+  /** The latest value that is not being sent yet; it replaces earlier ones. */
   #progress: string | undefined;
   #progressing: Promise<void> | undefined;
 
@@ -28,10 +28,10 @@ export class HttpJob implements TakenJob {
     this.#progressing ??= this.#sendProgress();
   }
 
-  chunk(body: string, mark?: string): Promise<void> | undefined {
+  chunk(body: string, chunkId?: string): Promise<void> | undefined {
     this.#chunksInFlight += 1;
     this.#lastChunk = this.#lastChunk.then(async () => {
-      if (!this.#dropped.signal.aborted) await this.#sendChunk(body, mark);
+      if (!this.#dropped.signal.aborted) await this.#sendChunk(body, chunkId);
       this.#chunksInFlight -= 1;
     });
     return this.#chunksInFlight < MAX_PENDING_CHUNKS ? undefined : this.#lastChunk;
@@ -39,7 +39,7 @@ export class HttpJob implements TakenJob {
 
   async finish(body: string, streamed: boolean): Promise<void> {
     await this.#lastChunk;
-    // A result that overtakes progress would be overwritten by a careless server.
+    // Progress that arrives after the result would overwrite it on a careless server.
     this.#progress = undefined;
     await this.#progressing;
     if (!this.#dropped.signal.aborted)
@@ -50,10 +50,10 @@ export class HttpJob implements TakenJob {
     this.#dropped.abort();
   }
 
-  async #sendChunk(body: string, mark: string | undefined): Promise<void> {
+  async #sendChunk(body: string, chunkId: string | undefined): Promise<void> {
     const outcome = await this.#posts.chunk(
       this.job.id,
-      { body, chunkId: mark, retryIfRefused: !this.#chunksRefused },
+      { body, chunkId, retryIfRefused: !this.#chunksRefused },
       this.#dropped.signal,
     );
     if (outcome === 'refused') this.#chunksRefused = true;

@@ -10,7 +10,7 @@ import { CLOSE_CONNECTION, FakePlatform } from '../../../testing/src/worker-sdk/
 
 const LIMIT = { timeout: 15_000 };
 
-describe('the public way', () => {
+describe('the public protocol', () => {
   let server: FakePlatform;
   let shift: WorkerRuntime | undefined;
   let log: string[];
@@ -42,7 +42,7 @@ describe('the public way', () => {
     return times.slice(1).map((time, index) => time - (times[index] ?? 0));
   }
 
-  test('never asks in a hot loop, even if every answer comes at once and is empty', LIMIT, async () => {
+  test('never polls in a hot loop, even if every answer is immediate and empty', LIMIT, async () => {
     server.holdsEmptyPolls = false;
     start(() => 1, {}, DEFAULT_TIMINGS);
     await server.waitFor(() => server.count('job-take') === 3 && server.count('job-stop') === 3);
@@ -50,13 +50,13 @@ describe('the public way', () => {
       assert.ok(gap >= 990 && gap < 3_000, `${gap} ms`);
   });
 
-  test('an answer that is no job is an empty one', LIMIT, async () => {
+  test('treats an answer that is not a job as empty', LIMIT, async () => {
     for (const status of [200, 204, 400]) {
       server.received.length = 0;
       server.fault = (what) => (what === 'job-take' ? status : undefined);
       const worker = start(() => 1, {}, { ...SHORT_TIMINGS, emptyPollDelay: 60 });
       await server.waitFor(() => server.count('job-take') === 6);
-      // All together: a request that was slow to arrive makes the gap behind it short.
+      // Summed up: a request that was slow to arrive makes the gap after it short.
       assert.ok(
         gaps('job-take').reduce((sum, gap) => sum + gap, 0) >= 5 * 60 * 0.7,
         String(gaps('job-take')),
@@ -65,7 +65,7 @@ describe('the public way', () => {
     }
   });
 
-  test('stays away for a while after 429, and says once why', LIMIT, async () => {
+  test('pauses after 429 and logs the reason once', LIMIT, async () => {
     server.fault = (what) => (what === 'job-take' || what === 'job-stop' ? 429 : undefined);
     start(() => 1, {}, { ...SHORT_TIMINGS, rateLimitDelay: 150 });
     await server.waitFor(() => server.count('job-take') === 3 && server.count('job-stop') === 3);
@@ -79,13 +79,13 @@ describe('the public way', () => {
     assert.deepEqual((await server.result(server.submit({}))).body, { output: 1 });
   });
 
-  test('comes back after errors, ever more slowly', LIMIT, async () => {
+  test('retries after errors with growing pauses', LIMIT, async () => {
     for (const fault of [401, 500, CLOSE_CONNECTION] as const) {
       server.received.length = 0;
       server.fault = (what) => (what === 'job-take' ? fault : undefined);
       start(() => fault, {}, { ...SHORT_TIMINGS, minBackoff: 20, maxBackoff: 1_000 });
       await server.waitFor(() => server.count('job-take') === 5);
-      // One of them may be a second try at once, on a new connection.
+      // One of them may be an immediate retry on a new connection.
       const pauses = gaps('job-take')
         .sort((a, b) => b - a)
         .slice(0, 3)
@@ -97,7 +97,7 @@ describe('the public way', () => {
     }
   });
 
-  test('asks for as many jobs as there is room for, one question at a time', LIMIT, async () => {
+  test('asks for as many jobs as there is room for, one request at a time', LIMIT, async () => {
     const release = Promise.withResolvers<void>();
     start(() => release.promise, { concurrency: 3 });
     const takes = () =>
@@ -125,7 +125,7 @@ describe('the public way', () => {
     ]);
   });
 
-  test('runs a list that comes for one, and leaves out what is no job', LIMIT, async () => {
+  test('runs a list that answers a request for one, and skips entries that are not jobs', LIMIT, async () => {
     start((job) => job.input, { concurrency: 2 });
     const jobs = [server.submit({ n: 1 }), server.submit({ n: 2 })];
     await Promise.all(jobs.map((job) => server.result(job)));
@@ -134,7 +134,7 @@ describe('the public way', () => {
     assert.deepEqual((await server.result(server.submit({ n: 3 }))).body, { output: { n: 3 } });
   });
 
-  test('says who it is and what it is about', LIMIT, async () => {
+  test('sends its identity and the job that a request concerns', LIMIT, async () => {
     const job = server.submit({});
     start(() => 'ü');
     await server.result(job);
@@ -163,7 +163,7 @@ describe('the public way', () => {
     assert.equal(tries, faults.length + 1);
   });
 
-  test('a chunk that was not accepted is sent again, before the next one', LIMIT, async () => {
+  test('a chunk that was not accepted is resent before the next one', LIMIT, async () => {
     let tries = 0;
     server.fault = (what) => {
       if (what !== 'job-stream') return undefined;
@@ -181,7 +181,7 @@ describe('the public way', () => {
     );
   });
 
-  test('a result that is refused for good is given up, and the next job is taken', LIMIT, async () => {
+  test('a permanently refused result is dropped, and the next job is taken', LIMIT, async () => {
     server.fault = (what, jobId) => (what === 'job-done' && jobId === 'job-1' ? 403 : undefined);
     const [job, next] = [server.submit({}), server.submit({})];
     start(() => 1, {}, { ...SHORT_TIMINGS, refusedResultRetry: 100 });
@@ -208,7 +208,7 @@ describe('the public way', () => {
     });
   });
 
-  test('the error that stands for such a result is insisted on too', LIMIT, async () => {
+  test('the error that replaces such a result is retried too', LIMIT, async () => {
     const faults = [413, 503, CLOSE_CONNECTION, 503] as const;
     server.fault = (what) => (what === 'job-done' ? faults[server.count('job-done') - 1] : undefined);
     const job = server.submit({});
@@ -220,7 +220,7 @@ describe('the public way', () => {
   });
 
   test(
-    'once a chunk is refused for good, one refusal is enough for those after it, and the job goes on',
+    'once a chunk is refused permanently, one refusal is enough for later ones, and the job continues',
     LIMIT,
     async () => {
       server.fault = (what) =>
@@ -246,7 +246,7 @@ describe('the public way', () => {
     },
   );
 
-  test('a job whose id cannot stand in a header is run like any other', LIMIT, async () => {
+  test('a job whose id is not valid in a header is run like any other', LIMIT, async () => {
     const id = 'job\u20131';
     const [job] = [server.submit({}, { id }), server.submit({})];
     server.jobs.set(encodeURIComponent(id), job);
@@ -255,7 +255,7 @@ describe('the public way', () => {
     await server.waitFor(() => server.count('job-done') === 2);
   });
 
-  test('a chunk that is too large is left out, and the log says so', LIMIT, async () => {
+  test('a chunk that is too large is dropped and logged', LIMIT, async () => {
     server.fault = (what) => (what === 'job-stream' && server.count('job-stream') === 2 ? 413 : undefined);
     const job = server.submit({});
     start(function* () {
@@ -273,7 +273,7 @@ describe('the public way', () => {
     assert.ok(line?.includes(job.id));
   });
 
-  test('progress that cannot be sent holds nothing up', LIMIT, async () => {
+  test('progress that cannot be sent blocks nothing', LIMIT, async () => {
     server.fault = (what) => (what === 'job-done' && server.count('job-done') === 1 ? 500 : undefined);
     const job = server.submit({});
     start((_job, { progress }) => {
@@ -287,7 +287,7 @@ describe('the public way', () => {
     );
   });
 
-  test('a job that is on its way when the worker stops is run', LIMIT, async () => {
+  test('a job in flight when the worker stops is run', LIMIT, async () => {
     for (let round = 0; round < 20; round += 1) {
       const worker = start(() => round);
       const takes = server.count('job-take');
@@ -298,7 +298,7 @@ describe('the public way', () => {
     }
   });
 
-  test('a cancelled job whose result is being sent is let go', LIMIT, async () => {
+  test('a cancelled job whose result is being sent is released', LIMIT, async () => {
     server.fault = (what, jobId) => (what === 'job-done' && jobId === 'job-1' ? 500 : undefined);
     const [job, next] = [server.submit({}), server.submit({})];
     start(() => 1);
@@ -308,7 +308,7 @@ describe('the public way', () => {
     assert.deepEqual(job.results, []);
   });
 
-  test('works without addresses for chunks and pings', LIMIT, async () => {
+  test('works without URLs for chunks and pings', LIMIT, async () => {
     const { RUNPOD_WEBHOOK_POST_STREAM: _stream, RUNPOD_WEBHOOK_PING: _ping, ...env } = server.environment();
     const job = server.submit({});
     start(
@@ -321,7 +321,7 @@ describe('the public way', () => {
     assert.equal(server.count('ping', 'job-stream'), 0);
   });
 
-  test('an address that is missing or wrong is named at once', () => {
+  test('an error names a URL that is missing or invalid', () => {
     const { RUNPOD_WEBHOOK_POST_OUTPUT: done, ...env } = server.environment();
     assert.throws(() => start(() => 1, { env }), /RUNPOD_WEBHOOK_POST_OUTPUT is not set/);
     assert.throws(

@@ -20,26 +20,26 @@ export interface HttpSourceOptions {
   timings: Timings;
 }
 
-/** What is asked all the time while jobs come this way. It ends in two steps: first the takes, then all the rest. */
+/** The polls that run while jobs come over HTTP. They end in two steps: first the takes, then the rest. */
 interface PollLoops {
   takeLoop: TakeLoop;
   abortLoops: AbortController;
 }
 
-/** Jobs by the public worker protocol: requests that the server holds until there is something to say. */
+/** Takes jobs by the public worker protocol: long polls that the server holds until it has an answer. */
 export class HttpSource implements JobSource {
   readonly #options: HttpSourceOptions;
   readonly #http: HttpClient;
   readonly #posts: JobPosts;
   #polls: PollLoops | undefined;
 
-  constructor(parts: HttpSourceOptions) {
-    this.#options = parts;
-    this.#http = new HttpClient(parts.apiKey, parts.timings.partialResponseTimeout);
-    this.#posts = new JobPosts({ ...parts, http: this.#http });
+  constructor(options: HttpSourceOptions) {
+    this.#options = options;
+    this.#http = new HttpClient(options.apiKey, options.timings.partialResponseTimeout);
+    this.#posts = new JobPosts({ ...options, http: this.#http });
   }
 
-  /** The way over HTTP for a job that came otherwise. */
+  /** The HTTP delivery for a job that came over the channel. */
   jobOverHttp(job: Job): TakenJob {
     return new HttpJob(job, this.#posts);
   }
@@ -65,7 +65,7 @@ export class HttpSource implements JobSource {
     await this.#polls?.takeLoop.stop();
   }
 
-  /** Takes, pings and asks no more, for jobs now come another way. What is still to be posted is posted. */
+  /** Stops takes, pings and polls, because jobs now come over the channel. Pending posts are still sent. */
   async suspend(): Promise<void> {
     const polls = this.#polls;
     this.#polls = undefined;

@@ -18,7 +18,7 @@ interface Heard {
   at: number;
 }
 
-/** A server that answers each post as it is told, in turn, and then 200. */
+/** A server that answers each post from a list, in turn, and then 200. */
 async function withPosts(
   answers: [status: number, headers?: http.OutgoingHttpHeaders][],
   use: (posts: JobPosts, heard: Heard[], log: string[]) => Promise<void>,
@@ -69,7 +69,7 @@ const send = {
 };
 
 describe('posts', () => {
-  test('stay away after 429, for as long as the server asks for', LIMIT, async () => {
+  test('pause after 429 for as long as the server asks', LIMIT, async () => {
     for (const post of Object.values(send)) {
       await withPosts(
         [[429], [429, { 'retry-after': '0.4' }]],
@@ -86,8 +86,8 @@ describe('posts', () => {
     }
   });
 
-  test('go where the server sends them with all that they hold, and otherwise try again', LIMIT, async () => {
-    // The wait for a refusal is nothing here, so whatever counted as one would be given up at once.
+  test('follow redirects that keep the method and body, and otherwise retry', LIMIT, async () => {
+    // The time for refusals is zero here, so anything that counted as one would be dropped immediately.
     const location = '/elsewhere';
     for (const post of Object.values(send)) {
       await withPosts(
@@ -113,7 +113,7 @@ describe('posts', () => {
   });
 
   test(
-    'are given up no sooner for a clock that is set ahead, be they refused or the worker on its way out',
+    'are not dropped sooner when the clock is set ahead, whether refused or while the worker stops',
     LIMIT,
     async (t) => {
       const now = Date.now.bind(Date);
@@ -138,7 +138,7 @@ describe('posts', () => {
     },
   );
 
-  test('that cannot be made are given up at once', LIMIT, async () => {
+  test('that cannot be built are dropped immediately', LIMIT, async () => {
     for (const post of Object.values(send)) {
       await withPosts(
         [],
@@ -155,7 +155,7 @@ describe('posts', () => {
     }
   });
 
-  test('a result is given up where not even its error is small enough', LIMIT, async () => {
+  test('a result is dropped where even its error is too large', LIMIT, async () => {
     await withPosts([[413], [413]], async (posts, heard, log) => {
       await send.result(posts);
       assert.equal(heard.length, 2);

@@ -15,7 +15,7 @@ export interface JobPostsOptions {
   timings: Timings;
 }
 
-/** Progress is worth one try, and not a long one. */
+/** Progress is tried once, with a short timeout. */
 const PROGRESS_MS = 5_000;
 
 export type PostOutcome = 'accepted' | 'later' | 'refused' | 'too large' | 'impossible';
@@ -38,28 +38,28 @@ interface Post {
 interface PostAttempt {
   outcome: PostOutcome;
   why: string;
-  /** Where the server says when to come back. */
+  /** From Retry-After, where the server sends it. */
   pauseMs?: number;
 }
 
-/** What a worker sends about its jobs over HTTP. */
+/** Posts progress, chunks and results over HTTP. */
 export class JobPosts {
   readonly #options: JobPostsOptions;
   #leftAt: number | undefined;
   #hasLoggedMissingStream = false;
 
-  constructor(parts: JobPostsOptions) {
-    this.#options = parts;
+  constructor(options: JobPostsOptions) {
+    this.#options = options;
   }
 
-  /** The worker stops: patience has an end from now on. */
+  /** The worker is stopping: retries are limited from now on. */
   startFinalDeadline(): void {
     this.#leftAt ??= performance.now();
   }
 
   /**
-   * Sends a result until it is acknowledged. It may arrive twice, and counts once. Given up only when it
-   * is no longer wanted, is refused for good, or the worker has stopped long ago.
+   * Sends a result until it is acknowledged. It may arrive twice and counts once. It is dropped only when it
+   * is no longer wanted, is refused permanently, or the worker stopped long ago.
    */
   async result(jobId: string, body: string, streamed: boolean, unwanted: AbortSignal): Promise<void> {
     const { urls, log, timings } = this.#options;
@@ -167,7 +167,10 @@ export class JobPosts {
   }
 }
 
-/** Of 4xx, three mean that it may go well later. So does whatever is no refusal, such as a redirect that could not be followed. */
+/**
+ * Three of the 4xx statuses are temporary. So is every status that is not a refusal, such as a redirect that
+ * could not be followed.
+ */
 function outcomeOf(status: number): PostOutcome {
   if (status >= 200 && status < 300) return 'accepted';
   if (status === 413) return 'too large';

@@ -2,7 +2,10 @@ import { errorMessage } from '../error-report.ts';
 import { delay } from '../delay.ts';
 import type { PollContext } from './poll-context.ts';
 
-/** Says again and again that this worker lives and what it has in hand, until the signal ends it. A ping that fails is followed by the next one. */
+/**
+ * Pings until the signal is aborted: this worker is alive and holds these jobs. After a failed ping, the next
+ * one follows.
+ */
 export async function runPingLoop(
   { urls, http, consumer, log, pingMs }: PollContext,
   signal: AbortSignal,

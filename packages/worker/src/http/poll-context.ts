@@ -5,7 +5,7 @@ import type { WorkerUrls } from './worker-urls.ts';
 import type { HttpClient } from './http-client.ts';
 import type { JobPosts } from './job-posts.ts';
 
-/** What the three questions of the public protocol (jobs, stops, pings) need. */
+/** What the three loops of the public protocol (takes, cancellations, pings) share. */
 export interface PollContext {
   urls: WorkerUrls;
   http: HttpClient;

@@ -1,12 +1,12 @@
-/** A request that is sent on more often than this goes in circles. */
+/** More redirects than this are a loop. */
 export const MAX_REDIRECTS = 10;
 
 const KEEP_METHOD: readonly (number | undefined)[] = [307, 308];
 const BECOME_GET: readonly (number | undefined)[] = [301, 302, 303];
 
 /**
- * Where an answer sends its request on to, or undefined. By 301, 302 and 303 a POST would become a GET without its
- * body. It is not sent on there: that the GET is answered would say nothing about what was posted.
+ * Where a response redirects to, or undefined. With 301, 302 and 303 a POST would become a GET without its
+ * body. Those are not followed: the answer to the GET would say nothing about the post.
  */
 export function redirectTarget(
   from: string,
@@ -20,7 +20,7 @@ export function redirectTarget(
   return to !== null && /^https?:$/.test(to.protocol) ? to.href : undefined;
 }
 
-/** The key of this worker is for one host, on whichever port, and is not sent in the clear where it was not before. */
+/** The worker's key is for one host, on any port, and is not sent over plain HTTP after HTTPS. */
 export function maySendKey(from: string, to: string): boolean {
   const [before, after] = [new URL(from), new URL(to)];
   return (

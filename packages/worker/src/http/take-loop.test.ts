@@ -15,8 +15,8 @@ import { TakeLoop } from './take-loop.ts';
 
 const LIMIT = { timeout: 15_000 };
 
-describe('takes whose answer has begun to come', () => {
-  /** Uses takes when the beginning of an answer is here. The rest gets 20 ms once it is not wanted any more. */
+describe('takes whose response has started', () => {
+  /** Uses the take loop when a response has started. The rest gets 20 ms once it is not wanted any more. */
   async function withBegunAnswer(
     use: (takes: TakeLoop, response: ServerResponse, delivered: Promise<string>) => Promise<void>,
   ): Promise<void> {
@@ -30,7 +30,7 @@ describe('takes whose answer has begun to come', () => {
       { take: `${base}/job-take/$ID`, done: base, stream: undefined, ping: undefined },
       'w',
     );
-    const parts = {
+    const options = {
       urls: addresses,
       http: new HttpClient('', 20),
       log: new WorkerLog({}, () => undefined),
@@ -49,7 +49,7 @@ describe('takes whose answer has begun to come', () => {
     const onBegun = (): void => void setImmediate(begun.resolve);
     subscribe('http.client.response.finish', onBegun);
     const asked = once(server, 'request') as Promise<[unknown, ServerResponse]>;
-    const takes = new TakeLoop({ ...parts, posts: new JobPosts(parts), consumer, pingMs: 1_000 });
+    const takes = new TakeLoop({ ...options, posts: new JobPosts(options), consumer, pingMs: 1_000 });
     try {
       const [, response] = await asked;
       await begun.promise;
@@ -59,7 +59,7 @@ describe('takes whose answer has begun to come', () => {
       server.close();
       server.closeAllConnections();
       await takes.stop();
-      parts.http.close();
+      options.http.close();
     }
   }
 
@@ -67,7 +67,7 @@ describe('takes whose answer has begun to come', () => {
     await withBegunAnswer((takes) => takes.stop());
   });
 
-  test('end with it where it comes in time', LIMIT, async () => {
+  test('end with it where it completes in time', LIMIT, async () => {
     await withBegunAnswer(async (takes, response, delivered) => {
       response.end('{"id":"x"}');
       await takes.stop();

@@ -8,18 +8,18 @@ import type { PollContext } from './poll-context.ts';
 import { emptyPollDelayMs, rateLimitDelayMs } from './poll-delays.ts';
 
 /**
- * Asks for jobs as long as there is room for some: one question at a time, for as many as there
- * is room for. A question that is ended is not read any more, but where its answer has begun to
- * come, that is read, and its jobs are delivered. At the end of all, it has to come soon.
+ * Long-polls for jobs while there is room: one request at a time, for as many jobs as there is room for. An
+ * aborted request is dropped, unless its response has started: that is read and its jobs are delivered. When
+ * the loop stops, the response must complete soon.
  */
 export class TakeLoop {
   readonly #polling: PollContext;
   readonly #backoff: Backoff;
   readonly #closing = new AbortController();
-  /** Ends the open question, unless its answer has begun. */
+  /** Aborts the open request, unless its response has started. */
   #question = new AbortController();
   #onRoom: () => void = () => undefined;
-  /** Why no jobs came, as it was last said. */
+  /** The reason why no jobs came that was logged last. */
   #loggedReason = '';
   readonly #ended: Promise<void>;
 
@@ -33,7 +33,7 @@ export class TakeLoop {
     this.#onRoom();
   }
 
-  /** The open question may ask for more than there is room for now. The next one does not. */
+  /** The open request may ask for more than there is room for now. The next one does not. */
   async capacityShrank(): Promise<void> {
     const question = this.#question;
     await untilResponsesRead();
@@ -56,7 +56,7 @@ export class TakeLoop {
     }
   }
 
-  /** Answers how long to wait before the next question. */
+  /** Returns how long to wait before the next request. */
   async #takeOnce(room: number): Promise<number> {
     const { urls, http, posts, consumer, log, timings } = this.#polling;
     this.#question = new AbortController();
@@ -73,7 +73,7 @@ export class TakeLoop {
         this.#logReason(answer);
         return rateLimitDelayMs(answer, timings);
       }
-      // 400 is what the hosted service answers to a worker that it has just woken up.
+      // The hosted service answers 400 to a worker that it has just started.
       if (answer.status === 200 || answer.status === 204 || answer.status === 400) {
         this.#backoff.reset();
         this.#loggedReason = '';
@@ -94,7 +94,10 @@ export class TakeLoop {
     return this.#backoff.next();
   }
 
-  /** Once for each reason: a worker that is sent away for good must not be silent, and one that is sent away often must not be loud. */
+  /**
+   * Logs each reason once: a worker that is refused permanently must not be silent, and one that is refused
+   * often must not flood the log.
+   */
   #logReason(answer: HttpResponse): void {
     const why = refusalReason(answer);
     if (why !== this.#loggedReason) this.#polling.log.warn(`No jobs for now: ${why}`);
@@ -102,22 +105,25 @@ export class TakeLoop {
   }
 }
 
-/** What a server says of a refusal, where it says anything. */
+/** The reason that a server gives for a refusal, if any. */
 function refusalReason({ status, json }: HttpResponse): string {
-  const said =
+  const reason =
     typeof json === 'object' && json !== null && 'error' in json && typeof json.error === 'string'
       ? `: ${json.error}`
       : '';
-  return `the server answered ${status}${said}`;
+  return `the server answered ${status}${reason}`;
 }
 
-/** An answer that is already here, only not read yet, gets the time to be read: its jobs count as delivered for the server. */
+/**
+ * A response that has arrived but is not read yet gets the time to be read: for the server its jobs are
+ * delivered.
+ */
 async function untilResponsesRead(): Promise<void> {
   await nextEventLoopTurn();
   await nextEventLoopTurn();
 }
 
-/** One job or a list of jobs, whichever was asked for. Every job has an id that is text. */
+/** One job or a list of jobs. Every job has an id that is a string. */
 function jobsOf(json: unknown): { jobs: Job[]; malformed: number } {
   const found: unknown[] = Array.isArray(json) ? json : json === undefined || json === null ? [] : [json];
   const jobs = found.filter((job): job is Job => isJob(job));

@@ -11,8 +11,8 @@ const full = {
   ping: `${base}/ping/$RUNPOD_POD_ID?x=1`,
 };
 
-describe('addresses', () => {
-  test('hold the worker and the job where the templates say', () => {
+describe('worker URLs', () => {
+  test('contain the worker and the job where the templates say', () => {
     const addresses = new WorkerUrls(full, 'w$&1');
     assert.equal(addresses.take(1, false), `${base}/job-take/w$&1?gpu=A%20B&job_in_progress=0`);
     assert.equal(
@@ -34,7 +34,7 @@ describe('addresses', () => {
     );
   });
 
-  test('without a query get one, and without the usual path cannot be derived', () => {
+  test('get a query where there is none, and cannot be derived without the usual path', () => {
     const addresses = new WorkerUrls(
       { take: 'http://host/jobs/$ID', done: 'http://host/done/$ID', stream: undefined, ping: undefined },
       'w',
@@ -54,7 +54,7 @@ describe('addresses', () => {
     );
   });
 
-  test('a list of jobs that is too long is cut between two ids, and says that it is a part', () => {
+  test('a job list that is too long is cut between two ids and marked as partial', () => {
     const ids = Array.from({ length: 5_000 }, (_, n) => `job-${String(n).padStart(20, '0')}`);
     const query = (some: string[], most?: number) =>
       new URL(new WorkerUrls(full, 'w').ping(some, most) ?? '').searchParams;
@@ -70,7 +70,7 @@ describe('addresses', () => {
     assert.equal(query(['a', 'b'], 2).get('job_ids'), null);
   });
 
-  test('an id that is no whole text has an address all the same', () => {
+  test('an id with a lone surrogate still has a URL', () => {
     const addresses = new WorkerUrls(full, 'w');
     assert.match(addresses.done('a\ud800', false), /\/a%EF%BF%BD\?/);
     assert.match(addresses.ping(['a\ud800', 'b']) ?? '', /job_id=a%EF%BF%BD%2Cb&/);

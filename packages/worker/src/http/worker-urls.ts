@@ -7,12 +7,12 @@ export interface UrlTemplates {
   ping: string | undefined;
 }
 
-/** The list of a ping has at most this length, so that servers still accept the address. */
+/** Maximum length of the job list in a ping, so that servers accept the URL. */
 const MAX_JOB_LIST_LENGTH = 65_535;
 
 /**
- * The addresses of the public protocol. In the one of job-take, `$ID` is the worker; in those of
- * results and chunks, `$RUNPOD_POD_ID` is the worker and `$ID` the job.
+ * The URLs of the public protocol. In that of job-take, `$ID` is the worker; in those of results and chunks,
+ * `$RUNPOD_POD_ID` is the worker and `$ID` the job.
  */
 export class WorkerUrls {
   readonly #take: string;
@@ -28,7 +28,7 @@ export class WorkerUrls {
     this.#ping = ping === undefined ? undefined : withWorker(ping);
   }
 
-  /** One job is asked for at one address, several at another. */
+  /** One job is taken at one URL, several at another. */
   take(room: number, busy: boolean): string {
     const inProgress = `job_in_progress=${busy ? 1 : 0}`;
     if (room === 1) return withQuery(this.#take, inProgress);
@@ -38,7 +38,7 @@ export class WorkerUrls {
     );
   }
 
-  /** Undefined where the address of job-take does not have the shape that these are derived from. */
+  /** Undefined where the job-take URL does not have the shape that these are derived from. */
   get cancellations(): string | undefined {
     return this.#sibling('/job-stop/');
   }
@@ -56,7 +56,7 @@ export class WorkerUrls {
     return this.#stream === undefined ? undefined : withQuery(withJob(this.#stream, jobId), 'isStream=false');
   }
 
-  /** A list that does not name all of the jobs says so: otherwise the server would take the others for gone. */
+  /** A truncated list is marked as partial: otherwise the server would take the missing jobs for lost. */
   ping(jobIds: readonly string[], most = Infinity): string | undefined {
     if (this.#ping === undefined) return undefined;
     const named = idsThatFit(jobIds, most);
@@ -84,7 +84,7 @@ function withJob(template: string, jobId: string): string {
   return template.replaceAll('$ID', () => encoded(jobId));
 }
 
-/** Half of a pair of surrogates, which JSON can hold, has no form in an address, and would throw. */
+/** A lone surrogate, which JSON can hold, cannot be URL-encoded and would throw. */
 function encoded(text: string): string {
   return encodeURIComponent(text.toWellFormed());
 }
@@ -93,7 +93,7 @@ function withQuery(address: string, query: string): string {
   return `${address}${address.includes('?') ? '&' : '?'}${query}`;
 }
 
-/** The first ids, as many as go into a list. */
+/** The first ids, as many as fit into the list. */
 function idsThatFit(jobIds: readonly string[], most: number): readonly string[] {
   let length = -1;
   const left = jobIds.findIndex(
