@@ -10,60 +10,60 @@ import {
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-/** What the kernel is to hold an instance to. */
+/** The limits that the kernel enforces on an instance. */
 export interface CgroupLimits {
   cpu: number;
   memoryInBytes: number;
 }
 
-/** The weight of an instance of one core. */
+/** `cpu.weight` of an instance with one core. */
 const WEIGHT_OF_A_CORE = 100;
 const HIGHEST_WEIGHT = 10_000;
 
 /**
- * A cgroup (version 2) for each instance, where this user may make some: it can be ended as a
- * whole, and limited where its controllers are switched on. Nothing outside Berth's own branch
- * is changed.
+ * One cgroup (version 2) per instance, where this user may create them. All processes of a cgroup can be
+ * killed at once, and limits apply where the controllers are enabled. Nothing outside Berth's own parent
+ * cgroup is changed.
  */
 export class Cgroups {
-  readonly #branch: string;
+  readonly #path: string;
 
-  private constructor(branch: string) {
-    this.#branch = branch;
+  private constructor(path: string) {
+    this.#path = path;
   }
 
   /**
-   * The branch hangs beside the cgroup that Berth runs in and not below it, if that can be: a
-   * service manager that ends Berth's cgroup must not take the instances with it.
+   * Berth's cgroup is created as a sibling of the cgroup that Berth runs in, not below it, where permissions
+   * allow: a service manager that kills Berth's own cgroup must not kill the instances.
    */
   static open(name: string): Cgroups | undefined {
     const own = ownCgroup();
     if (own === undefined) return undefined;
-    for (const place of own.isRoot ? [own.path] : [dirname(own.path), own.path]) {
-      const branch = join(place, name);
+    for (const parent of own.isRoot ? [own.path] : [dirname(own.path), own.path]) {
+      const path = join(parent, name);
       try {
-        // Whoever moves a process needs to write to the nearest cgroup that both ends share.
-        accessSync(join(place, 'cgroup.procs'), constants.W_OK);
-        if (!existsSync(branch)) mkdirSync(branch);
-        const controllers = readFileSync(join(branch, 'cgroup.controllers'), 'utf8').trim().split(' ');
+        // Moving a process needs write access to the common ancestor of both cgroups.
+        accessSync(join(parent, 'cgroup.procs'), constants.W_OK);
+        if (!existsSync(path)) mkdirSync(path);
+        const controllers = readFileSync(join(path, 'cgroup.controllers'), 'utf8').trim().split(' ');
         const wanted = ['cpu', 'memory', 'pids']
           .filter((controller) => controllers.includes(controller))
           .map((controller) => `+${controller}`);
-        if (wanted.length > 0) writeFileSync(join(branch, 'cgroup.subtree_control'), wanted.join(' '));
-        return new Cgroups(branch);
+        if (wanted.length > 0) writeFileSync(join(path, 'cgroup.subtree_control'), wanted.join(' '));
+        return new Cgroups(path);
       } catch {
-        // Not ours to write here.
+        // No permission here: try the next parent.
       }
     }
     return undefined;
   }
 
-  /** Tells whether memory is limited by it. Undefined where it cannot be made: an instance runs without it too. */
+  /** Undefined where the cgroup cannot be created: the instance then runs without one. */
   create(
     id: string,
     { cpu, memoryInBytes }: CgroupLimits,
   ): { path: string; limitsMemory: boolean } | undefined {
-    const path = join(this.#branch, id);
+    const path = join(this.#path, id);
     const weight = Math.min(HIGHEST_WEIGHT, Math.max(1, Math.round(cpu * WEIGHT_OF_A_CORE)));
     try {
       if (!existsSync(path)) mkdirSync(path);
@@ -72,7 +72,7 @@ export class Cgroups {
         'memory.max',
         memoryInBytes > 0 ? String(Math.round(memoryInBytes)) : 'max',
       );
-      // When memory runs out, all of it ends and not some part without which the rest is of no use.
+      // Out of memory kills the whole instance, so that no part of it is left running alone.
       limit(path, 'memory.oom.group', '1');
       limit(path, 'cpu.weight', String(weight));
       return { path, limitsMemory };
@@ -82,25 +82,25 @@ export class Cgroups {
     }
   }
 
-  /** Takes Berth's own branch away if nothing runs in it. */
+  /** Removes Berth's own cgroup if nothing runs in it. */
   close(): void {
-    removeCgroup(this.#branch);
+    removeCgroup(this.#path);
   }
 }
 
-/** Answers whether there is a controller for it. */
+/** Returns false where the controller is not enabled. */
 function limit(path: string, name: string, value: string): boolean {
   if (!existsSync(join(path, name))) return false;
   writeFileSync(join(path, name), value);
   return true;
 }
 
-/** Takes some milliseconds in the kernel, so it is never waited for on the way to a running instance. */
+/** This takes the kernel some milliseconds, so a start does not wait for it. */
 export async function joinCgroup(cgroup: string, pid: number): Promise<void> {
   try {
     await writeFile(join(cgroup, 'cgroup.procs'), String(pid));
   } catch (error) {
-    // It has ended meanwhile.
+    // The process has ended, or the cgroup was removed.
     if (!['ESRCH', 'ENOENT', 'ENODEV'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
   }
 }
@@ -117,16 +117,16 @@ export function membersOfCgroup(cgroup: string): number[] {
   }
 }
 
-/** Everything in it, in one stroke: nothing can be forked away from it. */
+/** Kills all members at once, so none can escape by forking. */
 export function killCgroup(cgroup: string): void {
   try {
     writeFileSync(join(cgroup, 'cgroup.kill'), '1');
   } catch {
-    // Gone, or a kernel older than 5.14: its members are ended one by one then.
+    // Already removed, or the kernel is older than 5.14: the caller also kills each member.
   }
 }
 
-/** Answers whether it is gone. */
+/** Returns whether the cgroup no longer exists. */
 export function removeCgroup(cgroup: string): boolean {
   try {
     rmdirSync(cgroup);

@@ -5,7 +5,7 @@ import { PortPool } from '../port-pool.ts';
 
 type AllocatedInstance = Pick<SavedInstance, 'id' | 'gpus' | 'ports' | 'links'>;
 
-/** What running instances hold of the machine. */
+/** The GPUs, ports and mount links that running instances hold on this host. */
 export class HostAllocations {
   readonly gpus: GpuAllocator;
   readonly ports = new PortPool();

@@ -5,34 +5,34 @@ import { type ProcessEntry, parseStat } from './process-table.ts';
 
 const SAVED_FILE = 'instance.json';
 
-/** What is written down of an instance before it starts. The environment is not: it may hold secrets. */
+/** The state that is saved before an instance starts. The environment is left out: it may hold secrets. */
 export interface SavedInstance {
   id: string;
-  /** Differs from one start of the same id to the next. */
+  /** New for each start of the same id. */
   run: string;
   labels: Readonly<Record<string, string>>;
   image: string;
   bootId: string;
   startedAt: number;
-  /** Declared number to number on this machine. */
+  /** Declared port and the host port it is mapped to. */
   ports: readonly { port: number; hostPort: number }[];
   gpus: { typeId: string; indexes: readonly number[] } | null;
-  /** Mount paths outside its folder that are links now. */
+  /** Mount paths outside the instance's folder, created as symbolic links. */
   links: readonly string[];
   cgroup: string | null;
 }
 
-/** The two processes of an instance that are known by number. */
+/** The two processes of an instance whose ids are recorded. */
 export interface StartedProcesses {
   supervisor: ProcessEntry;
-  /** The instance's first process, the leader of its session. */
+  /** The instance's first process, the session leader. */
   child: ProcessEntry;
 }
 
 /**
- * The folder of one instance:
- * `root` is its working folder, and stands for the container disk; `tmp` is for temporary files;
- * `instance.json` is what Berth knows; `started`, `output` and `exit` are the supervisor's.
+ * The folder of one instance. `root` is the working folder and stands for the container disk; `tmp` holds
+ * temporary files; `instance.json` is the state that Berth saves; the supervisor writes `started`, `output`
+ * and `exit`.
  */
 export class InstanceFolder {
   readonly path: string;
@@ -47,7 +47,7 @@ export class InstanceFolder {
     this.output = join(path, 'output');
   }
 
-  /** Where nothing is, in one go: every start waits for this. */
+  /** The folder must not exist yet. Synchronous because every start waits for it. */
   create(): void {
     mkdirSync(this.root, { recursive: true, mode: 0o700 });
     mkdirSync(this.tmp, { mode: 0o700 });
@@ -57,14 +57,14 @@ export class InstanceFolder {
     await Promise.all([removeTree(this.root), removeTree(this.tmp)]);
   }
 
-  /** Not brought to the disk at once: it has to outlive Berth, and with the machine the instance ends too. */
+  /** No fsync: the file has to survive a crash of Berth, not of the machine, which ends the instance too. */
   save(instance: SavedInstance): void {
     const file = join(this.path, SAVED_FILE);
     writeFileSync(`${file}.new`, JSON.stringify(instance), { mode: 0o600 });
     renameSync(`${file}.new`, file);
   }
 
-  /** Undefined where nothing, or nothing whole, was written. */
+  /** Undefined if the file is missing or incomplete. */
   readSaved(): SavedInstance | undefined {
     const text = this.#read(SAVED_FILE);
     if (text === undefined) return undefined;
@@ -81,7 +81,7 @@ export class InstanceFolder {
     return { supervisor: parseStat(supervisor), child: parseStat(child) };
   }
 
-  /** How and when it ended; undefined where the supervisor did not live to write it. */
+  /** Exit code and time; undefined if the supervisor died before it wrote them. */
   readExit(): { exitCode: number; at: number } | undefined {
     const text = this.#read('exit') ?? '';
     return text.endsWith('\n')
@@ -89,7 +89,7 @@ export class InstanceFolder {
       : undefined;
   }
 
-  /** There is output that is not in the log yet. */
+  /** Whether there is output that is not in the log yet. */
   hasOutput(): boolean {
     return statSync(this.output, { throwIfNoEntry: false }) !== undefined;
   }

@@ -6,7 +6,7 @@ import type { StartedProcesses } from './instance-folder.ts';
 import { allProcesses, environmentOf, findProcess, type ProcessEntry } from './process-table.ts';
 
 export interface ProcessSelector {
-  /** Unique to the instance, and in the environment of whatever it starts. */
+  /** Unique to the instance. All its processes inherit it in the variable BERTH_ROOT. */
   root: string;
   cgroup: string | null;
   started: StartedProcesses | undefined;
@@ -16,23 +16,23 @@ const MIN_WAIT_MS = 2;
 const MAX_WAIT_MS = 50;
 const KILL_TIMEOUT_MS = 10_000;
 
-/** The very process, and not a later one that got its number. */
+/** Compares start times too: process ids are reused. */
 export function isAlive({ pid, startTicks }: Pick<ProcessEntry, 'pid' | 'startTicks'>): boolean {
   const found = findProcess(pid);
   return found?.startTicks === startTicks && !found.ended;
 }
 
 /**
- * The living processes of an instance, its supervisor not counted. One belongs to it by its
- * session, its cgroup, or its environment: so also one that went into a session of its own
- * before it was in the cgroup, or where there is none.
+ * The live processes of an instance, without its supervisor. A process belongs to the instance by its
+ * session, its cgroup or its environment. The environment also finds a process that started its own session
+ * before it joined the cgroup, or where there is no cgroup.
  */
 export function findInstanceProcesses({ root, cgroup, started }: ProcessSelector): ProcessEntry[] {
   const inCgroup = new Set(cgroup === null ? [] : membersOfCgroup(cgroup));
   const since = started?.supervisor.startTicks ?? 0;
   const session = started === undefined ? undefined : ownSession(started);
   return allProcesses().filter((process) => {
-    // Whatever was there before the supervisor is not ours: this spares a look at most of the machine.
+    // Processes older than the supervisor cannot belong to it. This skips most of the process table.
     if (process.ended || process.startTicks < since || process.pid === started?.supervisor.pid) return false;
     return (
       inCgroup.has(process.pid) ||
@@ -43,11 +43,14 @@ export function findInstanceProcesses({ root, cgroup, started }: ProcessSelector
   });
 }
 
-/** The same for a look in passing: by the cgroup where there is one, or else by a look at the machine that is shared and may be a moment old. */
-export function recentInstanceProcesses(belonging: ProcessSelector): ProcessEntry[] {
-  const pids = belonging.cgroup === null ? [] : membersOfCgroup(belonging.cgroup);
+/**
+ * A cheaper version for frequent calls: uses the cgroup where there is one, otherwise a shared process
+ * snapshot that may be a moment old.
+ */
+export function recentInstanceProcesses(selector: ProcessSelector): ProcessEntry[] {
+  const pids = selector.cgroup === null ? [] : membersOfCgroup(selector.cgroup);
   if (pids.length > 0) return pids.flatMap((pid) => findProcess(pid) ?? []);
-  const { root, started } = belonging;
+  const { root, started } = selector;
   const { byRoot, bySession } = processSnapshot();
   const session = started === undefined ? undefined : ownSession(started);
   const found = [
@@ -61,29 +64,29 @@ export function recentInstanceProcesses(belonging: ProcessSelector): ProcessEntr
   );
 }
 
-/** The number of a session says whose it is as long as its leader is there; after that it may be given again. */
+/** A session id identifies the instance only while its leader exists; later it may be reused. */
 function ownSession({ child }: StartedProcesses): number | undefined {
   return findProcess(child.pid)?.startTicks === child.startTicks ? child.pid : undefined;
 }
 
-/** Ends all of them, those that they start meanwhile too. */
-export async function killInstanceProcesses(belonging: ProcessSelector): Promise<void> {
+/** Kills all processes of the instance, including those started meanwhile. */
+export async function killInstanceProcesses(selector: ProcessSelector): Promise<void> {
   const since = performance.now();
   for (let wait = MIN_WAIT_MS; ; wait = Math.min(2 * wait, MAX_WAIT_MS)) {
-    const members = findInstanceProcesses(belonging);
+    const members = findInstanceProcesses(selector);
     if (members.length === 0) return;
     if (performance.now() - since > KILL_TIMEOUT_MS)
       throw new BerthError(
         'unavailable',
         `the kernel does not end process ${members.map(({ pid }) => pid).join(', ')}`,
       );
-    if (belonging.cgroup !== null) killCgroup(belonging.cgroup);
+    if (selector.cgroup !== null) killCgroup(selector.cgroup);
     for (const { pid } of members) sendSignal(pid, 'SIGKILL');
     await pause(wait);
   }
 }
 
-/** Answers whether there was somebody to get it. A negative number is a group. */
+/** Returns false if there is no such process. A negative pid is a process group. */
 export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
   try {
     return process.kill(pid, signal);

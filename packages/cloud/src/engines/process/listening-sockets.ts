@@ -7,14 +7,14 @@ interface ListeningSocket extends InstanceAddress {
 }
 
 const LISTENING = '0A';
-/** How old a look at the machine may be that many share. */
+/** How long one reading of the tables is shared. */
 const CACHE_TTL_MS = 50;
-/** IPv4 addresses in IPv6 clothes. */
+/** IPv4-mapped IPv6 addresses. */
 const MAPPED = /^0{20}ffff([0-9a-f]{8})$/;
 
 /**
- * Where one of these processes listens, on the first of these ports that it does. Whose socket
- * it is counts: with all on one machine, somebody else may listen on the same number.
+ * The address where one of these processes listens, for the first port in the list that has one. The owner of
+ * the socket is checked: all instances share the host's ports, so another one may listen on the same port.
  */
 export function findListeningSocket(
   ports: readonly number[],
@@ -23,14 +23,14 @@ export function findListeningSocket(
   const candidates = ports.flatMap((port) => listeningSockets().get(port) ?? []);
   if (candidates.length === 0) return undefined;
   const sockets = new Set(processes().flatMap(socketsOf));
-  const own = candidates.filter(({ inode }) => sockets.has(inode));
-  const best = own.sort((one, other) => ports.indexOf(one.port) - ports.indexOf(other.port))[0];
+  const owned = candidates.filter(({ inode }) => sockets.has(inode));
+  const best = owned.sort((one, other) => ports.indexOf(one.port) - ports.indexOf(other.port))[0];
   return best === undefined ? undefined : { host: best.host, port: best.port };
 }
 
 let last: { at: number; byPort: ReadonlyMap<number, readonly ListeningSocket[]> } | undefined;
 
-/** All that listen on this machine, by port: one look for all who ask within a moment. */
+/** All listening sockets of this machine, by port. The result is cached. */
 function listeningSockets(): ReadonlyMap<number, readonly ListeningSocket[]> {
   const now = performance.now();
   if (last === undefined || now - last.at >= CACHE_TTL_MS) {
@@ -42,7 +42,7 @@ function listeningSockets(): ReadonlyMap<number, readonly ListeningSocket[]> {
   return last.byPort;
 }
 
-/** The kernel's list of TCP sockets: those that listen. */
+/** Parses `/proc/net/tcp` and keeps the listening sockets. */
 export function parseTcpTable(text: string): ListeningSocket[] {
   return text
     .split('\n')
@@ -51,21 +51,24 @@ export function parseTcpTable(text: string): ListeningSocket[] {
       const [, local = '', , state, , , , , , inode] = line.trim().split(/\s+/);
       const [address = '', port = ''] = local.split(':');
       return state === LISTENING
-        ? [{ host: reachable(address), port: Number.parseInt(port, 16), inode: Number(inode) }]
+        ? [{ host: connectableHost(address), port: Number.parseInt(port, 16), inode: Number(inode) }]
         : [];
     });
 }
 
-/** The address as one connects to it from here: whoever listens everywhere is reached on the loopback. Each group of four bytes is written backwards. */
-function reachable(hex: string): string {
+/**
+ * The address to connect to from this host: wildcard addresses become the loopback address. The kernel writes
+ * each group of four bytes in reverse order.
+ */
+function connectableHost(hex: string): string {
   const bytes = (hex.match(/.{8}/g) ?? [])
     .map((group) => (group.match(/../g) ?? []).reverse().join(''))
     .join('')
     .toLowerCase();
-  const four = hex.length === 8 ? bytes : MAPPED.exec(bytes)?.[1];
-  if (four !== undefined)
-    return four === '00000000'
+  const ipv4 = hex.length === 8 ? bytes : MAPPED.exec(bytes)?.[1];
+  if (ipv4 !== undefined)
+    return ipv4 === '00000000'
       ? '127.0.0.1'
-      : (four.match(/../g) ?? []).map((byte) => Number.parseInt(byte, 16)).join('.');
+      : (ipv4.match(/../g) ?? []).map((byte) => Number.parseInt(byte, 16)).join('.');
   return /^0+$/.test(bytes) ? '::1' : (bytes.match(/.{4}/g) ?? []).join(':');
 }

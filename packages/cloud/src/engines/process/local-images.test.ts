@@ -15,7 +15,7 @@ import {
 const base = mkdtempSync(join(tmpdir(), 'berth-images-'));
 after(() => rmSync(base, { recursive: true }));
 
-const places: LocalImagePaths = {
+const paths: LocalImagePaths = {
   images: join(base, 'images'),
   examples: join(base, 'examples'),
   workerModule: '/lib/worker.ts',
@@ -23,15 +23,15 @@ const places: LocalImagePaths = {
 };
 
 function file(path: string, content = ''): string {
-  const whole = join(base, path);
-  mkdirSync(dirname(whole), { recursive: true });
-  writeFileSync(whole, content);
-  return whole;
+  const fullPath = join(base, path);
+  mkdirSync(dirname(fullPath), { recursive: true });
+  writeFileSync(fullPath, content);
+  return fullPath;
 }
 
 describe('images of the process engine', () => {
-  test('the bare machine has no command of its own', () => {
-    const image = resolveImage('local/shell', places);
+  test('local/shell has no default command', () => {
+    const image = resolveImage('local/shell', paths);
     assert.deepEqual(image, { folder: null, command: [] });
     assert.deepEqual(resolveCommand(image, { entrypoint: ['a'], cmd: ['b', 'c'] }), ['a', 'b', 'c']);
     assert.throws(() => resolveCommand(image, { entrypoint: [], cmd: [] }), /needs a start command/);
@@ -41,39 +41,39 @@ describe('images of the process engine', () => {
     const typescript = file('images/greeter/0a1b/handler.ts');
     const latest = file('images/greeter/latest/handler.js');
     const example = file('examples/hello/handler.py');
-    const { command } = resolveImage('local/greeter:0a1b', places);
+    const { command } = resolveImage('local/greeter:0a1b', paths);
     assert.deepEqual([command[0], command.slice(-2)], [process.execPath, ['/lib/worker.ts', typescript]]);
-    assert.equal(resolveImage('local/greeter', places).command.at(-1), latest);
-    assert.equal(resolveImage('local/greeter:latest', places).command.at(-1), latest);
-    assert.deepEqual(resolveImage('local/hello', places), {
+    assert.equal(resolveImage('local/greeter', paths).command.at(-1), latest);
+    assert.equal(resolveImage('local/greeter:latest', paths).command.at(-1), latest);
+    assert.deepEqual(resolveImage('local/hello', paths), {
       folder: join(base, 'examples/hello'),
       command: ['python3', '-u', '-X', 'pycache_prefix=/cache', example],
     });
     assert.match(
-      imageProblem('local/greeter:ffff', { ...places, examples: null }) ?? '',
+      imageProblem('local/greeter:ffff', { ...paths, examples: null }) ?? '',
       /there is no image "local\/greeter:ffff"/,
     );
   });
 
-  test('berth.json goes before a handler', () => {
+  test('berth.json takes precedence over a handler file', () => {
     file('images/own/1/berth.json', '{"command": ["node", "server.js"]}');
     file('images/own/1/handler.ts');
-    assert.deepEqual(resolveImage('local/own:1', places).command, ['node', 'server.js']);
+    assert.deepEqual(resolveImage('local/own:1', paths).command, ['node', 'server.js']);
     file('images/own/2/berth.json', '{"command": "node server.js"}');
-    assert.match(imageProblem('local/own:2', places) ?? '', /not a list of words/);
+    assert.match(imageProblem('local/own:2', paths) ?? '', /not a list of words/);
     file('images/own/3/berth.json', '{');
-    assert.match(imageProblem('local/own:3', places) ?? '', /is not JSON/);
+    assert.match(imageProblem('local/own:3', paths) ?? '', /is not JSON/);
     file('images/own/4/berth.json', '{"name": "no command"}');
-    assert.match(imageProblem('local/own:4', places) ?? '', /nothing to run/);
+    assert.match(imageProblem('local/own:4', paths) ?? '', /nothing to run/);
   });
 
-  test('what the definition says goes over what the image says', () => {
+  test('the command of the spec overrides the command of the image', () => {
     const image = { folder: '/image', command: ['node', 'server.js'] };
     assert.deepEqual(resolveCommand(image, { entrypoint: [], cmd: [] }), ['node', 'server.js']);
     assert.deepEqual(resolveCommand(image, { entrypoint: [], cmd: ['sh'] }), ['sh']);
   });
 
-  test('anything else needs containers', () => {
+  test('any other image needs a container engine', () => {
     for (const image of [
       'python:3.12',
       'runpod/base:1',
@@ -84,14 +84,14 @@ describe('images of the process engine', () => {
       'local/a:..',
     ]) {
       assert.match(
-        imageProblem(image, places) ?? '',
+        imageProblem(image, paths) ?? '',
         /needs a container engine, and none is connected/,
         image,
       );
     }
   });
 
-  test('a program is looked for as the instance would', async () => {
+  test('a program is searched in the PATH of the instance', async () => {
     assert.equal(await findProgram('sh', base, '/nowhere:/bin'), '/bin/sh');
     assert.equal(await findProgram('/bin/sh', base, ''), '/bin/sh');
     for (const program of ['no-such-program', './handler.ts', '/bin']) {

@@ -5,37 +5,37 @@ import { BerthError, ruleError } from '../../support/errors.ts';
 import { siblingProgram } from '../../support/program-files.ts';
 import type { InstanceSpec } from '../instance.ts';
 
-/** The bare machine: the start command says what runs. */
+/** Runs directly on the host; the start command is required. */
 export const SHELL_IMAGE = 'local/shell';
 
 const FOLDER_IMAGE = /^local\/([a-z0-9][a-z0-9._-]{0,127})(?::([A-Za-z0-9][A-Za-z0-9._-]{0,127}))?$/;
 const BOOTSTRAP = siblingProgram('run-handler', import.meta.url);
-/** Node finds out by itself whether a handler is a module, and need not say that it did. */
+/** Node detects by itself whether a handler is an ES module; its warning about that is not useful here. */
 const NO_MODULE_TYPE_WARNING = '--disable-warning=MODULE_TYPELESS_PACKAGE_JSON';
 const HANDLERS = ['handler.ts', 'handler.js', 'handler.mjs', 'handler.py'] as const;
 
 export interface LocalImagePaths {
-  /** `<images>/<name>/<digest>/` is what `berth deploy` took a snapshot of. */
+  /** `<images>/<name>/<digest>/` is a snapshot that `berth deploy` uploaded. */
   images: string;
-  /** Each folder here is an image of its name. */
+  /** Each subfolder is an image with the same name. */
   examples: string | null;
-  /** The module that has `serve`. */
+  /** The module that exports `serve`. */
   workerModule: string;
-  /** For what Python makes of its files, so that none of it is written into the image. */
+  /** Python's bytecode cache, so that nothing is written into the image. */
   pythonCache: string;
 }
 
-/** What an image comes down to on the bare machine. */
+/** What an image provides when it runs without a container. */
 export interface LocalImage {
-  /** Its files, which all its instances share and none may change; null for the bare machine. */
+  /** The image's files, shared read-only by all its instances; null for `local/shell`. */
   folder: string | null;
   command: readonly string[];
 }
 
-/** Why this image cannot run here; undefined where it can. */
-export function imageProblem(image: string, places: LocalImagePaths): string | undefined {
+/** Why this image cannot run here; undefined if it can. */
+export function imageProblem(image: string, paths: LocalImagePaths): string | undefined {
   try {
-    resolveImage(image, places);
+    resolveImage(image, paths);
     return undefined;
   } catch (error) {
     if (error instanceof BerthError) return error.message;
@@ -43,7 +43,7 @@ export function imageProblem(image: string, places: LocalImagePaths): string | u
   }
 }
 
-export function resolveImage(image: string, places: LocalImagePaths): LocalImage {
+export function resolveImage(image: string, paths: LocalImagePaths): LocalImage {
   if (image === SHELL_IMAGE || image.startsWith(`${SHELL_IMAGE}:`)) return { folder: null, command: [] };
   const [, name, digest] = FOLDER_IMAGE.exec(image) ?? [];
   if (name === undefined) {
@@ -51,12 +51,12 @@ export function resolveImage(image: string, places: LocalImagePaths): LocalImage
       `the image ${JSON.stringify(image)} needs a container engine, and none is connected here; without one, ${SHELL_IMAGE} and what berth deploy made (local/<name>) can run`,
     );
   }
-  const folder = foldersFor(name, digest, places).find(isFolder);
+  const folder = foldersFor(name, digest, paths).find(isFolder);
   if (folder === undefined)
     throw ruleError(
       `there is no image ${JSON.stringify(image)} on this machine; berth deploy makes one from a folder`,
     );
-  return { folder, command: handlerOf(image, folder, places) };
+  return { folder, command: handlerOf(image, folder, paths) };
 }
 
 function foldersFor(
@@ -105,7 +105,7 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
-/** An image's files as they are seen from the working folder. Mounts that already stand there go first. */
+/** Links the image's files into the working folder. Existing mounts take precedence. */
 export async function linkImageFiles(folder: string, root: string): Promise<void> {
   for (const name of await readdir(folder)) {
     try {
@@ -116,7 +116,7 @@ export async function linkImageFiles(folder: string, root: string): Promise<void
   }
 }
 
-/** As with containers: what the definition says goes over what the image says. */
+/** As with containers, the spec's command overrides the image's. */
 export function resolveCommand(
   image: LocalImage,
   { entrypoint, cmd }: InstanceSpec['command'],
@@ -127,15 +127,15 @@ export function resolveCommand(
   return [program, ...args];
 }
 
-/** Where a program is, as the instance would find it. */
+/** Finds a program in the PATH of the instance. */
 export async function findProgram(program: string, root: string, path: string): Promise<string> {
-  const places = program.includes('/')
+  const candidates = program.includes('/')
     ? [resolve(root, program)]
     : path.split(delimiter).map((folder) => resolve(root, folder, program));
-  for (const place of places) {
+  for (const candidate of candidates) {
     try {
-      await access(place, constants.X_OK);
-      if (statSync(place).isFile()) return place;
+      await access(candidate, constants.X_OK);
+      if (statSync(candidate).isFile()) return candidate;
     } catch {
       // Not here.
     }

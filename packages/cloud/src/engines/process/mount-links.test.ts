@@ -20,69 +20,73 @@ const base = mkdtempSync(join(tmpdir(), 'berth-mounts-'));
 after(() => rmSync(base, { recursive: true }));
 
 describe('mounts', () => {
-  const [source, other, place] = [join(base, 'volume'), join(base, 'other-volume'), join(base, 'workspace')];
-  let holdings = new HostAllocations(new GpuAllocator());
+  const [source, other, mountPath] = [
+    join(base, 'volume'),
+    join(base, 'other-volume'),
+    join(base, 'workspace'),
+  ];
+  let allocations = new HostAllocations(new GpuAllocator());
   let count = 0;
   beforeEach(() => {
-    holdings = new HostAllocations(new GpuAllocator());
-    for (const path of [source, other, place]) rmSync(path, { recursive: true, force: true });
+    allocations = new HostAllocations(new GpuAllocator());
+    for (const path of [source, other, mountPath]) rmSync(path, { recursive: true, force: true });
     mkdirSync(source);
     writeFileSync(join(source, 'file'), 'content');
   });
 
   function instance(
     from: string,
-    path = place,
+    path = mountPath,
   ): { id: string; root: string; links: string[]; belowRootOnly: string[]; end: () => void } {
     count += 1;
     const id = `i${count}`;
     const root = join(base, id);
     mkdirSync(root);
-    const made = createMounts([{ source: from, path }], root, (link) => holdings.isMountLink(link));
-    const held = { id, gpus: null, ports: [], links: made.links };
-    holdings.reserve(held);
-    return { id, root, ...made, end: () => holdings.release(held) };
+    const mounts = createMounts([{ source: from, path }], root, (link) => allocations.isMountLink(link));
+    const allocated = { id, gpus: null, ports: [], links: mounts.links };
+    allocations.reserve(allocated);
+    return { id, root, ...mounts, end: () => allocations.release(allocated) };
   }
 
-  test('are at the given path and below the root', () => {
+  test('are linked at the given path and below the root', () => {
     const { root, links, belowRootOnly, end } = instance(source);
-    assert.deepEqual([links, belowRootOnly], [[place], []]);
-    assert.equal(readFileSync(join(place, 'file'), 'utf8'), 'content');
-    assert.equal(readFileSync(join(root, place, 'file'), 'utf8'), 'content');
+    assert.deepEqual([links, belowRootOnly], [[mountPath], []]);
+    assert.equal(readFileSync(join(mountPath, 'file'), 'utf8'), 'content');
+    assert.equal(readFileSync(join(root, mountPath, 'file'), 'utf8'), 'content');
     end();
-    assert.equal(existsSync(place), false);
+    assert.equal(existsSync(mountPath), false);
     assert.equal(existsSync(join(source, 'file')), true);
   });
 
-  test('one volume at one path is shared until the last one is done with it', () => {
+  test('a link of one volume at one path is shared until its last instance ends', () => {
     const [first, second] = [instance(source), instance(source)];
-    assert.deepEqual(second.links, [place]);
+    assert.deepEqual(second.links, [mountPath]);
     first.end();
-    assert.equal(readlinkSync(place), source);
+    assert.equal(readlinkSync(mountPath), source);
     second.end();
-    assert.equal(existsSync(place), false);
+    assert.equal(existsSync(mountPath), false);
   });
 
-  test('another volume at a path that is taken is below the root alone', () => {
+  test('a second volume at the same path is linked below the root only', () => {
     const first = instance(source);
     const second = instance(other);
-    assert.deepEqual([second.links, second.belowRootOnly], [[], [place]]);
-    assert.equal(readlinkSync(join(second.root, place)), other);
+    assert.deepEqual([second.links, second.belowRootOnly], [[], [mountPath]]);
+    assert.equal(readlinkSync(join(second.root, mountPath)), other);
     second.end();
-    assert.equal(readlinkSync(place), source);
+    assert.equal(readlinkSync(mountPath), source);
     first.end();
   });
 
-  test('what stands at the path already is left alone', () => {
-    mkdirSync(place);
-    writeFileSync(join(place, 'own'), '');
+  test('an existing directory at the path is left alone', () => {
+    mkdirSync(mountPath);
+    writeFileSync(join(mountPath, 'own'), '');
     const { belowRootOnly, end } = instance(source);
-    assert.deepEqual(belowRootOnly, [place]);
+    assert.deepEqual(belowRootOnly, [mountPath]);
     end();
-    assert.equal(existsSync(join(place, 'own')), true);
+    assert.equal(existsSync(join(mountPath, 'own')), true);
   });
 
-  test('a path that nobody can make is below the root alone', () => {
+  test('a path that cannot be created is linked below the root only', () => {
     const deep = join(base, 'not', 'there');
     const { root, belowRootOnly, end } = instance(source, deep);
     assert.deepEqual(belowRootOnly, [deep]);
@@ -90,9 +94,9 @@ describe('mounts', () => {
     end();
   });
 
-  test('paths stay inside, and the whole root is none', () => {
-    const { root, end } = instance(source, `/../..${place}`);
-    assert.equal(readlinkSync(join(root, place)), source);
+  test('paths stay below the root, and the root itself is refused', () => {
+    const { root, end } = instance(source, `/../..${mountPath}`);
+    assert.equal(readlinkSync(join(root, mountPath)), source);
     end();
     assert.throws(
       () => instance(source, '/'),

@@ -4,66 +4,70 @@ import { BerthError } from '../../support/errors.ts';
 import type { InstanceMount } from '../instance.ts';
 
 export interface CreatedMounts {
-  /** Links outside the instance's folder, to be taken away with the last instance that uses them. */
+  /** Links outside the instance's folder, removed with the last instance that uses them. */
   links: string[];
-  /** Paths that are only below the instance's root. */
+  /** Mount paths that could only be linked below the instance's root. */
   belowRootOnly: string[];
 }
 
 /**
- * Makes each mount a link below the instance's root, and at the very path where that can be:
- * where nothing is yet and this user may write, or where another instance (`known`) has the same
- * link. Two instances with different volumes at one path cannot both have it.
+ * Links each mount below the instance's root, and also at the mount path itself where possible: where nothing
+ * exists yet and this user may write, or where another instance already has the same link (`isMountLink`).
+ * Two instances with different volumes at one path cannot both have it.
  */
 export function createMounts(
   mounts: readonly InstanceMount[],
   root: string,
-  known: (link: string) => boolean,
+  isMountLink: (link: string) => boolean,
 ): CreatedMounts {
-  const made: CreatedMounts = { links: [], belowRootOnly: [] };
+  const created: CreatedMounts = { links: [], belowRootOnly: [] };
   for (const { source, path } of mounts) {
-    const place = resolve('/', path);
-    // At its own path it is there already: instances here see the machine's files.
-    if (place === resolve(source)) continue;
+    const linkPath = resolve('/', path);
+    // The source is at this path already: instances see the host's files.
+    if (linkPath === resolve(source)) continue;
     try {
-      linkBelow(source, join(root, place));
+      linkBelow(source, join(root, linkPath));
     } catch (error) {
-      removeMountLinks(made.links.filter((link) => !known(link)));
+      removeMountLinks(created.links.filter((link) => !isMountLink(link)));
       throw new BerthError('rule', `${source} cannot be mounted at ${path}: ${(error as Error).message}`, {
         cause: error,
       });
     }
-    if (link(source, place, known)) made.links.push(place);
-    else made.belowRootOnly.push(place);
+    if (link(source, linkPath, isMountLink)) created.links.push(linkPath);
+    else created.belowRootOnly.push(linkPath);
   }
-  return made;
+  return created;
 }
 
-function linkBelow(source: string, place: string): void {
+function linkBelow(source: string, linkPath: string): void {
   mkdirSync(source, { recursive: true });
-  mkdirSync(dirname(place), { recursive: true });
-  symlinkSync(source, place);
+  mkdirSync(dirname(linkPath), { recursive: true });
+  symlinkSync(source, linkPath);
 }
 
-function link(source: string, place: string, known: (link: string) => boolean): boolean {
+function link(source: string, linkPath: string, isMountLink: (link: string) => boolean): boolean {
   try {
-    symlinkSync(source, place);
+    symlinkSync(source, linkPath);
     return true;
   } catch (error) {
-    // Whatever the reason, the mount is below the root as well.
-    return (error as NodeJS.ErrnoException).code === 'EEXIST' && known(place) && isLinkTo(place, source);
+    // Any failure is acceptable here: the mount is linked below the root as well.
+    return (
+      (error as NodeJS.ErrnoException).code === 'EEXIST' &&
+      isMountLink(linkPath) &&
+      isLinkTo(linkPath, source)
+    );
   }
 }
 
-/** Takes links away that lead to nothing any more. Never anything else that stands there by now. */
+/** Removes symbolic links only, never a file or folder that has replaced one. */
 export function removeMountLinks(links: readonly string[]): void {
-  for (const place of links) if (isLinkTo(place, undefined)) rmSync(place);
+  for (const linkPath of links) if (isLinkTo(linkPath, undefined)) rmSync(linkPath);
 }
 
-/** Whether a link is there, and leads to this place if one is named. */
-function isLinkTo(place: string, source: string | undefined): boolean {
+/** Whether the path is a symbolic link and, if `source` is given, points to it. */
+function isLinkTo(linkPath: string, source: string | undefined): boolean {
   try {
-    const target = readlinkSync(place);
+    const target = readlinkSync(linkPath);
     return source === undefined || target === source;
   } catch {
     return false;

@@ -20,80 +20,80 @@ const clock = new ManualClock();
 async function spoolOf(
   content: string | Buffer,
   maxBytes?: number,
-): Promise<{ path: string; book: SegmentedLog; spool: OutputSpool }> {
+): Promise<{ path: string; log: SegmentedLog; spool: OutputSpool }> {
   count += 1;
   const path = join(root, `${count}.output`);
   await writeFile(path, content);
-  const book = await SegmentedLog.open(join(root, `${count}.log`), maxBytes);
-  return { path, book, spool: new OutputSpool({ path, run: 'run1', log: book, clock }) };
+  const log = await SegmentedLog.open(join(root, `${count}.log`), maxBytes);
+  return { path, log, spool: new OutputSpool({ path, run: 'run1', log, clock }) };
 }
 
-async function texts(book: SegmentedLog): Promise<string[]> {
-  return (await Array.fromAsync(book.lines())).map(({ line }) => line);
+async function texts(log: SegmentedLog): Promise<string[]> {
+  return (await Array.fromAsync(log.lines())).map(({ line }) => line);
 }
 
-describe('carrying output to the log', () => {
-  test('a line waits for its end, unless there is none to come', async () => {
-    const { path, book, spool } = await spoolOf('one\r\n\ntw');
+describe('copying output to the log', () => {
+  test('a partial line is logged when it is complete or the output has ended', async () => {
+    const { path, log, spool } = await spoolOf('one\r\n\ntw');
     await spool.drain();
-    assert.deepEqual(await texts(book), ['one', '']);
+    assert.deepEqual(await texts(log), ['one', '']);
     await appendFile(path, 'o\nthree');
     await spool.drain();
-    assert.deepEqual(await texts(book), ['one', '', 'two']);
+    assert.deepEqual(await texts(log), ['one', '', 'two']);
     await spool.finish();
-    assert.deepEqual(await texts(book), ['one', '', 'two', 'three']);
-    await book.end();
+    assert.deepEqual(await texts(log), ['one', '', 'two', 'three']);
+    await log.end();
   });
 
-  test('goes on where an earlier one was, in the same run only', async () => {
-    const { path, book, spool } = await spoolOf('one\ntwo\nthr');
+  test('continues at the saved offset, in the same run only', async () => {
+    const { path, log, spool } = await spoolOf('one\ntwo\nthr');
     await spool.drain();
     await spool.close();
     await spool.drain();
     await appendFile(path, 'ee\n');
-    const next = new OutputSpool({ path, run: 'run1', log: book, clock });
+    const next = new OutputSpool({ path, run: 'run1', log, clock });
     await next.finish();
-    assert.deepEqual(await texts(book), ['one', 'two', 'three']);
+    assert.deepEqual(await texts(log), ['one', 'two', 'three']);
     await writeFile(path, 'anew\n');
-    await new OutputSpool({ path, run: 'run2', log: book, clock }).finish();
-    assert.deepEqual(await texts(book), ['one', 'two', 'three', 'anew']);
-    await book.end();
+    await new OutputSpool({ path, run: 'run2', log, clock }).finish();
+    assert.deepEqual(await texts(log), ['one', 'two', 'three', 'anew']);
+    await log.end();
   });
 
-  test('a line that is far too long is told in pieces', async () => {
+  test('a line over the limit is split into pieces', async () => {
     const long = 'x'.repeat(600_000);
-    const { book, spool } = await spoolOf(`before\n${long}\nafter\n`);
+    const { log, spool } = await spoolOf(`before\n${long}\nafter\n`);
     await spool.finish();
-    const told = await texts(book);
-    assert.deepEqual([told[0], told.at(-1), told.slice(1, -1).join('')], ['before', 'after', long]);
-    assert.ok(told.every((line) => line.length <= 65_536));
+    const lines = await texts(log);
+    assert.deepEqual([lines[0], lines.at(-1), lines.slice(1, -1).join('')], ['before', 'after', long]);
+    assert.ok(lines.every((line) => line.length <= 65_536));
     const exact = await spoolOf(`${'y'.repeat(65_536)}\nend\n`);
     await exact.spool.finish();
     assert.deepEqual(
-      (await texts(exact.book)).map((line) => line.length),
+      (await texts(exact.log)).map((line) => line.length),
       [65_536, 3],
     );
-    await Promise.all([book.end(), exact.book.end()]);
+    await Promise.all([log.end(), exact.log.end()]);
   });
 
-  test('of far too much the newest lines are kept, and the rest is counted', async () => {
-    const lines = Array.from({ length: 200_000 }, (_, index) => `line ${index + 1}`);
-    const { book, spool } = await spoolOf(`${lines.join('\n')}\n`, 200_000);
+  test('of too much output the newest lines are kept and the dropped ones counted', async () => {
+    const written = Array.from({ length: 200_000 }, (_, index) => `line ${index + 1}`);
+    const { log, spool } = await spoolOf(`${written.join('\n')}\n`, 200_000);
     await spool.finish();
-    const told = await Array.fromAsync(book.lines());
-    const [note, first] = told;
-    assert.equal(told.at(-1)?.line, 'line 200000');
+    const lines = await Array.fromAsync(log.lines());
+    const [note, first] = lines;
+    assert.equal(lines.at(-1)?.line, 'line 200000');
     assert.equal(first?.line, `line ${first?.seq}`);
     assert.equal(
       note?.line,
       `${(first?.seq ?? 0) - 1} lines were dropped here: the log keeps the newest lines only`,
     );
-    assert.equal(told.length, 200_000 - (first?.seq ?? 0) + 2);
-    await book.end();
+    assert.equal(lines.length, 200_000 - (first?.seq ?? 0) + 2);
+    await log.end();
   });
 
-  test('100 MB of output take little of the disk', async () => {
-    const { path, book, spool } = await spoolOf('');
+  test('100 MB of output use little disk space', async () => {
+    const { path, log, spool } = await spoolOf('');
     const block = Buffer.from(`${'z'.repeat(99)}\n`.repeat(50_000));
     for (let round = 0; round < 20; round += 1) {
       await appendFile(path, block);
@@ -102,30 +102,30 @@ describe('carrying output to the log', () => {
     const { blocks, size } = await stat(path);
     assert.equal(size, 100_000_000);
     let kept = 0;
-    for (const segment of book.segments) kept += (await stat(segment.path)).size;
+    for (const segment of log.segments) kept += (await stat(segment.path)).size;
     assert.ok(kept < 20_000_000, `${kept} bytes of log`);
-    const cannot = (await texts(book)).some((line) => line.includes('cannot be given back'));
+    const cannot = (await texts(log)).some((line) => line.includes('cannot be given back'));
     assert.ok(cannot || blocks * 512 < 10_000_000, `${blocks * 512} bytes of output`);
-    const [note] = await Array.fromAsync(book.lines());
+    const [note] = await Array.fromAsync(log.lines());
     assert.match(note?.line ?? '', /^\d+ lines were dropped here/);
     await spool.finish();
-    await book.end();
+    await log.end();
   });
 
-  test('however it is cut, what was written is what is told', async () => {
+  test('the log holds the written lines, however the writes are split', async () => {
     const pieces = fc.array(fc.record({ text: fc.stringMatching(/^[ab\n]{0,12}$/), restart: fc.boolean() }), {
       maxLength: 10,
     });
     await fc.assert(
       fc.asyncProperty(pieces, async (steps) => {
-        const { path, book, spool: first } = await spoolOf('');
+        const { path, log, spool: first } = await spoolOf('');
         let spool = first;
         for (const { text, restart } of steps) {
           await appendFile(path, text);
           await spool.drain();
           if (!restart) continue;
           await spool.close();
-          spool = new OutputSpool({ path, run: 'run1', log: book, clock });
+          spool = new OutputSpool({ path, run: 'run1', log, clock });
         }
         await spool.finish();
         const expected = steps
@@ -133,8 +133,8 @@ describe('carrying output to the log', () => {
           .join('')
           .split('\n');
         if (expected.at(-1) === '') expected.pop();
-        assert.deepEqual(await texts(book), expected);
-        await book.end();
+        assert.deepEqual(await texts(log), expected);
+        await log.end();
       }),
       { numRuns: 40 },
     );

@@ -9,9 +9,9 @@ import { splitLines } from '../logs/log-record.ts';
 const run = promisify(execFile);
 
 const CHUNK_BYTES = 256 * 1024;
-/** A longer line is told in pieces. */
+/** Longer lines are split. */
 const MAX_LINE_BYTES = 64 * 1024;
-/** So much that is in the log by now is given back to the disk at a time. */
+/** Disk space of logged output is freed in steps of at least this size. */
 const TRIM_THRESHOLD_BYTES = 4 * 1024 * 1024;
 const BLOCK_BYTES = 4096;
 const CARRIAGE_RETURN = 0x0d;
@@ -19,16 +19,16 @@ const NEWLINE = 0x0a;
 
 export interface OutputSpoolOptions {
   path: string;
-  /** Which run of the instance wrote it: the log's mark is `<run> <offset>`. */
+  /** The run of the instance that wrote the output. The log's mark is `<run> <offset>`. */
   run: string;
   log: SegmentedLog;
   clock: Clock;
 }
 
 /**
- * Carries what an instance writes from its output file to its log. The instance writes to the
- * file and never to us, so it neither waits for us nor ends with us; what was written while
- * nobody read is read later. Of far too much output the beginning is only counted.
+ * Copies an instance's output from its output file to its log. The instance writes to a file, not to a pipe,
+ * so it neither waits for Berth nor ends with it. Output that is written while Berth is down is read later.
+ * When there is more output than the log can hold, the oldest lines are only counted.
  */
 export class OutputSpool {
   readonly #path: string;
@@ -39,13 +39,15 @@ export class OutputSpool {
   #offset: number;
   #trimmed: number;
   #canTrim = true;
-  /** Inside a line that is told in pieces. */
+  /** The current line is being split. */
   #isSplitting = false;
-  #toTheEnd = false;
-  /** What lies here from before is as old as the file's last change, as far as can be known. */
-  #old = true;
-  #round: Promise<void> | undefined;
-  #next: Promise<void> | undefined;
+  #outputEnded = false;
+  /**
+   * Output from before this process is dated with the file's modification time, the best estimate there is.
+   */
+  #isFirstDrain = true;
+  #draining: Promise<void> | undefined;
+  #nextDrain: Promise<void> | undefined;
   #closed = false;
 
   constructor({ path, run: runName, log, clock }: OutputSpoolOptions) {
@@ -60,38 +62,38 @@ export class OutputSpool {
 
   /** Resolves when everything that was written before the call is in the log. */
   drain(): Promise<void> {
-    if (this.#round === undefined)
-      return (this.#round = this.#carry().finally(() => (this.#round = undefined)));
-    return (this.#next ??= this.#round
+    if (this.#draining === undefined)
+      return (this.#draining = this.#copyToLog().finally(() => (this.#draining = undefined)));
+    return (this.#nextDrain ??= this.#draining
       .catch(() => undefined)
       .then(() => {
-        this.#next = undefined;
+        this.#nextDrain = undefined;
         return this.drain();
       }));
   }
 
-  /** Nobody writes any more: the rest, also a last line without an end. */
+  /** Call after the last write: logs the rest, including a last line without a newline. */
   async finish(): Promise<void> {
-    this.#toTheEnd = true;
+    this.#outputEnded = true;
     await this.drain();
     await this.close();
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    await (this.#next ?? this.#round)?.catch(() => undefined);
+    await (this.#nextDrain ?? this.#draining)?.catch(() => undefined);
     const file = this.#file;
     this.#file = undefined;
     await file?.close();
   }
 
-  async #carry(): Promise<void> {
+  async #copyToLog(): Promise<void> {
     if (this.#closed) return;
     const file = (this.#file ??= await openIfThere(this.#path));
     if (file === undefined) return;
     while (!this.#closed) {
       const { size, mtimeMs } = await file.stat();
-      const ts = this.#old ? Math.min(Math.round(mtimeMs), this.#clock.now()) : this.#clock.now();
+      const ts = this.#isFirstDrain ? Math.min(Math.round(mtimeMs), this.#clock.now()) : this.#clock.now();
       if (size - this.#offset > this.#log.maxBytes) await this.#skipTo(file, size - this.#log.maxBytes / 2);
       const chunk = await readChunk(file, this.#offset);
       const { lines, bytes } = this.#linesIn(chunk);
@@ -103,31 +105,34 @@ export class OutputSpool {
       );
       await this.#trim();
     }
-    this.#old = false;
+    this.#isFirstDrain = false;
   }
 
-  /** The lines that can be told now, and how many bytes that takes. The last one waits for its end, unless it is too long or there will be none. */
+  /**
+   * The lines that can be logged now, and the bytes they take. The last line waits for its newline, unless it
+   * is over the limit or the output has ended.
+   */
   #linesIn(chunk: Buffer): { lines: Buffer[]; bytes: number } {
     const { lines, rest } = splitLines(chunk);
-    const isLast = this.#toTheEnd && chunk.length < CHUNK_BYTES;
-    const told: Buffer[] = [];
+    const isLast = this.#outputEnded && chunk.length < CHUNK_BYTES;
+    const ready: Buffer[] = [];
     let bytes = 0;
     for (const line of lines) {
       bytes += line.length + 1;
-      // The end of a line whose pieces were all told.
-      if (!this.#isSplitting || line.length > 0) told.push(...splitLongLine(withoutReturn(line)));
+      // An empty rest here only ends a line whose pieces are all logged.
+      if (!this.#isSplitting || line.length > 0) ready.push(...splitLongLine(withoutReturn(line)));
       this.#isSplitting = false;
     }
-    const ready = isLast ? rest.length : rest.length - (rest.length % MAX_LINE_BYTES);
-    if (ready > 0) {
-      told.push(...splitLongLine(rest.subarray(0, ready)));
-      bytes += ready;
+    const readyBytes = isLast ? rest.length : rest.length - (rest.length % MAX_LINE_BYTES);
+    if (readyBytes > 0) {
+      ready.push(...splitLongLine(rest.subarray(0, readyBytes)));
+      bytes += readyBytes;
       this.#isSplitting = true;
     }
-    return { lines: told, bytes };
+    return { lines: ready, bytes };
   }
 
-  /** To the beginning of a line at or after this place. */
+  /** Skips to the first line that starts at or after the target. */
   async #skipTo(file: FileHandle, target: number): Promise<void> {
     let lines = 0;
     let offset = this.#offset;
@@ -143,7 +148,7 @@ export class OutputSpool {
         return this.#trim();
       }
       offset += chunk.length;
-      // One endless line.
+      // One very long line: stop looking for its end.
       if (offset >= target + CHUNK_BYTES) break;
     }
     this.#offset = offset;
@@ -155,7 +160,7 @@ export class OutputSpool {
     return `${this.#run} ${offset}`;
   }
 
-  /** Makes a hole in the file where everything is in the log: whoever writes on at its end does not notice. */
+  /** Punches a hole where everything is logged. The writer appends, so it is not affected. */
   async #trim(): Promise<void> {
     if (!this.#canTrim || this.#offset - this.#trimmed < TRIM_THRESHOLD_BYTES) return;
     const end = this.#offset - (this.#offset % BLOCK_BYTES);

@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { endPackageScope } from './package-scope.ts';
 
-test('a script means the same in a data folder below a package of modules', (context) => {
-  const place = mkdtempSync(join(tmpdir(), 'berth-scope-'));
-  context.after(() => rmSync(place, { recursive: true }));
-  writeFileSync(join(place, 'package.json'), '{"type": "module"}');
-  const data = join(place, 'data');
+test('a package.json above the data folder does not change how scripts are loaded', (context) => {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-scope-'));
+  context.after(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, 'package.json'), '{"type": "module"}');
+  const data = join(folder, 'data');
   mkdirSync(data);
   endPackageScope(data);
   endPackageScope(data);

@@ -2,8 +2,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Node reads what a `.js` file is from the nearest `package.json` above it. What people deploy must not mean
- * something else because the data folder lies below a package: the search ends at an empty one.
+ * Node takes the module type of a `.js` file from the nearest `package.json` above it. Deployed code must not
+ * change its meaning because the data folder is inside some package, so an empty `package.json` ends the
+ * search.
  */
 export function endPackageScope(data: string): void {
   try {

@@ -5,8 +5,8 @@ import { isAlive } from './instance-processes.ts';
 import { bootId } from './process-table.ts';
 
 /**
- * Instances that another Berth on this machine looks after. They can be reached and asked how they
- * are, by what lies in their folder; their logs and their end are the other's business.
+ * Instances that another Berth server on this machine manages. Their addresses and usage are read from their
+ * folders; their logs and their end are left to that server.
  */
 export class PeerProcessInstances {
   readonly #pathOf: (id: string) => string;
@@ -19,7 +19,7 @@ export class PeerProcessInstances {
     this.#clock = clock;
   }
 
-  /** One that runs now. */
+  /** Finds a running instance. */
   find(id: string): ProcessInstance | undefined {
     const known = this.#cache.get(id);
     if (known?.supervisorIsAlive === true) return known;

@@ -44,7 +44,7 @@ describe('the process engine', () => {
     assert.deepEqual(await gpusOf({ ...bare, gpuProblem: 'No devices were found' }), [virtual]);
   });
 
-  test('offers real GPUs alone', async () => {
+  test('offers only the real GPUs where there are some', async () => {
     assert.deepEqual(await gpusOf({ ...bare, gpus: [real] }), [real]);
   });
 
@@ -52,7 +52,7 @@ describe('the process engine', () => {
     assert.deepEqual(await gpusOf({ ...bare, gpuProblem: 'no answer', gpusKnown: false }), []);
   });
 
-  test('offers no GPU that another engine of the machine has given away', async () => {
+  test('does not offer a GPU that another engine of the machine has allocated', async () => {
     const gpus = new GpuAllocator();
     gpus.reserve('container', { typeId: virtual.gpuTypeId, indexes: [0] });
     const engine = new ProcessEngine({
@@ -66,7 +66,7 @@ describe('the process engine', () => {
     );
   });
 
-  test('looks at the machine when it is asked, and once a minute at most', async () => {
+  test('reads the machine on demand, and once a minute at most', async () => {
     const clock = new ManualClock();
     let readings = 0;
     const engine = new ProcessEngine({
@@ -94,7 +94,7 @@ describe('the process engine', () => {
   });
 });
 
-/** Whoever only looks whether it listens goes away without reading. */
+/** A port probe disconnects without reading, so socket errors are ignored. */
 const SERVER =
   "require('node:net').createServer((socket) => socket.on('error', () => undefined).end('hello')).listen(Number(process.env.PORT), '127.0.0.1')";
 

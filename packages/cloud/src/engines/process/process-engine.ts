@@ -40,12 +40,14 @@ import { PeerProcessInstances } from './peer-process-instances.ts';
 import type { Capacity, EngineCapabilities, GpuCapacity } from '../../domain/placement/engine-capacity.ts';
 import { LOG_RETENTION_MS } from '../../domain/limits.ts';
 
-/** How old what is known of the machine may be. */
+/** How long a reading of the machine is cached. */
 const MACHINE_CACHE_TTL_MS = 60_000;
-/** For instances whose supervisor another Berth started: nobody tells us of their end. */
+/**
+ * Adopted instances are polled: their supervisor is not a child of this process, so there is no exit event.
+ */
 const ADOPTED_POLL_INTERVAL_MS = 250;
 const SWEEP_EVERY_MS = 3_600_000;
-/** The turn of the sweep of folders; no id begins with a dot. */
+/** The mutex key of the folder sweep; no instance id begins with a dot. */
 const SWEEP_LOCK = '.sweep';
 const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const BYTES_PER_GB = 1024 ** 3;
@@ -53,27 +55,27 @@ const BYTES_PER_GB = 1024 ** 3;
 export interface ProcessEngineOptions {
   /** Offered where the machine has no real GPU. */
   virtualGpus: readonly GpuCapacity[];
-  /** Which GPUs are taken, where other engines run on the same machine. */
+  /** Shared with the other engines of this machine. */
   gpus?: GpuAllocator;
   clock?: Clock;
   ids?: Ids;
   log?: Log;
   readMachine?: () => Promise<Machine>;
-  /** What is free of the machine's memory, in bytes. */
+  /** Free memory of the machine, in bytes. */
   freeMemory?: () => number;
-  /** Where instances, their logs and their images are. Without it nothing can be started. */
+  /** Holds the instances, their logs and their images. Without it nothing can be started. */
   data?: string;
-  /** A folder of which each folder is an image; null for none. */
+  /** A folder whose subfolders are images; null for none. */
   examples?: string | null;
-  /** The file of the worker library, which handlers in TypeScript and JavaScript are run with. */
+  /** The worker SDK's module, which runs TypeScript and JavaScript handlers. */
   workerModule?: string;
-  /** How long the log of an instance that was removed can be read. */
+  /** How long the log of a removed instance is kept. */
   logRetentionMs?: number;
-  /** Whether to put instances into cgroups where this user may make some. */
+  /** Whether to use cgroups where this user may create them. */
   useCgroups?: boolean;
 }
 
-/** Runs instances as processes of this machine, as the user that Berth runs as. */
+/** Runs instances as processes of this machine, under the user that runs Berth. */
 export class ProcessEngine implements InstanceEngine {
   readonly kind = 'process';
   readonly capabilities: EngineCapabilities = {
@@ -90,7 +92,7 @@ export class ProcessEngine implements InstanceEngine {
   readonly #log: Log | undefined;
   readonly #freeMemory: () => number;
   readonly #data: string | undefined;
-  readonly #places: LocalImagePaths;
+  readonly #imagePaths: LocalImagePaths;
   readonly #logs: LogRetention;
   readonly #allocations: HostAllocations;
   readonly #removed: RemovedFolders;
@@ -106,26 +108,26 @@ export class ProcessEngine implements InstanceEngine {
   #cgroups: Cgroups | undefined;
   #timers: NodeJS.Timeout[] = [];
 
-  constructor(parts: ProcessEngineOptions) {
-    this.#clock = parts.clock ?? systemClock;
-    this.#ids = parts.ids ?? randomIds;
-    this.#log = parts.log;
+  constructor(options: ProcessEngineOptions) {
+    this.#clock = options.clock ?? systemClock;
+    this.#ids = options.ids ?? randomIds;
+    this.#log = options.log;
     this.#machine = staleWhileRevalidate(
-      parts.readMachine ?? readMachine,
+      options.readMachine ?? readMachine,
       MACHINE_CACHE_TTL_MS,
       this.#clock,
-      (error) => this.#log?.warn({ err: error }, 'the machine could not be looked at'),
+      (error) => this.#log?.warn({ err: error }, 'the resources of the machine could not be read'),
     );
-    this.#virtualGpus = parts.virtualGpus;
-    this.#allocations = new HostAllocations(parts.gpus ?? new GpuAllocator());
-    this.#freeMemory = parts.freeMemory ?? (() => process.availableMemory());
-    this.#useCgroups = parts.useCgroups ?? true;
-    this.#data = parts.data === undefined ? undefined : resolve(parts.data);
+    this.#virtualGpus = options.virtualGpus;
+    this.#allocations = new HostAllocations(options.gpus ?? new GpuAllocator());
+    this.#freeMemory = options.freeMemory ?? (() => process.availableMemory());
+    this.#useCgroups = options.useCgroups ?? true;
+    this.#data = options.data === undefined ? undefined : resolve(options.data);
     const data = this.#data ?? '';
-    this.#places = {
+    this.#imagePaths = {
       images: join(data, 'images'),
-      examples: parts.examples === undefined ? RUNNABLE_EXAMPLES : parts.examples,
-      workerModule: parts.workerModule ?? workerModule(),
+      examples: options.examples === undefined ? RUNNABLE_EXAMPLES : options.examples,
+      workerModule: options.workerModule ?? workerModule(),
       pythonCache: join(data, 'cache', 'python'),
     };
     this.#peers = new PeerProcessInstances((id) => join(this.#instancesPath(), id), this.#clock);
@@ -134,7 +136,11 @@ export class ProcessEngine implements InstanceEngine {
       ids: this.#ids,
       onProblem: this.#onProblem,
     });
-    this.#logs = new LogRetention(join(data, 'logs'), parts.logRetentionMs ?? LOG_RETENTION_MS, this.#clock);
+    this.#logs = new LogRetention(
+      join(data, 'logs'),
+      options.logRetentionMs ?? LOG_RETENTION_MS,
+      this.#clock,
+    );
   }
 
   async capacity(): Promise<Capacity> {
@@ -150,7 +156,7 @@ export class ProcessEngine implements InstanceEngine {
   }
 
   imageProblem(image: string): string | undefined {
-    return imageProblem(image, this.#places);
+    return imageProblem(image, this.#imagePaths);
   }
 
   async start(spec: InstanceSpec): Promise<InstanceHandle> {
@@ -160,12 +166,12 @@ export class ProcessEngine implements InstanceEngine {
   }
 
   async #start(spec: InstanceSpec): Promise<InstanceHandle> {
-    const before = this.#instances.get(spec.id);
-    if (before !== undefined && before.isRunning && !before.isStopping) return before.handle;
-    await before?.gone;
-    const ground = await this.#hostResources();
+    const existing = this.#instances.get(spec.id);
+    if (existing !== undefined && existing.isRunning && !existing.isStopping) return existing.handle;
+    await existing?.gone;
+    const hostResources = await this.#hostResources();
     this.#emit({ id: spec.id, status: 'starting', exitCode: null, signal: null, at: this.#clock.now() });
-    const { ended, log, ...launched } = await this.#launch(spec, ground);
+    const { ended, log, ...launched } = await this.#launch(spec, hostResources);
     const instance = this.#track(launched);
     instance.captureOutput(log);
     this.#emitStatus(instance);
@@ -173,8 +179,8 @@ export class ProcessEngine implements InstanceEngine {
     return instance.handle;
   }
 
-  async #launch(spec: InstanceSpec, ground: HostResources): Promise<LaunchedProcess> {
-    const [removed, logs, holdings, cgroups, clock, ids] = [
+  async #launch(spec: InstanceSpec, hostResources: HostResources): Promise<LaunchedProcess> {
+    const [removed, logs, allocations, cgroups, clock, ids] = [
       this.#removed,
       this.#logs,
       this.#allocations,
@@ -183,12 +189,12 @@ export class ProcessEngine implements InstanceEngine {
       this.#ids,
     ];
     try {
-      return await launchProcess(spec, ground, {
+      return await launchProcess(spec, hostResources, {
         path: this.#instancesPath(),
         removedFolders: removed,
-        imagePaths: this.#places,
+        imagePaths: this.#imagePaths,
         logs,
-        allocations: holdings,
+        allocations,
         cgroups,
         clock,
         ids,
@@ -204,7 +210,7 @@ export class ProcessEngine implements InstanceEngine {
   async adopt(handle: InstanceHandle): Promise<Instance | undefined> {
     await this.#open();
     await this.#mutex.waitUntilFree(handle.id);
-    if (!this.#isTracked(handle)) await this.#lookAgain();
+    if (!this.#isTracked(handle)) await this.#refresh();
     return this.#isTracked(handle) ? this.#instances.get(handle.id)?.describe() : undefined;
   }
 
@@ -242,7 +248,7 @@ export class ProcessEngine implements InstanceEngine {
 
   async list(): Promise<Instance[]> {
     await this.#open();
-    await this.#lookAgain();
+    await this.#refresh();
     return [...this.#instances.values()].map((instance) => instance.describe());
   }
 
@@ -259,9 +265,9 @@ export class ProcessEngine implements InstanceEngine {
     await this.#open();
     await this.#mutex.waitUntilFree(id);
     if (!ID.test(id)) return;
-    const book = await (this.#instances.get(id)?.openLog() ??
+    const log = await (this.#instances.get(id)?.openLog() ??
       SegmentedLog.openReadOnly(this.#logs.folder(id)));
-    yield* book.lines(query, signal);
+    yield* log.lines(query, signal);
   }
 
   async logSystemLine(id: string, line: string): Promise<void> {
@@ -301,7 +307,7 @@ export class ProcessEngine implements InstanceEngine {
     return instance;
   }
 
-  /** One that runs, also where another Berth that shares this folder started it. */
+  /** A running instance, also one that another Berth server with the same data folder started. */
   async #find(id: string): Promise<ProcessInstance | undefined> {
     await this.#open();
     const known = this.#instances.get(id);
@@ -309,12 +315,12 @@ export class ProcessEngine implements InstanceEngine {
     return known?.isRunning === true && !this.#isForeign(known) ? known : (this.#peers.find(id) ?? known);
   }
 
-  /** Another Berth may have started it anew since it was taken up here. */
+  /** Another Berth server may have restarted it since it was adopted here. */
   #isForeign(instance: ProcessInstance): boolean {
     return this.#adopted.has(instance) && !instance.supervisorIsAlive;
   }
 
-  /** Why nothing can run here. */
+  /** Why nothing can run here; undefined if it can. */
   #unsupportedReason(): string | undefined {
     return this.#data === undefined
       ? 'this engine was given no folder to run instances in'
@@ -326,7 +332,10 @@ export class ProcessEngine implements InstanceEngine {
     return this.#opening;
   }
 
-  /** Takes up what an earlier Berth left, the running ones first: they may share what an ended one held. */
+  /**
+   * Adopts the instances of an earlier Berth process. Running ones come first: they may share mount links
+   * with ended ones.
+   */
   async #recover(): Promise<void> {
     const problem = this.#unsupportedReason();
     if (problem !== undefined) throw new BerthError('unavailable', problem);
@@ -347,18 +356,18 @@ export class ProcessEngine implements InstanceEngine {
   }
 
   async #adopt(recovered: readonly RecoveredInstance[]): Promise<void> {
-    for (const { isRunning, ...parts } of recovered.filter((one) => one.isRunning)) {
-      this.#allocations.reserve(parts.saved);
-      const instance = this.#track(parts);
+    for (const { isRunning, ...options } of recovered.filter((one) => one.isRunning)) {
+      this.#allocations.reserve(options.saved);
+      const instance = this.#track(options);
       this.#adopted.add(instance);
       instance.captureOutput(await SegmentedLog.open(this.#logs.folder(instance.id)));
     }
-    for (const { isRunning, ...parts } of recovered.filter((one) => !one.isRunning))
-      await this.#track(parts).finalize();
+    for (const { isRunning, ...options } of recovered.filter((one) => !one.isRunning))
+      await this.#track(options).finalize();
   }
 
-  /** Another server that led before may have started some in this folder since we looked, or removed them. */
-  #lookAgain(): Promise<void> {
+  /** Another server that was the leader may have started or removed instances in this folder. */
+  #refresh(): Promise<void> {
     return this.#mutex.runExclusive('', async () => {
       const found = await findInstances(this.#instancesPath());
       const runs = new Map(found.map(({ saved }) => [saved.id, saved.run]));
@@ -375,15 +384,15 @@ export class ProcessEngine implements InstanceEngine {
     });
   }
 
-  #track(parts: {
+  #track(options: {
     saved: SavedInstance;
     folder: InstanceFolder;
     started: StartedProcesses;
     env?: Readonly<Record<string, string>>;
   }): ProcessInstance {
     const instance = new ProcessInstance({
-      ...parts,
-      logFolder: this.#logs.folder(parts.saved.id),
+      ...options,
+      logFolder: this.#logs.folder(options.saved.id),
       clock: this.#clock,
       onEnded: () => {
         this.#adopted.delete(instance);
@@ -404,7 +413,7 @@ export class ProcessEngine implements InstanceEngine {
     try {
       await this.#logs.deleteExpired((id) => this.#instances.has(id));
     } catch (error) {
-      this.#log?.warn({ err: error }, 'old logs could not be removed');
+      this.#log?.warn({ err: error }, 'expired logs could not be deleted');
     }
   }
 
@@ -412,7 +421,7 @@ export class ProcessEngine implements InstanceEngine {
     try {
       await this.#mutex.runExclusive(SWEEP_LOCK, () => this.#removed.sweep());
     } catch (error) {
-      this.#log?.warn({ err: error }, 'the folders of removed instances could not be looked for');
+      this.#log?.warn({ err: error }, 'the folders of removed instances could not be deleted');
     }
   }
 
@@ -436,7 +445,9 @@ export class ProcessEngine implements InstanceEngine {
     };
   }
 
-  /** Virtual GPUs never stand beside real ones, nor in for real ones whose driver is only slow to answer. */
+  /**
+   * Virtual GPUs are offered only where there are no real ones, and not while the GPU driver fails to answer.
+   */
   #gpus({ gpus, gpusKnown }: Machine): readonly GpuCapacity[] {
     return gpus.length === 0 && gpusKnown ? this.#virtualGpus : gpus;
   }

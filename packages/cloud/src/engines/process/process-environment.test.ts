@@ -20,21 +20,21 @@ function environment(
 }
 
 describe('the environment of an instance', () => {
-  test('is made of what it was given and a few facts of its place', () => {
+  test('has the variables of the spec and a few of the host', () => {
     const { PATH, LANG, ...rest } = environment({ NAME: 'value' });
     assert.ok(PATH?.startsWith(`${dirname(process.execPath)}:`));
     assert.ok(LANG);
     assert.deepEqual(rest, { NAME: 'value', HOME: folder.root, TMPDIR: folder.tmp, BERTH_ROOT: folder.root });
   });
 
-  test('what it was given goes before what is usual, not before what is so', () => {
+  test('the spec overrides defaults, but not BERTH_ROOT', () => {
     const env = environment({ HOME: '/elsewhere', PORT: '80', BERTH_ROOT: '/wrong' }, [
       { port: 8000, protocol: 'http' },
     ]);
     assert.deepEqual([env['HOME'], env['PORT'], env['BERTH_ROOT']], ['/elsewhere', '80', folder.root]);
   });
 
-  test('the Python path has the hook first and keeps what the definition says', () => {
+  test('PYTHONPATH starts with the hook and keeps the value of the spec', () => {
     const hook = { source: '/berth/berth_worker', path: '/opt/berth/berth_worker', entry: 'accelerate/path' };
     const pythonPath = (env: Record<string, string>) => environment(env, [], null, false, hook)['PYTHONPATH'];
     assert.equal(pythonPath({}), '/berth/berth_worker/accelerate/path');
@@ -42,7 +42,7 @@ describe('the environment of an instance', () => {
     assert.equal(environment({ PYTHONPATH: '/mine' })['PYTHONPATH'], '/mine');
   });
 
-  test('every port is told, and the first HTTP port is PORT', () => {
+  test('every port has a variable, and the first HTTP port is PORT', () => {
     const env = environment({}, [
       { port: 22, protocol: 'tcp' },
       { port: 8888, protocol: 'http' },
@@ -54,7 +54,7 @@ describe('the environment of an instance', () => {
     );
   });
 
-  test('a port is announced as it is asked for, whatever the definition says', () => {
+  test('listenPortVariable overrides the variables of the spec', () => {
     const env = environment({ PORT: '80', PORT_HEALTH: '81' }, [
       { port: 80, protocol: 'http', listenPortVariable: 'PORT' },
       { port: 81, protocol: 'http', listenPortVariable: 'PORT_HEALTH' },
@@ -62,7 +62,7 @@ describe('the environment of an instance', () => {
     assert.deepEqual([env['PORT'], env['PORT_HEALTH']], ['20000', '20001']);
   });
 
-  test('it sees the GPUs that it holds and no others', () => {
+  test('only the allocated GPUs are visible', () => {
     const { CUDA_VISIBLE_DEVICES, NVIDIA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER } = environment(
       {},
       [],
@@ -82,7 +82,7 @@ describe('the environment of an instance', () => {
     );
   });
 
-  test('some names do not pass through a shell', () => {
+  test('finds the names that a shell does not pass on', () => {
     assert.deepEqual(
       namesInvalidInShell({ plain: '', _x1: '', 'dotted.name': '', '1st': '', 'a-b': '' }).sort(),
       ['1st', 'a-b', 'dotted.name'],

@@ -10,11 +10,11 @@ export interface EnvironmentOptions {
   folder: InstanceFolder;
   ports: readonly { port: number; hostPort: number }[];
   gpus: GpuAllocation | null;
-  /** The machine has real GPUs, from which an instance without one is kept away. */
+  /** The machine has real GPUs, which are hidden from an instance without any. */
   realGpus: boolean;
 }
 
-/** Everything that an instance sees of the world: nothing of Berth's own environment but the path. */
+/** The whole environment of an instance. Of Berth's own environment only PATH and LANG are passed on. */
 export function buildEnvironment({
   spec,
   pythonHook,
@@ -76,11 +76,11 @@ function portVariables(
 function gpuVariables(gpus: GpuAllocation | null, realGpus: boolean): Record<string, string> {
   if (gpus === null) return realGpus ? { CUDA_VISIBLE_DEVICES: '', NVIDIA_VISIBLE_DEVICES: 'void' } : {};
   const indexes = gpus.indexes.join(',');
-  // Counted as nvidia-smi counts, and not the fastest first.
+  // The order of nvidia-smi; CUDA's default is fastest first.
   return { CUDA_DEVICE_ORDER: 'PCI_BUS_ID', CUDA_VISIBLE_DEVICES: indexes, NVIDIA_VISIBLE_DEVICES: indexes };
 }
 
-/** Names that a shell would not pass on. */
+/** Names that a shell does not pass on to its children. */
 export function namesInvalidInShell(env: Readonly<Record<string, string>>): string[] {
   return Object.keys(env).filter((name) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name));
 }

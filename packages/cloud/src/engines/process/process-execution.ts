@@ -21,15 +21,15 @@ export interface ProcessExecutionOptions {
   cwd: string;
   env: Readonly<Record<string, string>>;
   tty?: TerminalSize;
-  /** What makes the terminal; looked for where it is not said. */
+  /** The program that provides the terminal; found in PATH by default. */
   ptyProgram?: PtyProgram;
 }
 
-/** A command beside an instance, in a session of its own. */
+/** Starts a command for an instance, in its own session. */
 export async function startExecution(
-  parts: ProcessExecutionOptions,
+  options: ProcessExecutionOptions,
 ): Promise<{ pid: number; execution: Execution }> {
-  const { argv, cwd, env, tty, ptyProgram = findPtyProgram() } = parts;
+  const { argv, cwd, env, tty, ptyProgram = findPtyProgram() } = options;
   const [wanted] = argv;
   if (wanted === undefined || wanted === '') throw ruleError('there is no command to run');
   if (tty !== undefined && ptyProgram === undefined)
@@ -41,7 +41,7 @@ export async function startExecution(
   const [program = '', ...args] =
     tty === undefined || ptyProgram === undefined ? argv : ptyCommand(argv, tty, ptyProgram);
   const marker = randomUUID();
-  const options = {
+  const spawnOptions = {
     cwd,
     env: {
       ...(tty === undefined ? env : { TERM: 'xterm-256color', ...env, SHELL: '/bin/sh' }),
@@ -50,7 +50,7 @@ export async function startExecution(
     detached: true,
   };
   const child = spawn(program, args, {
-    ...options,
+    ...spawnOptions,
     stdio: ['pipe', 'pipe', 'pipe', ...(tty === undefined ? [] : ['pipe' as const])],
   });
   try {
@@ -70,11 +70,11 @@ export async function startExecution(
 
 function executionOf(child: ChildProcess, marker: string, terminal: Promise<string> | undefined): Execution {
   const stdin = child.stdin as Writable;
-  // Whoever writes to a command that has ended is told by its exit.
+  // A write error needs no report: the exit tells that the command has ended.
   stdin.on('error', () => stdin.destroy());
   return {
     stdin,
-    // Node throws away what nobody has begun to read when the process ends.
+    // When the process ends, Node discards output that has not been read yet.
     stdout: (child.stdout as Readable).pipe(new PassThrough()),
     stderr: (child.stderr as Readable).pipe(new PassThrough()),
     exited: once(child, 'close').then(([code, signal]) => {
@@ -83,7 +83,7 @@ function executionOf(child: ChildProcess, marker: string, terminal: Promise<stri
     }),
     resize: async (size) => {
       const name = await terminal;
-      // An empty name: it ended before it had a terminal.
+      // Empty if the command ended before it had a terminal.
       if (name) await run('stty', ['-F', name, ...sttySizeArguments(size)]);
     },
     kill: (signal = 'SIGTERM') => {
@@ -92,7 +92,10 @@ function executionOf(child: ChildProcess, marker: string, terminal: Promise<stri
   };
 }
 
-/** It has a group of its own; in a terminal that is of those who make the terminal, and the command hangs up with them. What is ended for good is ended with all that it started. */
+/**
+ * Signals the command's process group. With a terminal, that group belongs to the terminal program, and the
+ * command gets a hangup with it. SIGKILL also reaches every process that the command started.
+ */
 function kill(pid: number, marker: string, signal: NodeJS.Signals): void {
   if (signal === 'SIGKILL') signalMarked(EXECUTION_MARKER, marker, signal);
   sendSignal(-pid, signal);

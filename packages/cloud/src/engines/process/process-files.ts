@@ -6,8 +6,8 @@ import type { InstanceFile, InstanceFiles } from '../instance-files.ts';
 import type { ProcessInstance } from './process-instance.ts';
 
 /**
- * The files below an instance's root: its working folder, and its mounts, which are links there. A
- * path that begins with a slash is one below the root too: the machine's own files are not copied.
+ * The files below an instance's root: its working folder and its mounts, which are links there. Absolute
+ * paths are resolved below the root too, so the host's own files cannot be copied.
  */
 export class ProcessFiles implements InstanceFiles {
   readonly #instance: (id: string) => Promise<ProcessInstance>;
@@ -28,29 +28,32 @@ export class ProcessFiles implements InstanceFiles {
   }
 
   async read(id: string, path: string): Promise<Readable> {
-    const place = await this.#resolvePath(id, path);
-    if ((await statIfThere(place)) === undefined) throw notFound('file', path);
-    // Loaded at the first copy: a server start does not need it.
+    const hostPath = await this.#resolvePath(id, path);
+    if ((await statIfThere(hostPath)) === undefined) throw notFound('file', path);
+    // Loaded at the first copy to keep the server start fast.
     const { packTree } = await import('../../support/tar/tar-pack.ts');
-    // A mount is a link; what is wanted is what it leads to.
+    // A mount is a link: pack what it points to.
     return Readable.from(
-      packTree((await statIfThere(place))?.isDirectory() === true ? `${place}/.` : place, basename(place)),
+      packTree(
+        (await statIfThere(hostPath))?.isDirectory() === true ? `${hostPath}/.` : hostPath,
+        basename(hostPath),
+      ),
       { objectMode: false },
     );
   }
 
   async write(id: string, folder: string, tar: Readable): Promise<void> {
-    const place = await this.#resolvePath(id, folder);
-    if ((await statIfThere(place))?.isDirectory() !== true) throw notFound('folder', folder);
+    const hostPath = await this.#resolvePath(id, folder);
+    if ((await statIfThere(hostPath))?.isDirectory() !== true) throw notFound('folder', folder);
     const [{ TarError }, { unpackTar }] = await Promise.all([
       import('../../support/tar/tar-read.ts'),
       import('../../support/tar/tar-unpack.ts'),
     ]);
     try {
-      await unpackTar(place, tar.iterator({ destroyOnReturn: false }));
+      await unpackTar(hostPath, tar.iterator({ destroyOnReturn: false }));
     } catch (error) {
       if (error instanceof TarError) throw ruleError(error.message);
-      throw asRefusal(error);
+      throw asRuleError(error);
     }
   }
 
@@ -67,12 +70,12 @@ async function statIfThere(path: string) {
   } catch (error) {
     if (['ENOENT', 'ENOTDIR', 'ELOOP', 'ENAMETOOLONG'].includes((error as NodeJS.ErrnoException).code ?? ''))
       return undefined;
-    throw asRefusal(error);
+    throw asRuleError(error);
   }
 }
 
-/** What the file system refuses is no defect of ours. */
-function asRefusal(error: unknown): unknown {
+/** Errors of the file system are reported to the caller, not treated as internal errors. */
+function asRuleError(error: unknown): unknown {
   const { code, message } = error as NodeJS.ErrnoException;
   return code === undefined || code.startsWith('ERR_')
     ? error

@@ -14,7 +14,7 @@ import { allProcesses, findProcess, TICKS_PER_SECOND } from './process-table.ts'
 import { supervisionProblem } from './supervise.ts';
 import { openEngine } from './process-test-engine.ts';
 
-/** What only the process engine has: numbers of processes, folders, and a machine that all share. */
+/** What only the process engine has: process ids, folders and a shared host. */
 describe('instances that are processes', { skip: supervisionProblem() ?? false }, () => {
   let data = '';
   let engine: InstanceEngine;
@@ -54,7 +54,7 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
     );
   }
 
-  async function said(id: string, wanted: string): Promise<void> {
+  async function waitForLine(id: string, wanted: string): Promise<void> {
     for await (const { line } of engine.logs(id, { follow: true }, AbortSignal.timeout(20_000)))
       if (line === wanted) return;
     assert.fail(`${id} never wrote ${wanted}`);
@@ -71,27 +71,27 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
   }
 
   for (const useCgroups of [true, false]) {
-    test(`nothing that it starts outlives it, ${useCgroups ? 'with' : 'without'} cgroups`, async () => {
+    test(`no process of it outlives it, ${useCgroups ? 'with' : 'without'} cgroups`, async () => {
       await engine.close();
       engine = await openEngine(data, { useCgroups });
       const tag = `7${process.pid}${useCgroups ? 1 : 0}`;
       const spread = `trap "" TERM; sleep ${tag}1 & setsid sleep ${tag}2 & (setsid sh -c "trap '' TERM HUP; sleep ${tag}3; :" &); nohup sleep ${tag}4 >/dev/null 2>&1 & echo ready;`;
       const left = (): string[] => commandLines().filter((line) => line.includes(`sleep ${tag}`));
       await engine.start(script('spread', `${spread} while :; do sleep ${tag}5; done`));
-      await said('spread', 'ready');
+      await waitForLine('spread', 'ready');
       await engine.remove('spread');
       assert.deepEqual(left(), []);
       assert.deepEqual(await readdir(join(data, 'instances')), []);
 
       await engine.start(script('spread', `${spread} exit 0`));
       await output('spread');
-      assert.deepEqual(left(), [], 'it ended by itself, and so does all that it left');
+      assert.deepEqual(left(), [], 'the processes it started end with it');
     });
   }
 
-  test('a supervisor that was killed takes its instance with it', async () => {
+  test('killing the supervisor ends the instance', async () => {
     const handle = await engine.start(script('orphan', `echo ready; exec sleep 8${process.pid}`));
-    await said('orphan', 'ready');
+    await waitForLine('orphan', 'ready');
     process.kill(handle.state['pid'] as number, 'SIGKILL');
     assert.deepEqual(await output('orphan'), ['ready']);
     const [instance] = await engine.list();
@@ -102,41 +102,41 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
     );
   });
 
-  test('a process that got the number of a dead one is not taken for it, nor touched', async () => {
+  test('a process with a reused process id is neither adopted nor killed', async () => {
     const handle = await engine.start(script('first', 'echo hello'));
     await output('first');
-    // Processes are told apart by the tick in which they began, and a quick machine begins two in one.
+    // Processes are distinguished by their start tick, and a fast machine starts two in one tick.
     await pause(2_000 / TICKS_PER_SECOND);
-    const stranger = await engine.start(script('stranger', `echo ready; exec sleep 9${process.pid}`));
-    await said('stranger', 'ready');
+    const other = await engine.start(script('other', `echo ready; exec sleep 9${process.pid}`));
+    await waitForLine('other', 'ready');
     await engine.close();
 
-    // As if the stranger had got the numbers of the first one's processes.
+    // Simulates process ids that were reused by the other instance.
     const folder = join(data, 'instances', 'first');
-    const [strangerSupervisor = '', strangerChild = ''] = readFileSync(
-      join(data, 'instances', 'stranger', 'started'),
+    const [otherSupervisor = '', otherChild = ''] = readFileSync(
+      join(data, 'instances', 'other', 'started'),
       'utf8',
     ).split('\n');
-    const withNumber = (stat: string, other: string): string =>
-      stat.replace(/^\d+/, String(Number.parseInt(other, 10)));
+    const withPidOf = (stat: string, donor: string): string =>
+      stat.replace(/^\d+/, String(Number.parseInt(donor, 10)));
     const [supervisor = '', child = ''] = readFileSync(join(folder, 'started'), 'utf8').split('\n');
     writeFileSync(
       join(folder, 'started'),
-      `${withNumber(supervisor, strangerSupervisor)}\n${withNumber(child, strangerChild)}\n`,
+      `${withPidOf(supervisor, otherSupervisor)}\n${withPidOf(child, otherChild)}\n`,
     );
     await rm(join(folder, 'exit'));
     engine = await openEngine(data);
-    const pid = stranger.state['pid'] as number;
+    const pid = other.state['pid'] as number;
     const taken: InstanceHandle = { ...handle, state: { ...handle.state, pid } };
     const known = await engine.adopt(taken);
     assert.deepEqual([known?.status, known?.exitCode], ['exited', null]);
-    assert.equal(await engine.adopt({ ...stranger, state: { ...stranger.state, startTicks: 1 } }), undefined);
+    assert.equal(await engine.adopt({ ...other, state: { ...other.state, startTicks: 1 } }), undefined);
     await engine.remove('first');
     assert.equal(findProcess(pid)?.ended, false);
-    assert.equal((await engine.adopt(stranger))?.status, 'running');
+    assert.equal((await engine.adopt(other))?.status, 'running');
   });
 
-  test('what an earlier start of the machine left is over', async () => {
+  test('instances from before a reboot have exited', async () => {
     await engine.start(script('old', 'echo hello; exit 0'));
     await output('old');
     await engine.close();
@@ -153,7 +153,7 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
     );
   });
 
-  test('a start that was cut off leaves nothing behind', async () => {
+  test('an interrupted start is cleaned up', async () => {
     await engine.close();
     mkdirSync(join(data, 'instances', 'half', 'root'), { recursive: true });
     engine = await openEngine(data);
@@ -165,7 +165,7 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
     await engine.start(
       script('disk', 'echo > file; echo > "$TMPDIR/other"; pwd; echo $HOME; echo ready; sleep 600'),
     );
-    await said('disk', 'ready');
+    await waitForLine('disk', 'ready');
     const root = join(data, 'instances', 'disk', 'root');
     assert.equal(existsSync(join(root, 'file')), true);
     await engine.stop('disk', 0);
@@ -174,9 +174,9 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
     assert.equal(existsSync(join(data, 'instances', 'disk', 'tmp')), false);
   });
 
-  test('secrets of the environment are not written to the disk', async () => {
+  test('the environment is not written to disk', async () => {
     await engine.start(script('secret', 'echo ready; sleep 600', { env: { TOKEN: 'do-not-write-me' } }));
-    await said('secret', 'ready');
+    await waitForLine('secret', 'ready');
     for (const entry of await readdir(data, { recursive: true, withFileTypes: true })) {
       if (entry.isFile())
         assert.equal(
@@ -187,7 +187,7 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
     }
   });
 
-  test('a port is found on its own number too, if it is its own', async () => {
+  test('a server on the declared port is found if it belongs to the instance', async () => {
     const server =
       "require('node:net').createServer().listen(Number(process.argv[1]), '127.0.0.1', () => console.log('ready'))";
     const [mine, taken] = [18_000 + (process.pid % 1000), 19_000 + (process.pid % 1000)];
@@ -198,13 +198,13 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
     ];
     await engine.start(script('one', '', { command: command(mine), ports }));
     await engine.start(script('two', '', { command: command(taken), ports }));
-    await Promise.all([said('one', 'ready'), said('two', 'ready')]);
+    await Promise.all([waitForLine('one', 'ready'), waitForLine('two', 'ready')]);
     assert.deepEqual(await engine.address('one', mine), { host: '127.0.0.1', port: mine });
-    assert.equal(await engine.address('one', taken), undefined, 'somebody else listens there');
+    assert.equal(await engine.address('one', taken), undefined, 'another instance listens there');
     assert.deepEqual(await engine.address('two', taken), { host: '127.0.0.1', port: taken });
   });
 
-  test('a machine without memory starts nothing', async () => {
+  test('a machine without free memory refuses to start', async () => {
     await engine.close();
     engine = await openEngine(data, { freeMemory: () => 1_000_000 });
     await assert.rejects(
@@ -214,7 +214,7 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
     assert.deepEqual(await readdir(join(data, 'instances')), []);
   });
 
-  test('a disk that does not play along is told in words', async () => {
+  test('an error of the file system is reported with its reason', async () => {
     writeFileSync(join(data, 'logs', 'blocked'), 'a file where a folder has to be');
     await assert.rejects(
       engine.start(script('blocked', 'sleep 600')),
@@ -227,7 +227,7 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
     await rm(join(data, 'logs', 'blocked'));
   });
 
-  test('without a folder nothing can be started, and everything else says why', async () => {
+  test('without a data folder a start is refused with its reason', async () => {
     const { ProcessEngine } = await import('./process-engine.ts');
     const idle = new ProcessEngine({ virtualGpus: [] });
     await assert.rejects(
@@ -237,7 +237,7 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
     await idle.close();
   });
 
-  test('logs of removed instances go when their time is over', async () => {
+  test('logs of removed instances are deleted after their retention', async () => {
     await engine.close();
     const clock = new ManualClock();
     engine = await openEngine(data, { clock, logRetentionMs: 1000 });
@@ -250,7 +250,7 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
     assert.deepEqual(await output('kept'), []);
   });
 
-  test('a process that writes without end does not fill the disk', async () => {
+  test('a process with unlimited output does not fill the disk', async () => {
     await engine.start(script('loud', `yes "${'x'.repeat(99)}" | head -n 1000000; echo done`));
     assert.equal((await output('loud')).at(-1), 'done');
     assert.ok(
@@ -277,7 +277,7 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
     const bare = { entrypoint: [], cmd: [] };
     const testInput = '{"input": {"name": "Ada"}}';
 
-    test('a function that is exported by default is served', async () => {
+    test('a default-exported function is served', async () => {
       const handler =
         'export default async ({ input }: { input: { name: string } }) => `hello ${input.name}`;';
       await engine.start(
@@ -292,7 +292,7 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
       );
     });
 
-    test('a file that serves itself finds the worker library', async () => {
+    test('a file that calls serve finds the worker SDK', async () => {
       const handler = "import { serve } from 'berth-worker';\nserve(({ input }) => `hello ${input.name}`);";
       await engine.start(
         script('javascript', '', {
@@ -310,7 +310,7 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
       );
     });
 
-    test('Python runs, and leaves nothing in the image', async (context) => {
+    test('Python runs and writes nothing into the image', async (context) => {
       const handler = 'import helper, os\nprint("hello from", os.path.basename(os.getcwd()), helper.NAME)';
       const name = image('python', { 'handler.py': handler, 'helper.py': 'NAME = "python"' });
       try {
@@ -327,7 +327,7 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
       ]);
     });
 
-    test('the command of berth.json finds its files, in a folder of its own', async () => {
+    test('the command of berth.json sees the image files in its own working folder', async () => {
       const name = image('own', {
         'berth.json': '{"command": ["sh", "run.sh"]}',
         'run.sh': 'cat words; echo mine > made; ls',
@@ -339,7 +339,7 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
     });
   });
 
-  test('an instance that ends while it is started is noticed', async () => {
+  test('the exit of an instance that ends during its start is reported', async () => {
     const ids = Array.from({ length: 12 }, (_, index) => `quick${index}`);
     await Promise.all(ids.map((id) => engine.start(script(id, 'exit 3'))));
     for (const id of ids) await output(id);

@@ -29,11 +29,11 @@ import { environmentOf } from './process-table.ts';
 import { OutputSpool } from './output-spool.ts';
 import { watchFolder } from './watch-folder.ts';
 
-/** How long an address that was found is taken for granted. */
+/** How long a found address is cached. */
 const ADDRESS_CACHE_TTL_MS = 1000;
-/** Many small writes are carried to the log together. */
+/** Batches many small writes. */
 const CAPTURE_INTERVAL_MS = 10;
-/** The most that a timer can wait. */
+/** The longest delay of a timer. */
 const MAX_GRACE_MS = 2 ** 31 - 1;
 
 export interface ProcessInstanceOptions {
@@ -42,38 +42,38 @@ export interface ProcessInstanceOptions {
   logFolder: string;
   clock: Clock;
   started: StartedProcesses;
-  /** Known where this Berth started it; else it is asked of the kernel. */
+  /** Known if this process started the instance; otherwise it is read from the kernel. */
   env?: Readonly<Record<string, string>>;
-  /** Told when nothing of it runs any more. */
+  /** Called when no process of the instance is left. */
   onEnded: (instance: ProcessInstance) => void;
-  /** Told of what could not be done and has nobody to be told otherwise. */
+  /** Called with failures that no caller waits for. */
   onProblem: (what: string, error: unknown) => void;
 }
 
-/** One run of an instance, from when its process is there. */
+/** One run of an instance, from the moment its process exists. */
 export class ProcessInstance {
   readonly saved: SavedInstance;
   readonly folder: InstanceFolder;
   readonly #deps: ProcessInstanceOptions;
   readonly #exited = Promise.withResolvers<void>();
   readonly #cpu: CpuMeter;
-  #writing: { book: SegmentedLog; spool: OutputSpool; watcher: { close(): void } } | undefined;
+  #capture: { log: SegmentedLog; spool: OutputSpool; watcher: { close(): void } } | undefined;
   #exit: { exitCode: number | null; at: number } | undefined;
-  #ending = false;
+  #isEnding = false;
   #stopping = false;
   #killAt = Infinity;
   #killTimer: NodeJS.Timeout | undefined;
-  #found = new Map<number, { address: InstanceAddress; until: number }>();
+  #addressCache = new Map<number, { address: InstanceAddress; until: number }>();
 
-  constructor(parts: ProcessInstanceOptions) {
-    this.saved = parts.saved;
-    this.folder = parts.folder;
-    this.#deps = parts;
+  constructor(options: ProcessInstanceOptions) {
+    this.saved = options.saved;
+    this.folder = options.folder;
+    this.#deps = options;
     this.#cpu = new CpuMeter(
-      parts.env === undefined ? sampleResources(this.#selector).cpuSeconds : 0,
+      options.env === undefined ? sampleResources(this.#selector).cpuSeconds : 0,
       performance.now(),
     );
-    // A stop that fails is told to those who asked for it.
+    // A failed stop is reported to the callers of stop().
     this.#exited.promise.catch(() => undefined);
   }
 
@@ -89,7 +89,7 @@ export class ProcessInstance {
     return this.#stopping;
   }
 
-  /** Resolves when nothing of it runs any more. */
+  /** Resolves when no process of the instance is left. */
   get gone(): Promise<void> {
     return this.#exited.promise;
   }
@@ -128,39 +128,39 @@ export class ProcessInstance {
     };
   }
 
-  /** Takes its output down from now on, into this log. */
-  captureOutput(book: SegmentedLog): void {
+  /** Copies its output to this log from now on. */
+  captureOutput(log: SegmentedLog): void {
     const spool = new OutputSpool({
       path: this.folder.output,
       run: this.saved.run,
-      log: book,
+      log,
       clock: this.#deps.clock,
     });
-    const carry = throttle(async () => {
+    const drain = throttle(async () => {
       try {
         await spool.drain();
       } catch (error) {
         this.#deps.onProblem(`the output of ${this.id} could not be written to its log`, error);
       }
     }, CAPTURE_INTERVAL_MS);
-    this.#writing = { book, spool, watcher: watchFolder(this.folder.path, carry) };
-    carry();
+    this.#capture = { log, spool, watcher: watchFolder(this.folder.path, drain) };
+    drain();
     void this.#joinCgroup().catch((error: unknown) =>
       this.#deps.onProblem(`${this.id} could not be moved to its cgroup`, error),
     );
   }
 
-  /** What is known of a run that ended while nobody looked. */
+  /** Completes the log and the exit state of a run that ended while Berth was not running. */
   async finalize(): Promise<void> {
-    this.#ending = true;
+    this.#isEnding = true;
     if (this.folder.hasOutput()) {
-      const book = await SegmentedLog.open(this.#deps.logFolder);
-      this.#writing = {
-        book,
+      const log = await SegmentedLog.open(this.#deps.logFolder);
+      this.#capture = {
+        log,
         spool: new OutputSpool({
           path: this.folder.output,
           run: this.saved.run,
-          log: book,
+          log,
           clock: this.#deps.clock,
         }),
         watcher: { close: () => undefined },
@@ -169,23 +169,23 @@ export class ProcessInstance {
     await this.#finalizeExit();
   }
 
-  /** To be called when its supervisor has ended. */
+  /** Call when the supervisor has ended. */
   async onSupervisorExit(): Promise<void> {
-    if (this.#ending) return;
-    this.#ending = true;
+    if (this.#isEnding) return;
+    this.#isEnding = true;
     await this.#finalizeExit();
   }
 
   async #finalizeExit(): Promise<void> {
     clearTimeout(this.#killTimer);
-    // Another server has started it anew: what runs there is not this run's to end.
+    // Another server has restarted the instance: its processes belong to the new run.
     if (this.folder.readSaved()?.run !== this.saved.run) return this.#detach();
     const exit = this.folder.readExit();
     try {
       await killInstanceProcesses(this.#selector);
       await this.#closeLog(exit?.exitCode ?? null);
     } catch (error) {
-      this.#deps.onProblem(`${this.id} has ended, but not everything about it could be put in order`, error);
+      this.#deps.onProblem(`${this.id} has ended, but not everything about it could be cleaned up`, error);
     }
     if (this.saved.cgroup !== null) removeCgroup(this.saved.cgroup);
     this.#exit = { exitCode: exit?.exitCode ?? null, at: exit?.at ?? this.#deps.clock.now() };
@@ -194,24 +194,24 @@ export class ProcessInstance {
   }
 
   async #detach(): Promise<void> {
-    this.#writing?.watcher.close();
-    await this.#writing?.spool.close();
-    await this.#writing?.book.end();
-    this.#writing = undefined;
+    this.#capture?.watcher.close();
+    await this.#capture?.spool.close();
+    await this.#capture?.log.end();
+    this.#capture = undefined;
     this.#exit = { exitCode: null, at: this.#deps.clock.now() };
     this.#deps.onEnded(this);
     this.#exited.resolve();
   }
 
   async #closeLog(exitCode: number | null): Promise<void> {
-    if (this.#writing === undefined) return;
-    const { book, spool, watcher } = this.#writing;
+    if (this.#capture === undefined) return;
+    const { log, spool, watcher } = this.#capture;
     watcher.close();
     await spool.finish();
-    await book.append([this.#systemLine(exitMessage(exitCode))]);
-    await book.end();
+    await log.append([this.#systemLine(exitMessage(exitCode))]);
+    await log.end();
     this.folder.deleteOutput();
-    this.#writing = undefined;
+    this.#capture = undefined;
   }
 
   async stop(graceMs: number): Promise<void> {
@@ -226,27 +226,30 @@ export class ProcessInstance {
       this.#killWithin(Math.min(graceMs, MAX_GRACE_MS));
       await this.gone;
     }
-    await this.#emptyFolder();
+    await this.#clearFolder();
   }
 
-  /** Nothing of it runs any more, also where something that it wrote cannot be cleared away. That goes with its folder, at its next start or its removal. */
-  async #emptyFolder(): Promise<void> {
+  /**
+   * Files that cannot be deleted do not fail the stop. They are deleted with the folder, at the next start or
+   * removal.
+   */
+  async #clearFolder(): Promise<void> {
     try {
       await this.folder.clear();
     } catch (error) {
-      this.#deps.onProblem(`the container disk of ${this.id} could not be cleared away`, error);
+      this.#deps.onProblem(`the container disk of ${this.id} could not be deleted`, error);
     }
   }
 
   #sendTermination(): void {
     const { child } = this.#deps.started;
-    // In its first moment it has no group of its own yet.
+    // Right after the fork it is not a group leader yet.
     if (isAlive(child) && !sendSignal(-child.pid, 'SIGTERM')) sendSignal(child.pid, 'SIGTERM');
   }
 
   #killWithin(milliseconds: number): void {
     const at = performance.now() + milliseconds;
-    if (at >= this.#killAt || this.#ending) return;
+    if (at >= this.#killAt || this.#isEnding) return;
     this.#killAt = at;
     clearTimeout(this.#killTimer);
     this.#killTimer = setTimeout(
@@ -256,17 +259,17 @@ export class ProcessInstance {
   }
 
   async logSystemLine(line: string): Promise<void> {
-    if (this.#writing !== undefined) return this.#writing.book.append([this.#systemLine(line)]);
-    const book = await SegmentedLog.open(this.#deps.logFolder);
-    await book.append([this.#systemLine(line)]);
-    await book.end();
+    if (this.#capture !== undefined) return this.#capture.log.append([this.#systemLine(line)]);
+    const log = await SegmentedLog.open(this.#deps.logFolder);
+    await log.append([this.#systemLine(line)]);
+    await log.end();
   }
 
-  /** With everything in it that was written until now. */
+  /** The log, with all output written so far. */
   async openLog(): Promise<SegmentedLog> {
-    const writing = this.#writing;
-    await writing?.spool.drain();
-    return writing?.book ?? SegmentedLog.openReadOnly(this.#deps.logFolder);
+    const capture = this.#capture;
+    await capture?.spool.drain();
+    return capture?.log ?? SegmentedLog.openReadOnly(this.#deps.logFolder);
   }
 
   async exec(argv: readonly string[], { tty, env: added }: ExecutionOptions): Promise<Execution> {
@@ -286,37 +289,37 @@ export class ProcessInstance {
     const mapped = this.saved.ports.find((entry) => entry.port === port);
     if (mapped === undefined || !this.isRunning) return undefined;
     const now = performance.now();
-    const known = this.#found.get(port);
+    const known = this.#addressCache.get(port);
     if (known !== undefined && known.until > now) return known.address;
     const address = findListeningSocket([mapped.hostPort, port], () =>
       recentInstanceProcesses(this.#selector).map(({ pid }) => pid),
     );
-    if (address === undefined) this.#found.delete(port);
-    else this.#found.set(port, { address, until: now + ADDRESS_CACHE_TTL_MS });
+    if (address === undefined) this.#addressCache.delete(port);
+    else this.#addressCache.set(port, { address, until: now + ADDRESS_CACHE_TTL_MS });
     return address;
   }
 
-  /** Without its GPUs, of which the machine knows. */
+  /** Without GPUs, whose usage the engine adds. */
   usage(): Omit<InstanceUsage, 'gpus'> | undefined {
     if (!this.isRunning) return undefined;
     const { cpuSeconds, memoryInBytes } = sampleResources(this.#selector);
     return { cpu: this.#cpu.update(cpuSeconds, performance.now()), memoryInBytes };
   }
 
-  /** Lets go of it; it goes on. */
+  /** Stops managing the instance, which keeps running. */
   async detach(): Promise<void> {
-    this.#ending = true;
+    this.#isEnding = true;
     clearTimeout(this.#killTimer);
-    this.#writing?.watcher.close();
-    await this.#writing?.spool.close();
-    await this.#writing?.book.end();
+    this.#capture?.watcher.close();
+    await this.#capture?.spool.close();
+    await this.#capture?.log.end();
   }
 
   get #selector(): ProcessSelector {
     return { root: this.folder.root, cgroup: this.saved.cgroup, started: this.#deps.started };
   }
 
-  /** Its first process has a head start of a few milliseconds, in which others may have come from it. */
+  /** Its first process runs for a few milliseconds before it is moved, and may have forked by then. */
   async #joinCgroup(): Promise<void> {
     const { cgroup } = this.saved;
     if (cgroup === null) return;

@@ -24,13 +24,13 @@ import type { RemovedFolders } from './removed-folders.ts';
 import { supervise, type SupervisedProcess } from './supervise.ts';
 import type { GpuCapacity } from '../../domain/placement/engine-capacity.ts';
 
-/** Runtimes reserve memory that they never use, and a limit of the process counts it: Node alone more than half a gigabyte. */
+/** Runtimes reserve memory that they never use (Node more than 0.5 GB), and a process limit counts it. */
 const RESERVED_UNUSED_GB = 2;
 const KILOBYTES_PER_GB = 1024 ** 2;
 const BYTES_PER_GB = 1024 ** 3;
 
 export interface ProcessLaunchDeps {
-  /** Where instances have their folders. */
+  /** The folder of all instance folders. */
   path: string;
   removedFolders: RemovedFolders;
   imagePaths: LocalImagePaths;
@@ -41,7 +41,7 @@ export interface ProcessLaunchDeps {
   ids: Ids;
 }
 
-/** The machine as it stands at the moment of a launch. */
+/** The machine's resources at the time of a launch. */
 export interface HostResources {
   memoryInGb: number;
   freeMemoryInBytes: number;
@@ -56,10 +56,10 @@ export interface LaunchedProcess extends SupervisedProcess {
   log: SegmentedLog;
 }
 
-/** From a wish to a running process. What was taken on the way is given back when a step fails. */
+/** Starts a process from its spec. If a step fails, the resources taken so far are released. */
 export async function launchProcess(
   spec: InstanceSpec,
-  ground: HostResources,
+  hostResources: HostResources,
   deps: ProcessLaunchDeps,
 ): Promise<LaunchedProcess> {
   const { allocations, cgroups, clock } = deps;
@@ -71,14 +71,15 @@ export async function launchProcess(
   const gpus =
     spec.gpus === null || spec.gpus.count === 0
       ? null
-      : allocations.gpus.allocate(spec.id, spec.gpus, ground.gpus, ground.gpuIndexes);
+      : allocations.gpus.allocate(spec.id, spec.gpus, hostResources.gpus, hostResources.gpuIndexes);
   undo.defer(() => allocations.gpus.release(spec.id));
   const isVirtual =
-    gpus !== null && ground.gpus.some(({ gpuTypeId, virtual }) => gpuTypeId === gpus.typeId && virtual);
+    gpus !== null &&
+    hostResources.gpus.some(({ gpuTypeId, virtual }) => gpuTypeId === gpus.typeId && virtual);
   checkMemory(
     { memoryInGb: spec.memoryInGb, virtual: isVirtual },
-    ground.memoryInGb,
-    ground.freeMemoryInBytes,
+    hostResources.memoryInGb,
+    hostResources.freeMemoryInBytes,
   );
 
   const ports: { port: number; hostPort: number }[] = [];
@@ -90,7 +91,7 @@ export async function launchProcess(
   );
 
   const folder = new InstanceFolder(join(deps.path, spec.id));
-  // Fresh and empty, whatever an earlier run left here.
+  // Remove the folder of an earlier run.
   await deps.removedFolders.remove(folder);
   undo.defer(() => deps.removedFolders.remove(folder));
   folder.create();
@@ -116,35 +117,35 @@ export async function launchProcess(
     folder,
     ports,
     gpus,
-    realGpus: ground.gpus.some(({ virtual }) => !virtual),
+    realGpus: hostResources.gpus.some(({ virtual }) => !virtual),
   });
   await findProgram(argv[0], folder.root, env['PATH'] ?? '');
   const cgroup = cgroups?.create(spec.id, { cpu: spec.cpu, memoryInBytes: spec.memoryInGb * BYTES_PER_GB });
   undo.defer(() => void (cgroup && removeCgroup(cgroup.path)));
-  const whole: SavedInstance = { ...saved, cgroup: cgroup?.path ?? null };
-  folder.save(whole);
+  const savedInstance: SavedInstance = { ...saved, cgroup: cgroup?.path ?? null };
+  folder.save(savedInstance);
 
   undo.defer(() =>
-    killInstanceProcesses({ root: folder.root, cgroup: whole.cgroup, started: folder.readStarted() }),
+    killInstanceProcesses({ root: folder.root, cgroup: savedInstance.cgroup, started: folder.readStarted() }),
   );
   const memoryInKb =
     cgroup?.limitsMemory || spec.memoryInGb <= 0
       ? null
       : Math.round((spec.memoryInGb + RESERVED_UNUSED_GB) * KILOBYTES_PER_GB);
-  // The log is opened while the process starts, which writes to its own file until then.
+  // The log is opened while the process starts; the output file holds what it writes until then.
   const opening = openLog(spec, mounts.belowRootOnly, hookProblem, deps);
   undo.defer(() =>
     opening.then(
-      (book) => book.end(),
+      (log) => log.end(),
       () => undefined,
     ),
   );
-  const [running, book] = await Promise.all([
-    supervise({ folder, argv, env, cgroup: whole.cgroup, memoryInKb }),
+  const [running, log] = await Promise.all([
+    supervise({ folder, argv, env, cgroup: savedInstance.cgroup, memoryInKb }),
     opening,
   ]);
   undo.move();
-  return { saved: whole, folder, env, log: book, ...running };
+  return { saved: savedInstance, folder, env, log, ...running };
 }
 
 async function openLog(
@@ -162,8 +163,8 @@ async function openLog(
     `Starting ${spec.image}.`,
   ];
   for (const line of lines) spec.onProgress?.(line);
-  const book = await SegmentedLog.open(logs.folder(spec.id));
+  const log = await SegmentedLog.open(logs.folder(spec.id));
   await logs.retain(spec.id);
-  await book.append(lines.map((line) => ({ ts: clock.now(), source: 'system', line })));
-  return book;
+  await log.append(lines.map((line) => ({ ts: clock.now(), source: 'system', line })));
+  return log;
 }

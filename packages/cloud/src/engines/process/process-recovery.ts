@@ -13,9 +13,9 @@ export interface RecoveredInstance {
 }
 
 /**
- * What an earlier Berth left in its folder. What runs is known by number and start time of its
- * supervisor, within one start of the machine: a number alone may be somebody else's by now.
- * An instance whose start was cut off before it ran is cleared away; nobody was told of it.
+ * The instances that an earlier Berth process left. A running supervisor is identified by process id, start
+ * time and boot id: a process id alone may have been reused. An instance whose start was interrupted is
+ * deleted; its start was never acknowledged.
  */
 export async function recoverInstances(path: string, removed: RemovedFolders): Promise<RecoveredInstance[]> {
   const recovered: RecoveredInstance[] = [];
@@ -34,7 +34,7 @@ export async function recoverInstances(path: string, removed: RemovedFolders): P
   return recovered;
 }
 
-/** The same in passing: what is about to be started, by us or by another, is left alone. */
+/** Reads the instances without cleaning up: a folder that is not complete may be a start in progress. */
 export async function findInstances(path: string): Promise<RecoveredInstance[]> {
   return (await foldersIn(path)).flatMap((folder) => readInstance(folder) ?? []);
 }

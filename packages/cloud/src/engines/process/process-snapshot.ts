@@ -1,6 +1,6 @@
 import { allProcesses, environmentOf, type ProcessEntry } from './process-table.ts';
 
-/** How old a look at the machine may be that many share. */
+/** How long one snapshot is shared. */
 const CACHE_TTL_MS = 250;
 
 interface ProcessSnapshot {
@@ -11,13 +11,16 @@ interface ProcessSnapshot {
 
 let last: ProcessSnapshot | undefined;
 
-/** The living processes of the machine, by the instance that their environment names and by session: one look for all who ask within a moment. */
+/**
+ * The live processes of this machine, by session and by the instance that their environment names. The result
+ * is cached.
+ */
 export function processSnapshot(): ProcessSnapshot {
   const now = performance.now();
   if (last !== undefined && now - last.at < CACHE_TTL_MS) return last;
-  const living = allProcesses().filter(({ ended }) => !ended);
-  const byRoot = Map.groupBy(living, ({ pid }) => environmentOf(pid)?.['BERTH_ROOT'] ?? '');
+  const live = allProcesses().filter(({ ended }) => !ended);
+  const byRoot = Map.groupBy(live, ({ pid }) => environmentOf(pid)?.['BERTH_ROOT'] ?? '');
   byRoot.delete('');
-  last = { at: now, byRoot, bySession: Map.groupBy(living, ({ session }) => session) };
+  last = { at: now, byRoot, bySession: Map.groupBy(live, ({ session }) => session) };
   return last;
 }

@@ -6,10 +6,10 @@ import { findListeningSocket, parseTcpTable } from './listening-sockets.ts';
 import { isAlive } from './instance-processes.ts';
 import { allProcesses, environmentOf, findProcess, parseStat, residentBytes } from './process-table.ts';
 
-const notLinux = process.platform !== 'linux' && 'this is Linux alone';
+const notLinux = process.platform !== 'linux' && 'Linux only';
 
-describe('the table of processes', () => {
-  test('a name may hold anything', () => {
+describe('the process table', () => {
+  test('a process name may contain spaces and parentheses', () => {
     const stat =
       '4711 (a) b (c)) S 1 4700 4699 0 -1 4194304 114 0 0 0 10 20 3 4 20 0 1 0 642263 2654208 380 0';
     assert.deepEqual(parseStat(stat), {
@@ -22,7 +22,7 @@ describe('the table of processes', () => {
     });
   });
 
-  test('this process is in it', { skip: notLinux }, () => {
+  test('finds this process', { skip: notLinux }, () => {
     const own = findProcess(process.pid);
     assert.equal(own?.pid, process.pid);
     assert.ok(
@@ -32,7 +32,7 @@ describe('the table of processes', () => {
     assert.equal(environmentOf(process.pid)?.['PATH'], process.env['PATH']);
   });
 
-  test('a number alone is not enough to be the same process', { skip: notLinux }, () => {
+  test('a process is identified by its id and its start time', { skip: notLinux }, () => {
     const own = findProcess(process.pid);
     assert.ok(own !== undefined && isAlive(own));
     assert.equal(isAlive({ ...own, startTicks: own.startTicks - 1 }), false);
@@ -40,8 +40,8 @@ describe('the table of processes', () => {
   });
 });
 
-describe('who listens', () => {
-  test('the tables are read', () => {
+describe('listening sockets', () => {
+  test('parses the TCP tables', () => {
     const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 111 1 0 100 0 0 10 0
    1: 00000000:0050 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 112 1 0 100 0 0 10 0
@@ -62,7 +62,7 @@ describe('who listens', () => {
     );
   });
 
-  test('only a socket of its own counts', { skip: notLinux }, async () => {
+  test('only a socket of the given processes counts', { skip: notLinux }, async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as { port: number };

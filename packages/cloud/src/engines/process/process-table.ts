@@ -1,19 +1,19 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** A process as the kernel sees it. Times are in the kernel's ticks. */
+/** One process of the kernel's process table. Times are in clock ticks. */
 export interface ProcessEntry {
   pid: number;
   group: number;
   session: number;
-  /** Since the machine was started. No later process with the same number has the same. */
+  /** Start time since boot. It differs for a later process with the same id. */
   startTicks: number;
-  /** It has ended, and only its parent's question for the exit code is missing. */
+  /** A zombie: it has ended, and its parent has not read the exit code yet. */
   ended: boolean;
-  /** Its own processor time and that of its children that have ended. */
+  /** CPU time of the process and of its ended children. */
   cpuTicks: number;
 }
 
-/** Processor time is given in hundredths of a second on every common Linux. */
+/** The tick is 10 ms on every common Linux. */
 export const TICKS_PER_SECOND = 100;
 
 export function findProcess(pid: number): ProcessEntry | undefined {
@@ -27,7 +27,7 @@ export function allProcesses(): ProcessEntry[] {
   );
 }
 
-/** The name in brackets may hold spaces and brackets itself, so fields are counted from its end. */
+/** The name in parentheses may contain spaces and parentheses, so fields are counted from its end. */
 export function parseStat(stat: string): ProcessEntry {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const number = (field: number): number => Number(fields[field - 3]);
@@ -41,7 +41,7 @@ export function parseStat(stat: string): ProcessEntry {
   };
 }
 
-/** The environment that it was started with; undefined where it is gone or not ours to see. */
+/** The environment at its start; undefined if the process is gone or not readable. */
 export function environmentOf(pid: number): Record<string, string> | undefined {
   const text = readProc(`${pid}/environ`);
   if (text === undefined) return undefined;
@@ -56,7 +56,7 @@ export function residentBytes(pid: number): number {
   return Number(kilobytes ?? 0) * 1024;
 }
 
-/** The numbers of the sockets that a process holds. */
+/** The inodes of the sockets that a process has open. */
 export function socketsOf(pid: number): number[] {
   const folder = `/proc/${pid}/fd`;
   try {
@@ -70,7 +70,7 @@ export function socketsOf(pid: number): number[] {
   }
 }
 
-/** Differs from one start of the machine to the next. */
+/** New for each boot of the machine. */
 export function bootId(): string {
   return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
 }
@@ -93,7 +93,7 @@ function readProc(path: string): string | undefined {
   }
 }
 
-/** A process may end between two looks at it, and those of others do not show everything. */
+/** A process may end while it is read, and processes of other users are not fully readable. */
 function isGone(error: unknown): boolean {
   return ['ENOENT', 'ESRCH', 'EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '');
 }

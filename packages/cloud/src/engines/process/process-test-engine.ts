@@ -20,7 +20,7 @@ const machine: Machine = {
   gpusKnown: true,
 };
 
-/** A process engine on a machine whose GPUs are virtual, whatever the real one has. */
+/** A process engine with virtual GPUs, whatever the real machine has. */
 export function openEngine(data: string, more: Partial<ProcessEngineOptions> = {}): Promise<InstanceEngine> {
   return Promise.resolve(
     new ProcessEngine({

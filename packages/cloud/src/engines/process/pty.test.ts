@@ -11,8 +11,8 @@ import type { PtyProgram } from './pty.ts';
 
 const PATH = process.env['PATH'] ?? '';
 
-describe('terminals of this machine', () => {
-  test('are made by script, else by python3, and need stty', async (context) => {
+describe('pseudo-terminals', () => {
+  test('use script, or else python3, and need stty', async (context) => {
     const folder = await mkdtemp(join(tmpdir(), 'berth-terminals-'));
     context.after(() => rm(folder, { recursive: true }));
     const steps: [string | undefined, PtyProgram | undefined][] = [
@@ -20,9 +20,9 @@ describe('terminals of this machine', () => {
       ['script', undefined],
       ['stty', 'script'],
     ];
-    for (const [program, maker] of steps) {
+    for (const [program, ptyProgram] of steps) {
       if (program !== undefined) await symlink('/bin/sh', join(folder, program));
-      assert.equal(findPtyProgram(folder), maker);
+      assert.equal(findPtyProgram(folder), ptyProgram);
     }
     await rm(join(folder, 'script'));
     assert.equal(findPtyProgram(folder), undefined);
@@ -30,17 +30,17 @@ describe('terminals of this machine', () => {
     assert.equal(findPtyProgram(folder), 'python3');
   });
 
-  for (const maker of ['script', 'python3'] as const) {
-    test(`one that ${maker} makes echoes, has a size, is resized, takes the end of input and tells the exit code`, async (context) => {
+  for (const ptyProgram of ['script', 'python3'] as const) {
+    test(`${ptyProgram}: echo, size, resize, end of input and exit code`, async (context) => {
       if (
         findPtyProgram() === undefined ||
-        !(await findProgram(maker, '/', PATH).then(
+        !(await findProgram(ptyProgram, '/', PATH).then(
           () => true,
           () => false,
         ))
       )
-        return context.skip(`there is no ${maker} here`);
-      const parts = { cwd: tmpdir(), env: { PATH }, tty: { columns: 91, rows: 33 }, maker };
+        return context.skip(`${ptyProgram} is not installed`);
+      const parts = { cwd: tmpdir(), env: { PATH }, tty: { columns: 91, rows: 33 }, ptyProgram };
       const { execution } = await startExecution({
         ...parts,
         argv: ['sh', '-c', 'stty size; read go; stty size; read more || echo no more; exit 6'],

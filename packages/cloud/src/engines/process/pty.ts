@@ -5,30 +5,32 @@ import type { TerminalSize } from '../instance.ts';
 
 const PYTHON_SCRIPT = fileURLToPath(new URL('terminal.py', import.meta.url));
 
-/** How this machine makes terminals: Node has none of its own. */
+/** The program that provides pseudo-terminals: Node has no API for them. */
 export type PtyProgram = 'script' | 'python3';
 
-/** Undefined where it makes none. `stty` is what resizes them. */
+/** Undefined if there is none. `stty` is needed to resize terminals. */
 export function findPtyProgram(path = process.env['PATH'] ?? ''): PtyProgram | undefined {
   if (!isExecutable('stty', path)) return undefined;
-  return (['script', 'python3'] as const).find((maker) => isExecutable(maker, path));
+  return (['script', 'python3'] as const).find((ptyProgram) => isExecutable(ptyProgram, path));
 }
 
-/** The command in a terminal. The first line on descriptor 3 is the terminal's name, by which it is resized. */
-export function ptyCommand(argv: readonly string[], size: TerminalSize, maker: PtyProgram): string[] {
-  if (maker === 'python3')
+/**
+ * Runs the command in a terminal. It first writes the terminal's name to descriptor 3; the name is needed to
+ * resize it.
+ */
+export function ptyCommand(argv: readonly string[], size: TerminalSize, ptyProgram: PtyProgram): string[] {
+  if (ptyProgram === 'python3')
     return ['python3', '-S', '-E', PYTHON_SCRIPT, String(size.columns), String(size.rows), ...argv];
   const command = `stty ${sttySizeArguments(size).join(' ')}; tty >&3; exec 3>&-; exec ${argv.map(quote).join(' ')}`;
   return ['script', '--quiet', '--return', '--flush', '--command', command, '/dev/null'];
 }
 
-/** For `stty`. */
 export function sttySizeArguments({ columns, rows }: TerminalSize): string[] {
   return ['cols', String(columns), 'rows', String(rows)];
 }
 
-function quote(word: string): string {
-  return `'${word.replaceAll("'", `'\\''`)}'`;
+function quote(argument: string): string {
+  return `'${argument.replaceAll("'", `'\\''`)}'`;
 }
 
 function isExecutable(program: string, path: string): boolean {

@@ -5,50 +5,49 @@ import type { Ids } from '../../support/ids.ts';
 import { removeTree } from '../../support/remove-tree.ts';
 import type { InstanceFolder } from './instance-folder.ts';
 
-/** No id of an instance begins with a dot. */
+/** No instance id begins with a dot. */
 const REMOVED = '.removed-';
 
 export interface RemovedFoldersOptions {
-  /** Where instances have their folders. */
+  /** The folder of all instance folders. */
   path: string;
   ids: Ids;
-  /** Told of what could not be cleared away. */
+  /** Called when a folder cannot be deleted; the next sweep tries again. */
   onProblem: (what: string, error: unknown) => void;
 }
 
 /**
- * Clears away the folders of instances that are gone. A folder is out of the way before that
- * begins: what cannot be cleared away keeps no instance from ending or from starting anew, and
- * is tried again with the next sweep.
+ * Deletes the folders of removed instances. A folder is renamed first: a folder that cannot be deleted does
+ * not keep an instance from ending or from starting again, and the next sweep tries again.
  */
 export class RemovedFolders {
-  readonly #parts: RemovedFoldersOptions;
+  readonly #options: RemovedFoldersOptions;
 
-  constructor(parts: RemovedFoldersOptions) {
-    this.#parts = parts;
+  constructor(options: RemovedFoldersOptions) {
+    this.#options = options;
   }
 
-  /** At once where there is none: every start waits for this. */
+  /** Returns at once if there is no such folder: every start waits for this. */
   async remove(folder: InstanceFolder): Promise<void> {
     if (!existsSync(folder.path)) return;
-    const { path, ids } = this.#parts;
-    const aside = join(path, `${REMOVED}${basename(folder.path)}-${ids.resource()}`);
-    await rename(folder.path, aside);
-    await this.#clear(aside);
+    const { path, ids } = this.#options;
+    const renamed = join(path, `${REMOVED}${basename(folder.path)}-${ids.resource()}`);
+    await rename(folder.path, renamed);
+    await this.#delete(renamed);
   }
 
-  /** With what an earlier Berth left. */
+  /** Deletes renamed folders, also those of an earlier Berth process. */
   async sweep(): Promise<void> {
-    const { path } = this.#parts;
-    for (const name of (await readdir(path)).filter(isRemovedFolder)) await this.#clear(join(path, name));
+    const { path } = this.#options;
+    for (const name of (await readdir(path)).filter(isRemovedFolder)) await this.#delete(join(path, name));
   }
 
-  async #clear(path: string): Promise<void> {
+  async #delete(path: string): Promise<void> {
     try {
       await removeTree(path);
     } catch (error) {
-      this.#parts.onProblem(
-        `what an instance left at ${path} could not be cleared away; trying again`,
+      this.#options.onProblem(
+        `the removed folder ${path} could not be deleted; the next sweep tries again`,
         error,
       );
     }

@@ -5,37 +5,38 @@ import { recentInstanceProcesses } from './instance-processes.ts';
 import { residentBytes, TICKS_PER_SECOND } from './process-table.ts';
 
 export interface ResourceSample {
-  /** Processor time since the start. */
+  /** CPU time since the start. */
   cpuSeconds: number;
   memoryInBytes: number;
 }
 
-const MICROSECONDS = 1_000_000;
+const MICROSECONDS_PER_SECOND = 1_000_000;
 
-/** What an instance has used: by its cgroup where that counts, or else by its processes. */
-export function sampleResources(belonging: ProcessSelector): ResourceSample {
-  return (
-    (belonging.cgroup === null ? undefined : sampleCgroup(belonging.cgroup)) ?? sampleProcesses(belonging)
-  );
+/** The resources an instance uses: from its cgroup if that counts them, otherwise from its processes. */
+export function sampleResources(selector: ProcessSelector): ResourceSample {
+  return (selector.cgroup === null ? undefined : sampleCgroup(selector.cgroup)) ?? sampleProcesses(selector);
 }
 
-function sampleProcesses(belonging: ProcessSelector): ResourceSample {
-  const members = recentInstanceProcesses(belonging);
+function sampleProcesses(selector: ProcessSelector): ResourceSample {
+  const members = recentInstanceProcesses(selector);
   return {
     cpuSeconds: members.reduce((sum, { cpuTicks }) => sum + cpuTicks, 0) / TICKS_PER_SECOND,
     memoryInBytes: members.reduce((sum, { pid }) => sum + residentBytes(pid), 0),
   };
 }
 
-/** Undefined where the kernel does not count memory for it. */
+/** Undefined if the kernel does not count memory for this cgroup. */
 export function sampleCgroup(cgroup: string): ResourceSample | undefined {
   try {
     const used = Number(read(cgroup, 'memory.current'));
-    // Files that the kernel keeps in memory only as long as nobody needs the room do not count.
-    const files = Number(/^inactive_file (\d+)$/m.exec(read(cgroup, 'memory.stat'))?.[1] ?? 0);
+    // Inactive page cache does not count: the kernel frees it on demand.
+    const inactiveFiles = Number(/^inactive_file (\d+)$/m.exec(read(cgroup, 'memory.stat'))?.[1] ?? 0);
     const micros = Number(/^usage_usec (\d+)$/m.exec(read(cgroup, 'cpu.stat'))?.[1] ?? NaN);
     return Number.isFinite(micros)
-      ? { cpuSeconds: micros / MICROSECONDS, memoryInBytes: files < used ? used - files : used }
+      ? {
+          cpuSeconds: micros / MICROSECONDS_PER_SECOND,
+          memoryInBytes: inactiveFiles < used ? used - inactiveFiles : used,
+        }
       : undefined;
   } catch {
     return undefined;

@@ -17,17 +17,17 @@ export interface SuperviseOptions {
   argv: readonly [string, ...string[]];
   env: Readonly<Record<string, string>>;
   cgroup: string | null;
-  /** For one process; null where something else sees to it. */
+  /** Limit per process; null if the cgroup limits memory, or for no limit. */
   memoryInKb: number | null;
 }
 
 export interface SupervisedProcess {
   started: StartedProcesses;
-  /** Resolves when the supervisor has ended, and so the instance. */
+  /** Resolves when the supervisor has ended; the instance has ended by then. */
   ended: Promise<void>;
 }
 
-/** Why this machine has no supervisor for instances; undefined where it has one. */
+/** Why processes cannot be supervised on this machine; undefined if they can. */
 export function supervisionProblem(): string | undefined {
   if (process.platform !== 'linux')
     return 'processes can be run as instances on Linux only; connect a container engine instead';
@@ -37,8 +37,8 @@ export function supervisionProblem(): string | undefined {
 }
 
 /**
- * Starts an instance under its supervisor. Resolves when it runs. The supervisor is a child of
- * this process, but in a session of its own and with no pipe to it: it goes on without us.
+ * Starts an instance under its supervisor and resolves when it runs. The supervisor is a child of this
+ * process, but it has its own session and no pipe to Berth, so it survives Berth.
  */
 export async function supervise({
   folder,
@@ -47,11 +47,11 @@ export async function supervise({
   cgroup,
   memoryInKb,
 }: SuperviseOptions): Promise<SupervisedProcess> {
-  const named = namesInvalidInShell(env);
+  const nonShellNames = namesInvalidInShell(env);
   const command =
-    named.length === 0
+    nonShellNames.length === 0
       ? argv
-      : ['/usr/bin/env', ...named.map((name) => `${name}=${env[name] ?? ''}`), ...argv];
+      : ['/usr/bin/env', ...nonShellNames.map((name) => `${name}=${env[name] ?? ''}`), ...argv];
   const args = [
     SCRIPT,
     folder.path,

@@ -1,7 +1,7 @@
-# Runs a command in a terminal and passes everything on: for machines without script(1).
+# Runs a command in a pseudo-terminal and copies its input and output, for machines without script(1).
 #
-# Arguments: columns, rows, and the command. The terminal's name is written to descriptor 3, by
-# which whoever started this can resize it. The exit code is the command's, 128 + n after signal n.
+# Arguments: columns, rows and the command. The terminal's name is written to descriptor 3, so that the
+# caller can resize it. The exit code is the command's, or 128 + n after signal n.
 import fcntl
 import os
 import pty

@@ -2,7 +2,10 @@ import { watch } from 'node:fs';
 
 const POLL_INTERVAL_MS = 250;
 
-/** Tells when a file in a folder changed, until it is closed. Where the machine has no more watches to give, looks again and again. */
+/**
+ * Calls back when a file in the folder changes, until closed. Polls if the machine has no inotify watches
+ * left.
+ */
 export function watchFolder(path: string, onChange: () => void): { close(): void } {
   try {
     const watcher = watch(path, onChange);
