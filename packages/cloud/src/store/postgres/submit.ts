@@ -66,7 +66,7 @@ export function submitJobs({ queue, statements, server }: QueueContext): Pick<Jo
       ),
     );
     return Promise.all(
-      items.map((item) =>
+      items.map(async (item) =>
         added.has(jobKey(item.submitted.job.endpointId, item.submitted.job.seq))
           ? {
               job: item.submitted.job,
