@@ -4,8 +4,8 @@ import { Agent, request } from 'node:http';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** What the public Python worker sends with every request. */
-const SDK_USER_AGENT = 'RunPod-Python-SDK/1.12.0 (Linux 6.1; x86_64) Language/Python 3.11.7';
+/** Not that of the public Python SDK: a worker of that name may get several short jobs in one answer to job-take, and these read one. */
+const USER_AGENT = 'berth-test-worker/1.12.0 (Linux 6.1; x86_64)';
 
 export interface WorkerTarget {
   url: string;
@@ -74,7 +74,7 @@ export function createPublicProtocolWorker(place: WorkerTarget): PublicProtocolW
       ...(signal !== undefined && { signal }),
       headers: {
         authorization: key,
-        'user-agent': SDK_USER_AGENT,
+        'user-agent': USER_AGENT,
         accept: '*/*',
         'accept-encoding': 'gzip, deflate',
         ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
