@@ -1,6 +1,6 @@
 const MIN_INTERVAL_MS = 500;
 
-/** How many processors something keeps busy between one look and the next, by what it has used in all. */
+/** Measures how many cores are busy between two updates, from the total CPU time. */
 export class CpuMeter {
   #cpuSeconds: number;
   #at: number;
@@ -11,11 +11,14 @@ export class CpuMeter {
     this.#at = at;
   }
 
-  /** A look too soon after the last one gets the same answer: the work of a start, over ten milliseconds, looks like many processors. */
+  /**
+   * Within the minimum interval the last value is returned: over ten milliseconds, the work of a start would
+   * look like many cores.
+   */
   update(cpuSeconds: number, at: number): number {
     const span = at - this.#at;
     if (span >= MIN_INTERVAL_MS) this.#cpu = Math.max(0, cpuSeconds - this.#cpuSeconds) / (span / 1000);
-    // A clock that was set back begins anew.
+    // A clock that was set back restarts the measurement.
     if (span >= MIN_INTERVAL_MS || span < 0) {
       this.#cpuSeconds = cpuSeconds;
       this.#at = at;

@@ -1,5 +1,8 @@
 import type { CheckResult } from '../support/check-result.ts';
 import type { Environment } from '../support/config/config-from-environment.ts';
 
-/** What an engine finds of what it needs, on this machine and with this configuration. It is asked without a server, so it starts nothing and answers soon. */
+/**
+ * Checks what an engine needs on this machine with this configuration. It runs without a server, so it must
+ * start nothing and answer quickly.
+ */
 export type EngineCheck = (env: Environment) => Promise<CheckResult>;

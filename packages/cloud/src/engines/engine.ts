@@ -12,86 +12,105 @@ import type {
 import type { LogLine, LogQuery } from '../domain/log-line.ts';
 import type { EngineKind, EngineCapabilities, Capacity } from '../domain/placement/engine-capacity.ts';
 
-/** A driver with machines under it, as far as one needs to know who only asks what there is. */
+/** The read-only side of a driver: its kind and its capacity. */
 export interface Engine {
   readonly kind: EngineKind;
 
-  /** What it has to run things on, less what its instances hold. Rejects with `unavailable` when the engine cannot be reached. */
+  /**
+   * Its resources, without what its instances hold. Rejects with `unavailable` when the engine cannot be
+   * reached.
+   */
   capacity(): Promise<Capacity>;
 }
 
 /**
  * A driver that runs instances: the containers or processes behind pods and workers.
- *
- * Every action is idempotent by instance id, and nothing here depends on the life of the
- * process that calls it: instances go on when Berth ends, in whatever way, and the next Berth
- * finds them with `list` and `adopt`, with their logs and their exit codes.
- *
- * An id is free again after `remove`. Until then an instance that has ended is still known, and
- * `start` runs it again with a fresh container disk; its log goes on where it was.
+ * Every action is idempotent by instance id, and no instance depends on the calling process: instances
+ * survive the end or crash of Berth, and the next Berth process finds them with `list` and `adopt`, with
+ * their logs and exit codes.
+ * An id is free again after `remove`. Until then an ended instance is still known, and `start` runs it again
+ * with a fresh container disk; its log continues.
  */
 export interface InstanceEngine extends Engine {
   readonly capabilities: EngineCapabilities;
-  /** The files of its instances, where the driver can get at them. */
+  /** The files of its instances, if the driver can access them. */
   readonly files?: InstanceFiles;
 
-  /** Why it cannot run this image, in words for people; undefined where it can, as far as that is known without trying. */
+  /**
+   * Why it cannot run this image, as a message for users; undefined if it can, as far as is known without
+   * trying.
+   */
   imageProblem(image: string): string | undefined;
 
   /**
-   * Resolves when the instance runs. For an id that already runs it resolves with the handle of
-   * that one, whatever the rest of the spec says. Rejects with a reason for people: `rule` when
-   * it can never run like this, `capacity` when there is no room now, `unavailable` when the
-   * engine cannot do it now. Nothing is left behind then.
+   * Resolves when the instance runs. If the id already runs, it resolves with the handle of that instance and
+   * ignores the rest of the spec. Rejects with a message for users: `rule` when it can never run like this,
+   * `capacity` when there is no room now, `unavailable` when the engine cannot do it now. Nothing is left
+   * behind then.
    */
   start(spec: InstanceSpec): Promise<InstanceHandle>;
 
-  /** The instance behind a saved handle, running or ended; undefined when it is gone, or when its id is that of another one by now. */
+  /**
+   * The instance of a saved handle, running or ended; undefined when it is gone or its id belongs to another
+   * one.
+   */
   adopt(handle: InstanceHandle): Promise<Instance | undefined>;
 
-  /** Asks it to end, and ends it after the grace period. Resolves when nothing of it runs any more. A second call may shorten the wait of the first. */
+  /**
+   * Asks the instance to end and kills it after the grace period. Resolves when no process of it is left. A
+   * second call may shorten the grace period.
+   */
   stop(id: string, graceMs: number): Promise<void>;
 
   /**
-   * Stops it, at once if no grace period is given, and forgets it with its container disk. What cannot be cleared away of that is no reason
-   * to reject: the engine tries again by itself. Its log stays readable for a set time.
+   * Stops the instance, at once without a grace period, and deletes it with its container disk. Files that
+   * cannot be deleted do not make it reject: the engine tries again later. The log stays readable for the
+   * retention time.
    */
   remove(id: string, graceMs?: number): Promise<void>;
 
-  /** Takes away the log of an instance that was removed. That of one that is still there stays. */
+  /** Deletes the log of a removed instance. The log of an existing instance stays. */
   deleteLog(id: string): Promise<void>;
 
-  /** Every instance of this engine that was not removed. */
+  /** All instances of this engine that were not removed. */
   list(): Promise<Instance[]>;
 
-  /** Tells every change from now on. The listener must not throw. Answers the way to stop it. */
+  /**
+   * Calls the listener on every change from now on. It must not throw. Returns a function that unsubscribes.
+   */
   watch(listener: (event: InstanceEvent) => void): () => void;
 
   /**
-   * What it wrote and what was said about it, in the order of the numbers `seq`, everything that
-   * was written before the call included. With `follow` it goes on until the instance has ended
-   * and all is told. It ends quietly on the signal. Of an unknown instance there is nothing to tell.
+   * The output and the system lines in the order of `seq`, including everything written before the call. With
+   * `follow` it continues until the instance has ended and all lines are read. It ends without an error on
+   * the signal. An unknown instance has no lines.
    */
   logs(id: string, query?: LogQuery, signal?: AbortSignal): AsyncIterable<LogLine>;
 
   /** Adds a system line to its log. */
   logSystemLine(id: string, line: string): Promise<void>;
 
-  /** Runs a command beside what it runs: same place, same environment. Ends with the instance at the latest. Rejects with `state` when it does not run. */
+  /**
+   * Runs a command in the instance, with the same files and environment. It ends with the instance at the
+   * latest. Rejects with `state` when the instance does not run.
+   */
   exec(id: string, argv: readonly string[], options?: ExecutionOptions): Promise<Execution>;
 
-  /** Where a declared port can be reached now; undefined while nothing listens there. */
+  /** The address of a declared port; undefined while nothing listens there. */
   address(id: string, port: number): Promise<InstanceAddress | undefined>;
 
-  /** What it uses now; undefined when it does not run. */
+  /** Its current resource usage; undefined when it does not run. */
   usage(id: string): Promise<InstanceUsage | undefined>;
 
-  /** Whether the size of a container disk is a limit here; where this is left out, it is only a number. */
+  /** Whether the size of a container disk is enforced. Without this method it is not. */
   limitsContainerDisk?(): Promise<boolean>;
 
-  /** Networks that are there already, in the way of 172.17.0.0/16: a new one must keep clear of them. Only where instances have networks of their own. */
+  /**
+   * Existing subnets, such as 172.17.0.0/16, which a new network must not overlap. Only for engines whose
+   * instances have networks.
+   */
   subnetsInUse?(): Promise<string[]>;
 
-  /** Lets go of everything that the engine holds in this process. Instances go on. */
+  /** Releases what the engine holds in this process. Instances keep running. */
   close(): Promise<void>;
 }

@@ -2,7 +2,7 @@ import { constants } from 'node:os';
 
 const SIGNAL_BASE = 128;
 
-/** The name of the signal that an exit code stands for, as shells and containers count: 128 + its number. */
+/** The signal that an exit code stands for, by the convention of shells and containers: 128 + its number. */
 export function signalOf(exitCode: number | null): string | null {
   if (exitCode === null || exitCode <= SIGNAL_BASE) return null;
   return (

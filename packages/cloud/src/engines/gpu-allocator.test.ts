@@ -9,15 +9,15 @@ function gpu(gpuTypeId: string, total: number): GpuCapacity {
   return { gpuTypeId, total, free: total, virtual: false, cudaVersion: null, memoryInGb: 24 };
 }
 
-const there = [gpu('A', 2), gpu('B', 3)];
-const indexes = sequentialGpuIndexes(there);
+const capacities = [gpu('A', 2), gpu('B', 3)];
+const indexes = sequentialGpuIndexes(capacities);
 
 function hasCode(code: string): (error: unknown) => boolean {
   return (error) => error instanceof BerthError && error.code === code;
 }
 
-describe('the shelf of GPUs', () => {
-  test('counts through where nobody else does', () => {
+describe('GPU allocator', () => {
+  test('numbers GPUs in the order of the list by default', () => {
     assert.deepEqual(
       [...indexes],
       [
@@ -27,44 +27,47 @@ describe('the shelf of GPUs', () => {
     );
   });
 
-  test('gives each GPU to one', () => {
-    const shelf = new GpuAllocator();
-    assert.deepEqual(shelf.allocate('one', { typeId: 'B', count: 2 }, there, indexes), {
+  test('allocates each GPU to one instance', () => {
+    const allocator = new GpuAllocator();
+    assert.deepEqual(allocator.allocate('one', { typeId: 'B', count: 2 }, capacities, indexes), {
       typeId: 'B',
       indexes: [2, 3],
     });
     assert.deepEqual(
-      shelf.withFreeCounts(there).map(({ free }) => free),
+      allocator.withFreeCounts(capacities).map(({ free }) => free),
       [2, 1],
     );
     assert.throws(
-      () => shelf.allocate('two', { typeId: 'B', count: 2 }, there, indexes),
+      () => allocator.allocate('two', { typeId: 'B', count: 2 }, capacities, indexes),
       hasCode('capacity'),
     );
-    shelf.release('one');
-    assert.deepEqual(shelf.allocate('two', { typeId: 'B', count: 2, indexes: [3, 4] }, there, indexes), {
-      typeId: 'B',
-      indexes: [3, 4],
-    });
+    allocator.release('one');
+    assert.deepEqual(
+      allocator.allocate('two', { typeId: 'B', count: 2, indexes: [3, 4] }, capacities, indexes),
+      {
+        typeId: 'B',
+        indexes: [3, 4],
+      },
+    );
     assert.throws(
-      () => shelf.allocate('three', { typeId: 'B', count: 1, indexes: [4] }, there, indexes),
+      () => allocator.allocate('three', { typeId: 'B', count: 1, indexes: [4] }, capacities, indexes),
       hasCode('capacity'),
     );
     assert.throws(
-      () => shelf.allocate('three', { typeId: 'B', count: 1, indexes: [0] }, there, indexes),
+      () => allocator.allocate('three', { typeId: 'B', count: 1, indexes: [0] }, capacities, indexes),
       hasCode('capacity'),
     );
     assert.throws(
-      () => shelf.allocate('three', { typeId: 'B', count: 1, indexes: [2, 2] }, there, indexes),
+      () => allocator.allocate('three', { typeId: 'B', count: 1, indexes: [2, 2] }, capacities, indexes),
       hasCode('rule'),
     );
     assert.throws(
-      () => shelf.allocate('three', { typeId: 'C', count: 1 }, there, indexes),
+      () => allocator.allocate('three', { typeId: 'C', count: 1 }, capacities, indexes),
       hasCode('capacity'),
     );
   });
 
-  test('never gives a GPU twice, nor loses one', () => {
+  test('never allocates a GPU twice and never loses one', () => {
     const step = fc.record({
       id: fc.constantFrom('a', 'b', 'c', 'd'),
       typeId: fc.constantFrom('A', 'B'),
@@ -73,24 +76,24 @@ describe('the shelf of GPUs', () => {
     });
     fc.assert(
       fc.property(fc.array(step), (steps) => {
-        const shelf = new GpuAllocator();
-        const held = new Map<string, readonly number[]>();
+        const allocator = new GpuAllocator();
+        const allocated = new Map<string, readonly number[]>();
         for (const { id, typeId, count, take } of steps) {
-          if (!take || held.has(id)) {
-            shelf.release(id);
-            held.delete(id);
+          if (!take || allocated.has(id)) {
+            allocator.release(id);
+            allocated.delete(id);
             continue;
           }
           try {
-            held.set(id, shelf.allocate(id, { typeId, count }, there, indexes).indexes);
+            allocated.set(id, allocator.allocate(id, { typeId, count }, capacities, indexes).indexes);
           } catch (error) {
             assert.ok(hasCode('capacity')(error));
           }
         }
-        const all = [...held.values()].flat();
+        const all = [...allocated.values()].flat();
         assert.equal(new Set(all).size, all.length);
         assert.equal(
-          shelf.withFreeCounts(there).reduce((sum, { free }) => sum + free, 0),
+          allocator.withFreeCounts(capacities).reduce((sum, { free }) => sum + free, 0),
           5 - all.length,
         );
       }),

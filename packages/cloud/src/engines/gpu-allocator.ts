@@ -4,11 +4,11 @@ import type { GpuCapacity } from '../domain/placement/engine-capacity.ts';
 
 export interface GpuAllocation {
   typeId: string;
-  /** As the machine counts its GPUs. */
+  /** The GPU driver's indexes. */
   indexes: readonly number[];
 }
 
-/** Which GPUs of the machine are taken. One GPU is held by one instance. */
+/** Tracks which GPUs of the machine are allocated. Each GPU belongs to at most one instance. */
 export class GpuAllocator {
   readonly #allocations = new Map<string, GpuAllocation>();
 
@@ -22,12 +22,12 @@ export class GpuAllocator {
 
   allocate(
     instanceId: string,
-    wish: GpuRequest,
-    there: readonly GpuCapacity[],
+    request: GpuRequest,
+    capacities: readonly GpuCapacity[],
     indexesOf: ReadonlyMap<string, readonly number[]>,
   ): GpuAllocation {
-    const { typeId, count, indexes: wished } = wish;
-    const total = there.find((gpu) => gpu.gpuTypeId === typeId)?.total ?? 0;
+    const { typeId, count, indexes: requested } = request;
+    const total = capacities.find((gpu) => gpu.gpuTypeId === typeId)?.total ?? 0;
     if (count > total)
       throw new BerthError(
         'capacity',
@@ -35,37 +35,37 @@ export class GpuAllocator {
           ? `this machine has no ${typeId}`
           : `this machine has ${total} ${typeId}, ${count} are asked for`,
       );
-    if (wished !== undefined && wished.length !== count)
-      throw ruleError(`${count} GPUs are asked for, and ${wished.length} are named`);
+    if (requested !== undefined && requested.length !== count)
+      throw ruleError(`${count} GPUs are asked for, and ${requested.length} are named`);
     const free = this.#free(typeId, indexesOf);
-    const indexes = (wished ?? free).slice(0, count);
+    const indexes = (requested ?? free).slice(0, count);
     if (indexes.length < count || !indexes.every((index) => free.includes(index)))
       throw new BerthError(
         'capacity',
         `${free.length} of ${total} ${typeId} are free, ${count} are asked for`,
       );
-    const held = { typeId, indexes };
-    this.reserve(instanceId, held);
-    return held;
+    const allocation = { typeId, indexes };
+    this.reserve(instanceId, allocation);
+    return allocation;
   }
 
-  /** What is there, less what is held. */
-  withFreeCounts(there: readonly GpuCapacity[]): GpuCapacity[] {
-    return there.map((gpu) => {
-      const held = [...this.#allocations.values()]
+  /** The capacities with their current free counts. */
+  withFreeCounts(capacities: readonly GpuCapacity[]): GpuCapacity[] {
+    return capacities.map((gpu) => {
+      const allocated = [...this.#allocations.values()]
         .filter(({ typeId }) => typeId === gpu.gpuTypeId)
         .reduce((sum, { indexes }) => sum + indexes.length, 0);
-      return { ...gpu, free: Math.max(0, gpu.total - held) };
+      return { ...gpu, free: Math.max(0, gpu.total - allocated) };
     });
   }
 
   #free(typeId: string, indexesOf: ReadonlyMap<string, readonly number[]>): number[] {
-    const held = new Set([...this.#allocations.values()].flatMap(({ indexes }) => indexes));
-    return (indexesOf.get(typeId) ?? []).filter((index) => !held.has(index));
+    const allocated = new Set([...this.#allocations.values()].flatMap(({ indexes }) => indexes));
+    return (indexesOf.get(typeId) ?? []).filter((index) => !allocated.has(index));
   }
 }
 
-/** Where nobody says how the machine counts its GPUs, they are counted through in the order of the list. */
+/** Default indexes: GPUs are numbered in the order of the list. */
 export function sequentialGpuIndexes(gpus: readonly GpuCapacity[]): Map<string, number[]> {
   let next = 0;
   return new Map(

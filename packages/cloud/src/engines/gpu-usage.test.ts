@@ -6,8 +6,8 @@ import { describe, test } from 'node:test';
 import { ManualClock } from '../support/clock.ts';
 import { gpuUsageReader, parseGpuUsage, usageOfAllocation } from './gpu-usage.ts';
 
-describe('how busy GPUs are', () => {
-  test('a line for each GPU is read, and what the driver does not tell is 0', () => {
+describe('GPU usage', () => {
+  test('parses one line per GPU, and reads missing values as 0', () => {
     const found = parseGpuUsage('0, 37, 12288, 24576\n1, [N/A], [N/A], [N/A]\n3, 100, 81559, 81559\n\n');
     assert.deepEqual(
       [...found],
@@ -19,7 +19,7 @@ describe('how busy GPUs are', () => {
     );
   });
 
-  test('an instance sees its own in their order, virtual ones rest, and the driver is asked once in a while', async (context) => {
+  test('returns the allocated GPUs in order, 0 for virtual ones, and caches the reading', async (context) => {
     const folder = await mkdtemp(join(tmpdir(), 'berth-gpu-'));
     context.after(() => rm(folder, { recursive: true }));
     const [command, calls] = [join(folder, 'nvidia-smi'), join(folder, 'calls')];
@@ -30,22 +30,22 @@ describe('how busy GPUs are', () => {
     await chmod(command, 0o755);
     const clock = new ManualClock();
     const read = gpuUsageReader(command, clock);
-    const held = { typeId: 'NVIDIA L4', indexes: [2, 0] };
-    assert.deepEqual(await usageOfAllocation(held, false, read), [
+    const allocation = { typeId: 'NVIDIA L4', indexes: [2, 0] };
+    assert.deepEqual(await usageOfAllocation(allocation, false, read), [
       { util: 30, memoryUtil: 75 },
       { util: 10, memoryUtil: 25 },
     ]);
-    await Promise.all(Array.from({ length: 50 }, () => usageOfAllocation(held, false, read)));
+    await Promise.all(Array.from({ length: 50 }, () => usageOfAllocation(allocation, false, read)));
     assert.equal(await readFile(calls, 'utf8'), 'x\n');
     clock.advance(5_000);
-    await usageOfAllocation(held, false, read);
+    await usageOfAllocation(allocation, false, read);
     assert.equal(await readFile(calls, 'utf8'), 'x\nx\n');
-    assert.deepEqual(await usageOfAllocation(held, true, read), [
+    assert.deepEqual(await usageOfAllocation(allocation, true, read), [
       { util: 0, memoryUtil: 0 },
       { util: 0, memoryUtil: 0 },
     ]);
     assert.deepEqual(await usageOfAllocation(null, false, read), []);
-    assert.deepEqual(await usageOfAllocation(held, false, gpuUsageReader(join(folder, 'none'))), [
+    assert.deepEqual(await usageOfAllocation(allocation, false, gpuUsageReader(join(folder, 'none'))), [
       { util: 0, memoryUtil: 0 },
       { util: 0, memoryUtil: 0 },
     ]);

@@ -7,16 +7,16 @@ import { cacheWithTtl } from '../support/cache-with-ttl.ts';
 
 const run = promisify(execFile);
 
-/** On a healthy machine it takes well under a second; a hung driver would keep it for ever. */
+/** A healthy driver answers well under a second; a hung one never does. */
 const TIMEOUT_MS = 3000;
-/** However many instances are asked about, the driver is asked once in this time. */
+/** The driver is queried at most once in this time, for all instances together. */
 const CACHE_TTL_MS = 2000;
 const QUERY = ['--query-gpu=index,utilization.gpu,memory.used,memory.total', '--format=csv,noheader,nounits'];
 
-/** How busy the GPUs of this machine are, by the number under which the driver knows them. */
+/** The usage of this machine's GPUs, by the driver's index. */
 export type GpuUsageByIndex = ReadonlyMap<number, GpuUsage>;
 
-/** Asks the driver, and shares its answer for a moment. Where it does not answer, nothing is known. */
+/** Queries the driver and caches the answer. Empty if the driver does not answer. */
 export function gpuUsageReader(
   command = 'nvidia-smi',
   clock: Clock = systemClock,
@@ -30,7 +30,7 @@ export function gpuUsageReader(
         });
         return parseGpuUsage(stdout);
       } catch {
-        // A machine whose driver is silent has shown that elsewhere.
+        // The problem is reported elsewhere, when the machine is read.
         return new Map();
       }
     },
@@ -39,7 +39,7 @@ export function gpuUsageReader(
   );
 }
 
-/** One line for each GPU. What the driver does not tell (`[N/A]`) is 0. */
+/** One line per GPU. Values that the driver does not give (`[N/A]`) are 0. */
 export function parseGpuUsage(text: string): Map<number, GpuUsage> {
   return new Map(
     text.split('\n').flatMap((line) => {
@@ -58,7 +58,7 @@ export function parseGpuUsage(text: string): Map<number, GpuUsage> {
   );
 }
 
-/** Of the GPUs that an instance holds, in their order. Virtual ones do nothing. */
+/** The usage of an instance's GPUs, in their order. Virtual GPUs are at 0. */
 export async function usageOfAllocation(
   gpus: GpuAllocation | null,
   virtual: boolean,

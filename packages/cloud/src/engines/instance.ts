@@ -1,29 +1,32 @@
 import type { Readable, Writable } from 'node:stream';
 import type { EngineKind } from '../domain/placement/engine-capacity.ts';
 
-/** What is to run. */
+/** The specification of an instance. */
 export interface InstanceSpec {
   /** Letters, digits, dots, dashes and underscores. */
   id: string;
-  /** Kept with the instance, for whoever lists it later. */
+  /** Stored with the instance and returned by `list`. */
   labels: Readonly<Record<string, string>>;
   image: string;
-  /** Takes the place of the image's own, as with containers: an empty list leaves the image's. */
+  /** Overrides the image's command, as with containers: an empty list keeps the image's. */
   command: { entrypoint: readonly string[]; cmd: readonly string[] };
   env: Readonly<Record<string, string>>;
   ports: readonly InstancePort[];
   mounts: readonly InstanceMount[];
-  /** Comes first on the Python path. Where it cannot be had, the instance runs without it and its log says so. */
+  /** Comes first on PYTHONPATH. If it is not available, the instance runs without it and its log says so. */
   pythonHook?: PythonHook;
-  /** The network that it shares with others, where it has one. It is made with the first of them and goes with the last. */
+  /**
+   * The network it shares with other instances. It is created with the first of them and deleted with the
+   * last.
+   */
   network?: InstanceNetwork;
   cpu: number;
   memoryInGb: number;
   gpus: GpuRequest | null;
   containerDiskInGb: number;
-  /** To fetch the image with. */
+  /** Credentials to pull the image. */
   registry?: { username: string; password: string };
-  /** Told how the start goes on, line by line; the same lines are in the log as system lines. */
+  /** Called with each progress line of the start; the same lines are system lines of the log. */
   onProgress?: (line: string) => void;
 }
 
@@ -31,52 +34,51 @@ export interface InstancePort {
   port: number;
   protocol: 'http' | 'tcp';
   /**
-   * The environment variable that tells the instance the number to listen on, such as PORT. The
-   * engine sets it, over what `env` says: to `port` where an instance has its ports to itself,
-   * to a free one of the machine where it does not.
+   * The environment variable with the port to listen on, such as PORT. The engine sets it, over `env`: to
+   * `port` if the instance has its own network, to a free port of the host otherwise.
    */
   listenPortVariable?: string;
-  /** The environment variable that tells the instance under which number it is reached from outside. */
+  /** The environment variable with the port's public number. */
   publicPortVariable?: string;
-  /** That number should be the one inside, where it is free. */
+  /** Use the same number outside, if it is free. */
   preferSamePublicPort?: true;
 }
 
 export interface InstanceMount {
-  /** A folder of the machine, absolute. */
+  /** An absolute path on the host. */
   source: string;
-  /** Where the instance sees it, absolute. */
+  /** The absolute path inside the instance. */
   path: string;
 }
 
-/** A Python package whose start-up hook runs in every Python of the instance. */
+/** A Python package whose start-up hook runs in every Python process of the instance. */
 export interface PythonHook {
-  /** The folder of the package on this machine. */
+  /** The package's folder on the host. */
   source: string;
-  /** Where a container sees it. */
+  /** Its path inside a container. */
   path: string;
-  /** The folder below it that belongs on the Python path. */
+  /** The subfolder that is added to PYTHONPATH. */
   entry: string;
 }
 
 export interface InstanceNetwork {
-  /** The same for all that share it. */
+  /** The same for all its members. */
   name: string;
   subnet: string;
-  /** This instance's own, always the same. */
+  /** The fixed address of this instance. */
   address: string;
-  /** Names under which the others find it. */
+  /** Host names under which the other members reach it. */
   aliases: readonly string[];
 }
 
 export interface GpuRequest {
   typeId: string;
   count: number;
-  /** These and no others, as the machine counts its GPUs. */
+  /** Exactly these GPUs, by the driver's indexes. */
   indexes?: readonly number[];
 }
 
-/** What `adopt` finds the instance by. Plain JSON, to be saved by whoever started it; only its driver reads the state. */
+/** Identifies an instance for `adopt`. Plain JSON that the caller saves; only the driver reads the state. */
 export interface InstanceHandle {
   readonly engine: EngineKind;
   readonly id: string;
@@ -93,9 +95,9 @@ export interface Instance {
   status: InstanceStatus;
   startedAt: number;
   endedAt: number | null;
-  /** As containers have it: 128 + n after signal n. Null while it runs, and where nobody saw the end. */
+  /** 128 + n after signal n, as with containers. Null while it runs, or if the exit was not observed. */
   exitCode: number | null;
-  /** The signal's name, where the exit code tells one. */
+  /** The signal's name, if the exit code stands for one. */
   signal: string | null;
 }
 
@@ -108,9 +110,9 @@ export interface InstanceEvent {
 }
 
 export interface ExecutionOptions {
-  /** In a terminal of this size. Its output is all in `stdout` then. */
+  /** Run in a terminal of this size. All output is in `stdout` then. */
   tty?: TerminalSize;
-  /** Added to the instance's own. */
+  /** Added to the instance's environment. */
   env?: Readonly<Record<string, string>>;
 }
 
@@ -124,9 +126,9 @@ export interface Execution {
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly stderr: Readable;
-  /** Resolves when it has ended and its output is complete. */
+  /** Resolves when the command has ended and its output is complete. */
   readonly exited: Promise<{ exitCode: number; signal: string | null }>;
-  /** Without a terminal this does nothing. */
+  /** Does nothing without a terminal. */
   resize(size: TerminalSize): Promise<void>;
   kill(signal?: NodeJS.Signals): void;
 }
@@ -137,14 +139,14 @@ export interface InstanceAddress {
 }
 
 export interface InstanceUsage {
-  /** Cores in use, over the time since it was last asked. */
+  /** Cores in use since the last call. */
   cpu: number;
   memoryInBytes: number;
-  /** Of each GPU that it holds, in their order. */
+  /** One entry per allocated GPU, in their order. */
   gpus: readonly GpuUsage[];
 }
 
-/** Shares are per cent. A virtual GPU does nothing. */
+/** Values in per cent. Always 0 for virtual GPUs. */
 export interface GpuUsage {
   util: number;
   memoryUtil: number;

@@ -11,7 +11,7 @@ function nvidia(name: string, memoryInMib: number) {
 }
 
 describe('the machine', () => {
-  test('GPUs of one name are counted together', () => {
+  test('GPUs of one name are one entry', () => {
     const gpus = [
       nvidia('NVIDIA H200', 143771),
       nvidia('NVIDIA GeForce RTX 3060', 12288),
@@ -45,7 +45,7 @@ describe('the machine', () => {
     );
   });
 
-  test('its processor and memory are those of this machine', async () => {
+  test('reads the CPU and memory of this machine', async () => {
     const machine = await readMachine(() => Promise.resolve(none));
     assert.equal(machine.cpu.threads, cpus().length);
     assert.ok(machine.cpu.model.length > 0);
@@ -53,7 +53,7 @@ describe('the machine', () => {
     assert.deepEqual([machine.gpus, machine.gpuProblem, machine.gpusKnown], [[], null, true]);
   });
 
-  test('a problem with its GPUs is passed on', async () => {
+  test('a problem with the GPUs is reported', async () => {
     const machine = await readMachine(() =>
       Promise.resolve({ ...none, problem: 'too slow', answered: false }),
     );

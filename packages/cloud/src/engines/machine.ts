@@ -2,35 +2,35 @@ import { cpus, totalmem } from 'node:os';
 import { findNvidiaGpus, type NvidiaSmiResult } from './nvidia-smi.ts';
 import type { CpuCapacity, GpuCapacity } from '../domain/placement/engine-capacity.ts';
 
-/** This machine, as far as it can be seen from a process. */
+/** The resources of this machine. */
 export interface Machine {
   cpu: CpuCapacity;
   memoryInGb: number;
   /** Real ones only. */
   gpus: GpuCapacity[];
-  /** Why no GPU was found although there should be one. */
+  /** Why no GPU was found although nvidia-smi exists. */
   gpuProblem: string | null;
-  /** False when there may be GPUs that did not show themselves. */
+  /** False when the driver did not answer, so there may be GPUs. */
   gpusKnown: boolean;
-  /** By type, the numbers under which the driver knows them; without it they are counted through in the order of `gpus`. */
+  /** The driver's indexes by type; by default GPUs are numbered in the order of `gpus`. */
   gpuIndexes?: ReadonlyMap<string, readonly number[]>;
 }
 
 export async function readMachine(
   findGpus: () => Promise<NvidiaSmiResult> = findNvidiaGpus,
 ): Promise<Machine> {
-  const findings = await findGpus();
+  const result = await findGpus();
   return {
     cpu: readCpu(),
     memoryInGb: readMemory(),
-    gpus: gpuCapacities(findings),
-    gpuProblem: findings.problem,
-    gpusKnown: findings.answered,
-    gpuIndexes: gpuIndexesByType(findings),
+    gpus: gpuCapacities(result),
+    gpuProblem: result.problem,
+    gpusKnown: result.answered,
+    gpuIndexes: gpuIndexesByType(result),
   };
 }
 
-/** The list is in the order in which the driver counts. */
+/** nvidia-smi lists GPUs in the order of their indexes. */
 export function gpuIndexesByType({ gpus }: Pick<NvidiaSmiResult, 'gpus'>): Map<string, number[]> {
   const numbered = gpus.map(({ name }, index) => ({ name, index }));
   return new Map(
@@ -41,7 +41,7 @@ export function gpuIndexesByType({ gpus }: Pick<NvidiaSmiResult, 'gpus'>): Map<s
   );
 }
 
-/** GPUs of one name are one entry. Memory is the smallest of them, so that what is promised fits on each. */
+/** GPUs of one name are one entry, with the smallest memory among them, so that it holds for each. */
 export function gpuCapacities({ gpus, cudaVersion }: NvidiaSmiResult): GpuCapacity[] {
   const byName = Map.groupBy(gpus, (gpu) => gpu.name);
   return [...byName].map(([name, same]) => ({
@@ -54,13 +54,13 @@ export function gpuCapacities({ gpus, cudaVersion }: NvidiaSmiResult): GpuCapaci
   }));
 }
 
-/** Node counts threads and does not tell which of them share a core, so each counts as one. */
+/** Node reports threads and not which of them share a core, so each counts as a core. */
 function readCpu(): CpuCapacity {
   const threads = cpus();
   return { model: threads[0]?.model.trim() || 'unknown', cores: threads.length, threads: threads.length };
 }
 
-/** What the machine has, or what the container that Berth runs in leaves of it. */
+/** The machine's memory, or the limit of the container that Berth runs in. */
 function readMemory(): number {
   const limit = process.constrainedMemory() || Infinity;
   return Math.max(1, Math.round(Math.min(totalmem(), limit) / 1024 ** 3));

@@ -1,9 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Is in the environment of a command that runs beside an instance, and of whatever that starts: by it they are found again. */
+/** Environment variable that marks a command run in an instance and every process that it starts. */
 export const EXECUTION_MARKER = 'BERTH_EXECUTION';
 
-/** Whether a process of this machine has a variable with this value. What is gone, or not ours to see, has not. */
+/**
+ * Whether a process of this machine has this variable with this value. False if it is gone or not readable.
+ */
 export function isMarked(pid: number, name: string, value: string): boolean {
   try {
     return readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(`${name}=${value}`);
@@ -12,7 +14,7 @@ export function isMarked(pid: number, name: string, value: string): boolean {
   }
 }
 
-/** Sends a signal to all processes of this machine that have this variable; answers whether there was one. */
+/** Signals all processes of this machine that have this variable; returns whether there was one. */
 export function signalMarked(name: string, value: string, signal: NodeJS.Signals): boolean {
   const pids = readdirSync('/proc')
     .filter((entry) => /^\d+$/.test(entry))
@@ -25,7 +27,7 @@ function signalProcess(pid: number, signal: NodeJS.Signals): boolean {
   try {
     return process.kill(pid, signal);
   } catch {
-    // It has ended, or is not ours to end.
+    // It has ended, or belongs to another user.
     return false;
   }
 }

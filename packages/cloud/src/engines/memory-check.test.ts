@@ -16,15 +16,15 @@ function refused(memoryInGb: number, virtual: boolean, freeInGb: number): string
 }
 
 describe('memory', () => {
-  test('may be promised more often than it is there', () => {
+  test('can be overcommitted', () => {
     assert.equal(refused(8, false, 0.3), undefined);
   });
 
-  test('can run out', () => {
+  test('is refused when the machine is full', () => {
     assert.match(refused(0.5, false, 0.1) ?? '', /full: 102 MB/);
   });
 
-  test('more than the machine has never fits, unless it comes with a GPU that is only a name', () => {
+  test('more than the machine has is refused, except with a virtual GPU', () => {
     assert.match(refused(9, false, 8) ?? '', /8 GB of memory, 9 GB/);
     assert.equal(refused(200, true, 8), undefined);
   });

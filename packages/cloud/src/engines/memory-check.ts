@@ -1,18 +1,18 @@
 import { BerthError } from '../support/errors.ts';
 
 const GIGABYTE = 1024 ** 3;
-/** Less than this and the machine is full: the kernel would soon choose somebody to end. */
+/** Below this the machine counts as full: the kernel would soon kill a process. */
 const MIN_FREE_BYTES = GIGABYTE / 4;
 
 export interface MemoryRequest {
   memoryInGb: number;
-  /** What comes with a GPU that is only a name is only a number. */
+  /** With a virtual GPU the requested memory is not checked. */
   virtual: boolean;
 }
 
 /**
- * Instances share the machine's memory as they share its cores: what counts is what is really
- * free, not what was promised. Only what can never fit, or finds the machine full, is refused.
+ * Memory is overcommitted, like cores: the check looks at free memory, not at what other instances requested.
+ * A request is refused only if it can never fit or the machine is full.
  */
 export function checkMemory(
   { memoryInGb, virtual }: MemoryRequest,

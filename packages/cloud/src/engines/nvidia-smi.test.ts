@@ -12,7 +12,7 @@ const HEADER = `Sun Nov 15 02:53:26 2026
 | GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |
 `;
 
-describe('what nvidia-smi says', () => {
+describe('parsing nvidia-smi output', () => {
   test('one line is one GPU', () => {
     assert.deepEqual(
       parseGpuList('NVIDIA H200, 143771, 580.159.04\nNVIDIA GeForce RTX 4090, 24564, 580.159.04\n'),
@@ -23,7 +23,7 @@ describe('what nvidia-smi says', () => {
     );
   });
 
-  test('Windows line ends and empty text are read', () => {
+  test('Windows line ends and empty text are accepted', () => {
     assert.deepEqual(
       parseGpuList('Tesla T4, 15360, 550.54\r\n').map((gpu) => gpu.driverVersion),
       ['550.54'],
@@ -32,7 +32,7 @@ describe('what nvidia-smi says', () => {
     assert.deepEqual(parseGpuList('No devices were found\n'), []);
   });
 
-  test('a GPU that shares the memory of the machine gives no number', () => {
+  test('a GPU that shares the memory of the machine has memory 0', () => {
     assert.deepEqual(parseGpuList('NVIDIA GB10, [N/A], 580.95.05\n'), [
       { name: 'NVIDIA GB10', memoryInMib: 0, driverVersion: '580.95.05' },
     ]);
@@ -77,7 +77,7 @@ describe('running nvidia-smi', {
     });
   });
 
-  test('a machine without the command has no GPU, and that is no problem', async () => {
+  test('a machine without the command has no GPU and no problem', async () => {
     assert.deepEqual(await findNvidiaGpus(join(folder, 'absent')), {
       gpus: [],
       cudaVersion: null,
@@ -86,7 +86,7 @@ describe('running nvidia-smi', {
     });
   });
 
-  test('a failure is told in the words of the command', async () => {
+  test('a failure is reported with the message of the command', async () => {
     const command = await script('failing', 'echo "No devices were found"; exit 6');
     assert.deepEqual(await findNvidiaGpus(command), {
       gpus: [],
@@ -96,7 +96,7 @@ describe('running nvidia-smi', {
     });
   });
 
-  test('a command that hangs is given up', async () => {
+  test('a command that hangs times out', async () => {
     const command = await script('hanging', 'exec sleep 600');
     const findings = await findNvidiaGpus(command, 50);
     assert.deepEqual([findings.gpus, findings.answered], [[], false]);

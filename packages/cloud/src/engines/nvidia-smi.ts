@@ -3,24 +3,24 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** On a healthy machine it takes well under a second; a hung driver would keep it for ever. */
+/** A healthy driver answers well under a second; a hung one never does. */
 const TIMEOUT_MS = 3000;
 const QUERY = ['--query-gpu=name,memory.total,driver_version', '--format=csv,noheader,nounits'];
 
 export interface NvidiaGpu {
   name: string;
-  /** 0 where the GPU shares the machine's memory and the driver gives no number. */
+  /** 0 if the GPU shares the machine's memory and the driver gives no number. */
   memoryInMib: number;
   driverVersion: string;
 }
 
-/** What was found. A machine without the command simply has no such GPU. */
+/** The GPUs that were found. A machine without nvidia-smi has none, which is not a problem. */
 export interface NvidiaSmiResult {
   gpus: NvidiaGpu[];
   cudaVersion: string | null;
-  /** Why nothing could be found although the command is there. */
+  /** Why nothing was found although the command exists. */
   problem: string | null;
-  /** False when the command did not end in time, so that nothing is known. */
+  /** False when the command timed out, so nothing is known. */
   answered: boolean;
 }
 
@@ -28,7 +28,8 @@ export async function findNvidiaGpus(
   command = 'nvidia-smi',
   timeoutMs = TIMEOUT_MS,
 ): Promise<NvidiaSmiResult> {
-  // A signal and not execFile's own timeout, which waits for the process to be gone: one that hangs in the driver cannot be killed.
+  // An abort signal instead of execFile's timeout, which waits for the process to exit: a process that hangs
+  // in the driver cannot be killed.
   const options = { signal: AbortSignal.timeout(timeoutMs), killSignal: 'SIGKILL' as const };
   try {
     const [list, header] = await Promise.all([run(command, QUERY, options), run(command, options)]);
@@ -44,7 +45,7 @@ export async function findNvidiaGpus(
     if (failure.code === 'ENOENT') return { ...nothing, problem: null, answered: true };
     if (failure.name === 'AbortError')
       return { ...nothing, problem: `${command} did not answer within ${timeoutMs} ms`, answered: false };
-    // It explains itself on standard output, such as "No devices were found".
+    // It prints the reason to standard output, such as "No devices were found".
     return {
       ...nothing,
       problem: firstLine(failure.stdout ?? '') || firstLine(failure.message),

@@ -2,16 +2,16 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { BerthError } from '../support/errors.ts';
 
-/** Below the numbers that the kernel gives to outgoing connections, so that none of those comes in between. */
+/** Below the ephemeral port range, so that outgoing connections do not take these ports. */
 const FIRST_PORT = 20_000;
 const PORT_COUNT = 10_000;
 
-/** Numbers for instances to listen on. One that was given back is the last to be given again. */
+/** Host ports for instances. A released port is reused last. */
 export class PortPool {
   readonly #allocated = new Set<number>();
   #next: number;
 
-  /** Different starts keep two servers on one machine out of each other's way. */
+  /** Different start values keep two servers on one machine from colliding. */
   constructor(start = process.pid * 64) {
     this.#next = start % PORT_COUNT;
   }
@@ -24,12 +24,12 @@ export class PortPool {
     for (const port of ports) this.#allocated.delete(port);
   }
 
-  /** The wished number where it is free, or another. */
-  async allocate(wished?: number): Promise<number> {
-    if (wished !== undefined && !this.#allocated.has(wished)) {
-      this.#allocated.add(wished);
-      if (await isFree(wished)) return wished;
-      this.#allocated.delete(wished);
+  /** The preferred port if it is free, otherwise another one. */
+  async allocate(preferred?: number): Promise<number> {
+    if (preferred !== undefined && !this.#allocated.has(preferred)) {
+      this.#allocated.add(preferred);
+      if (await isFree(preferred)) return preferred;
+      this.#allocated.delete(preferred);
     }
     for (let tries = 0; tries < PORT_COUNT; tries += 1) {
       const port = FIRST_PORT + this.#next;

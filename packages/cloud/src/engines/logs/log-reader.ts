@@ -10,12 +10,12 @@ const CHUNK_BYTES = 256 * 1024;
 export interface ReadableLog {
   readonly segments: readonly LogSegment[];
   readonly nextSeq: number;
-  /** Nothing more is written to it. */
+  /** No more lines will be written. */
   readonly ended: boolean;
   waitForChange(signal?: AbortSignal): Promise<void>;
 }
 
-/** Reads a log once through, for one query. Where numbers are missing it says so in a line of its own. */
+/** Reads a log once, for one query. Missing sequence numbers are reported in a line of their own. */
 export class LogReader {
   readonly #log: ReadableLog;
   readonly #query: LogQuery;
@@ -27,7 +27,7 @@ export class LogReader {
     this.#signal = signal;
   }
 
-  /** In batches, because a promise for each of a hundred thousand lines costs more than the lines. */
+  /** In batches: one promise per line would cost more than the lines. */
   async *batches(): AsyncGenerator<LogLine[], void, undefined> {
     const { after, follow = false } = this.#query;
     const afterTs = after !== undefined && 'ts' in after ? after.ts : undefined;
@@ -42,7 +42,7 @@ export class LogReader {
       for await (const lines of this.#linesOf(segment, expected, follow)) {
         const batch = lines.filter(({ ts }) => afterTs === undefined || ts > afterTs);
         const [first] = lines;
-        // How many lines of a time span were dropped is not known: the dropped ones have no time.
+        // The number of dropped lines in a time span is unknown: dropped lines have no time.
         if (first !== undefined && first.seq > expected && afterTs === undefined)
           batch.unshift(dropped(first.seq - expected, first));
         expected = (lines.at(-1)?.seq ?? expected - 1) + 1;
@@ -57,7 +57,7 @@ export class LogReader {
     return this.#query.source === undefined || source === this.#query.source;
   }
 
-  /** Nothing more will come. */
+  /** No more lines will come. */
   #isEnded(): boolean {
     return this.#log.ended || this.#signal?.aborted === true;
   }
@@ -88,7 +88,9 @@ export class LogReader {
     return this.#log.segments.find((segment) => segment.firstSeq > firstSeq);
   }
 
-  /** The lines of one file from a number on; of the last file also those that are still to come, if they are wanted. */
+  /**
+   * The lines of one segment from a sequence number on. In the last segment, `follow` waits for new lines.
+   */
   async *#linesOf(
     segment: LogSegment,
     from: number,
@@ -125,7 +127,7 @@ export class LogReader {
   }
 }
 
-/** A line that stands where others are missing. */
+/** The line that replaces dropped lines. */
 function dropped(count: number, next: LogLine): LogLine {
   const line =
     count === 1
@@ -138,7 +140,7 @@ async function openIfThere(path: string): Promise<FileHandle | undefined> {
   try {
     return await open(path, 'r');
   } catch (error) {
-    // The oldest file may go while somebody reads his way to it.
+    // The oldest segment may be deleted before a reader reaches it.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }

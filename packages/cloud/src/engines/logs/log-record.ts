@@ -1,8 +1,8 @@
 import type { LogSource } from '../../domain/log-line.ts';
 
 /**
- * How lines lie in a file. Each is `<milliseconds> <c or s> <the line>`, the bytes as they came.
- * A line that starts with `= ` is a mark, see LogBook.
+ * The format of a segment file. A record is `<milliseconds> <c or s> <line>`, with the bytes unchanged. A
+ * line that starts with `= ` is a checkpoint, see SegmentedLog.
  */
 export interface LogRecord {
   ts: number;
@@ -21,7 +21,7 @@ const CHECKPOINT_BYTE = 0x3d;
 const CHECKPOINT_PREFIX = '= ';
 const SOURCE_LETTERS: Readonly<Record<LogSource, string>> = { container: 'c', system: 's' };
 
-/** A batch of lines with the mark that seals it. */
+/** A batch of records, followed by the checkpoint that commits it. */
 export function formatBatch(records: readonly NewLogRecord[], mark: string): Buffer {
   const parts: Buffer[] = [];
   for (const { ts, source, line } of records) {
@@ -39,19 +39,19 @@ export function formatCheckpoint(mark: string): Buffer {
   return Buffer.from(`${CHECKPOINT_PREFIX}${mark}\n`);
 }
 
-/** The mark of a line, or undefined where the line is a record. */
+/** The mark of a checkpoint line; undefined for a record. */
 export function checkpointOf(line: Buffer): string | undefined {
   return line[0] === CHECKPOINT_BYTE ? line.toString('utf8', CHECKPOINT_PREFIX.length) : undefined;
 }
 
-/** How much of a file is whole: up to the end of its last mark. */
+/** The committed part of a file, up to its last checkpoint. */
 export function readCommitted(bytes: Buffer): {
   bytes: number;
   records: number;
   mark: string;
   lastTs: number;
 } {
-  const sealed = { bytes: 0, records: 0, mark: '', lastTs: 0 };
+  const committed = { bytes: 0, records: 0, mark: '', lastTs: 0 };
   let records = 0;
   let lastTs = 0;
   let offset = 0;
@@ -61,9 +61,9 @@ export function readCommitted(bytes: Buffer): {
     if (mark === undefined) {
       records += 1;
       lastTs = parseRecord(line).ts;
-    } else Object.assign(sealed, { bytes: offset, records, mark, lastTs });
+    } else Object.assign(committed, { bytes: offset, records, mark, lastTs });
   }
-  return sealed;
+  return committed;
 }
 
 export function parseRecord(line: Buffer): LogRecord {
@@ -75,7 +75,7 @@ export function parseRecord(line: Buffer): LogRecord {
   };
 }
 
-/** The whole lines at the beginning of some bytes, without their ends; what follows the last end is left. */
+/** The complete lines, without their newlines, and the rest after the last newline. */
 export function splitLines(bytes: Buffer): { lines: Buffer[]; rest: Buffer } {
   const lines: Buffer[] = [];
   let start = 0;

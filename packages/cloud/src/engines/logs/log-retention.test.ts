@@ -6,32 +6,32 @@ import { test } from 'node:test';
 import { ManualClock } from '../../support/clock.ts';
 import { LogRetention } from './log-retention.ts';
 
-test('the log of a removed instance is kept for its time', async () => {
+test('the log of a removed instance is kept for the retention time', async () => {
   const path = await mkdtemp(join(tmpdir(), 'berth-kept-logs-'));
   const clock = new ManualClock();
   const logs = new LogRetention(path, 1000, clock);
-  const there = new Set(['running']);
+  const existing = new Set(['running']);
   for (const id of ['running', 'removed', 'forgotten', 'again']) await mkdir(logs.folder(id));
   await logs.startRetention('removed');
   await logs.startRetention('again');
-  await logs.startRetention('never-there');
+  await logs.startRetention('never-existing');
   await logs.retain('again');
-  there.add('again');
+  existing.add('again');
   clock.advance(999);
-  await logs.deleteExpired((id) => there.has(id));
+  await logs.deleteExpired((id) => existing.has(id));
   assert.deepEqual((await readdir(path)).sort(), ['again', 'forgotten', 'removed', 'running']);
   clock.advance(1);
-  await logs.deleteExpired((id) => there.has(id));
+  await logs.deleteExpired((id) => existing.has(id));
   assert.deepEqual(
     (await readdir(path)).sort(),
     ['again', 'forgotten', 'running'],
-    'what nobody knew begins to age when it is found',
+    'the retention of an unknown log starts when it is found',
   );
   clock.advance(1000);
-  await logs.deleteExpired((id) => there.has(id));
+  await logs.deleteExpired((id) => existing.has(id));
   assert.deepEqual((await readdir(path)).sort(), ['again', 'running']);
   await logs.delete('again');
-  await logs.delete('never-there');
-  assert.deepEqual(await readdir(path), ['running'], 'what is forgotten goes at once');
+  await logs.delete('never-existing');
+  assert.deepEqual(await readdir(path), ['running'], 'delete does not wait for the retention');
   await rm(path, { recursive: true });
 });

@@ -4,7 +4,7 @@ import type { Clock } from '../../support/clock.ts';
 
 const REMOVED_FILE = 'removed';
 
-/** The logs of all instances. That of an instance that was removed is kept for a set time. */
+/** The log folders of all instances. The log of a removed instance is kept for the retention time. */
 export class LogRetention {
   readonly #path: string;
   readonly #keepMs: number;
@@ -20,26 +20,26 @@ export class LogRetention {
     return join(this.#path, id);
   }
 
-  /** The instance is there: its log is kept as long as it is. */
+  /** The instance exists: its log is kept as long as the instance. */
   async retain(id: string): Promise<void> {
     await rm(join(this.folder(id), REMOVED_FILE), { force: true });
   }
 
-  /** Its time begins now. */
+  /** The instance was removed: the retention time starts now. */
   async startRetention(id: string): Promise<void> {
     if ((await stat(this.folder(id)).catch(() => undefined)) === undefined) return;
     await writeFile(join(this.folder(id), REMOVED_FILE), String(this.#clock.now()), { mode: 0o600 });
   }
 
-  /** Takes it away before its time. */
+  /** Deletes the log at once. */
   async delete(id: string): Promise<void> {
     await rm(this.folder(id), { recursive: true, force: true });
   }
 
-  /** Takes away what has been kept for long enough. Logs that belong to no instance begin to age. */
-  async deleteExpired(isThere: (id: string) => boolean): Promise<void> {
+  /** Deletes logs after their retention time. For logs without an instance, the retention time starts now. */
+  async deleteExpired(exists: (id: string) => boolean): Promise<void> {
     for (const id of await readdir(this.#path).catch(() => [])) {
-      if (isThere(id)) continue;
+      if (exists(id)) continue;
       const removedAt = await readFile(join(this.folder(id), REMOVED_FILE), 'utf8').catch(() => undefined);
       if (removedAt === undefined) await this.startRetention(id);
       else if (this.#clock.now() - Number(removedAt) >= this.#keepMs) await this.delete(id);

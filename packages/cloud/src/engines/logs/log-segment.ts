@@ -3,9 +3,9 @@ import { join } from 'node:path';
 /** One file of a log. */
 export interface LogSegment {
   path: string;
-  /** The number of its first line, which is also its name. */
+  /** The sequence number of its first line, which is also its file name. */
   firstSeq: number;
-  /** As far as it is whole. */
+  /** The length of the committed part. */
   bytes: number;
 }
 
@@ -20,7 +20,7 @@ export function segmentAt(folder: string, firstSeq: number, bytes: number): LogS
   };
 }
 
-/** The number in a file's name; undefined where the file is none of ours. */
+/** The sequence number in a file name; undefined if it is not a segment. */
 export function firstSeqOf(name: string): number | undefined {
   return name.endsWith(FILE_EXTENSION) ? Number(name.slice(0, -FILE_EXTENSION.length)) : undefined;
 }

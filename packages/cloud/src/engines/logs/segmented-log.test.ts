@@ -11,7 +11,7 @@ import type { NewLogRecord } from './log-record.ts';
 let root = '';
 let count = 0;
 before(async () => {
-  root = await mkdtemp(join(tmpdir(), 'berth-log-book-'));
+  root = await mkdtemp(join(tmpdir(), 'berth-log-'));
 });
 after(() => rm(root, { recursive: true }));
 
@@ -20,73 +20,73 @@ function folder(): string {
   return join(root, String(count));
 }
 
-function said(line: string, ts = 1000): NewLogRecord {
+function record(line: string, ts = 1000): NewLogRecord {
   return { ts, source: 'container', line };
 }
 
-async function told(book: SegmentedLog, query: LogQuery = {}): Promise<LogLine[]> {
-  return Array.fromAsync(book.lines(query));
+async function readAll(log: SegmentedLog, query: LogQuery = {}): Promise<LogLine[]> {
+  return Array.fromAsync(log.lines(query));
 }
 
-async function texts(book: SegmentedLog, query: LogQuery = {}): Promise<string[]> {
-  return (await told(book, query)).map((line) => line.line);
+async function texts(log: SegmentedLog, query: LogQuery = {}): Promise<string[]> {
+  return (await readAll(log, query)).map((line) => line.line);
 }
 
-describe('a log book', () => {
-  test('numbers the lines of both sources in one row', async () => {
-    const book = await SegmentedLog.open(folder());
-    await book.append([said('one', 5), { ts: 7, source: 'system', line: 'two' }]);
-    await book.append([said('drei äöü', 8)]);
-    assert.deepEqual(await told(book), [
+describe('segmented log', () => {
+  test('numbers the lines of both sources in one sequence', async () => {
+    const log = await SegmentedLog.open(folder());
+    await log.append([record('one', 5), { ts: 7, source: 'system', line: 'two' }]);
+    await log.append([record('drei äöü', 8)]);
+    assert.deepEqual(await readAll(log), [
       { ts: 5, seq: 1, source: 'container', line: 'one' },
       { ts: 7, seq: 2, source: 'system', line: 'two' },
       { ts: 8, seq: 3, source: 'container', line: 'drei äöü' },
     ]);
-    await book.end();
+    await log.end();
   });
 
-  test('answers what is asked for', async () => {
-    const book = await SegmentedLog.open(folder());
+  test('filters by tail, source, sequence number and time', async () => {
+    const log = await SegmentedLog.open(folder());
     for (let number = 1; number <= 6; number += 1)
-      await book.append([
+      await log.append([
         { ts: number * 10, source: number % 3 === 0 ? 'system' : 'container', line: `line ${number}` },
       ]);
-    assert.deepEqual(await texts(book, { tail: 2 }), ['line 5', 'line 6']);
-    assert.deepEqual(await texts(book, { tail: 0 }), []);
-    assert.deepEqual(await texts(book, { tail: 100 }), (await texts(book)).slice(-100));
-    assert.deepEqual(await texts(book, { tail: 3, source: 'container' }), ['line 2', 'line 4', 'line 5']);
-    assert.deepEqual(await texts(book, { source: 'system' }), ['line 3', 'line 6']);
-    assert.deepEqual(await texts(book, { after: { seq: 4 } }), ['line 5', 'line 6']);
-    assert.deepEqual(await texts(book, { after: { seq: 4 }, tail: 1 }), ['line 5', 'line 6']);
-    assert.deepEqual(await texts(book, { after: { ts: 40 } }), ['line 5', 'line 6']);
-    assert.deepEqual(await texts(book, { after: { seq: 6 } }), []);
-    await book.end();
+    assert.deepEqual(await texts(log, { tail: 2 }), ['line 5', 'line 6']);
+    assert.deepEqual(await texts(log, { tail: 0 }), []);
+    assert.deepEqual(await texts(log, { tail: 100 }), (await texts(log)).slice(-100));
+    assert.deepEqual(await texts(log, { tail: 3, source: 'container' }), ['line 2', 'line 4', 'line 5']);
+    assert.deepEqual(await texts(log, { source: 'system' }), ['line 3', 'line 6']);
+    assert.deepEqual(await texts(log, { after: { seq: 4 } }), ['line 5', 'line 6']);
+    assert.deepEqual(await texts(log, { after: { seq: 4 }, tail: 1 }), ['line 5', 'line 6']);
+    assert.deepEqual(await texts(log, { after: { ts: 40 } }), ['line 5', 'line 6']);
+    assert.deepEqual(await texts(log, { after: { seq: 6 } }), []);
+    await log.end();
   });
 
-  test('time does not run backwards in it', async () => {
-    const book = await SegmentedLog.open(folder());
-    await book.append([said('late', 50), said('early', 40)]);
-    await book.end();
-    const again = await SegmentedLog.open(book.folder);
-    await again.append([said('earlier', 30)]);
+  test('timestamps never decrease', async () => {
+    const log = await SegmentedLog.open(folder());
+    await log.append([record('late', 50), record('early', 40)]);
+    await log.end();
+    const again = await SegmentedLog.open(log.folder);
+    await again.append([record('earlier', 30)]);
     assert.deepEqual(
-      (await told(again)).map(({ ts }) => ts),
+      (await readAll(again)).map(({ ts }) => ts),
       [50, 50, 50],
     );
     await again.end();
   });
 
-  test('goes on where it was, without what a crash cut off', async () => {
+  test('continues after a crash without the incomplete batch', async () => {
     const first = await SegmentedLog.open(folder());
-    await first.append([said('one')], '17');
-    await first.append([said('two')]);
+    await first.append([record('one')], '17');
+    await first.append([record('two')]);
     const [name] = await readdir(first.folder);
     await appendFile(join(first.folder, name as string), '1000 c three\n1000 c fo');
     const second = await SegmentedLog.open(first.folder);
     assert.equal(second.mark, '17');
-    await second.append([said('three')], '23');
+    await second.append([record('three')], '23');
     assert.deepEqual(
-      (await told(second)).map(({ seq, line }) => [seq, line]),
+      (await readAll(second)).map(({ seq, line }) => [seq, line]),
       [
         [1, 'one'],
         [2, 'two'],
@@ -97,10 +97,10 @@ describe('a log book', () => {
     assert.deepEqual(await texts(await SegmentedLog.openReadOnly(first.folder)), ['one', 'two', 'three']);
   });
 
-  test('keeps the newest lines and says how many are missing', async () => {
-    const book = await SegmentedLog.open(folder(), 8 * 200);
-    for (let number = 1; number <= 500; number += 1) await book.append([said(`line ${number}`)]);
-    const lines = await told(book);
+  test('keeps the newest lines and reports how many were dropped', async () => {
+    const log = await SegmentedLog.open(folder(), 8 * 200);
+    for (let number = 1; number <= 500; number += 1) await log.append([record(`line ${number}`)]);
+    const lines = await readAll(log);
     const [note, first] = lines as [LogLine, LogLine];
     assert.equal(note.source, 'system');
     assert.equal(note.line, `${first.seq - 1} lines were dropped here: the log keeps the newest lines only`);
@@ -108,59 +108,59 @@ describe('a log book', () => {
     assert.equal(lines.at(-1)?.line, 'line 500');
     assert.equal(lines.length, 500 - first.seq + 2);
     assert.ok(lines.length > 20 && lines.length < 100, `${lines.length} lines`);
-    assert.deepEqual(await texts(book, { tail: 1 }), ['line 500']);
-    assert.equal((await told(book, { source: 'container' }))[0]?.seq, first.seq);
-    await book.end();
+    assert.deepEqual(await texts(log, { tail: 1 }), ['line 500']);
+    assert.equal((await readAll(log, { source: 'container' }))[0]?.seq, first.seq);
+    await log.end();
   });
 
-  test('lines that were never written down count as dropped', async () => {
-    const book = await SegmentedLog.open(folder());
-    await book.append([said('one')]);
-    await book.skipLines(41, 'far');
-    await book.append([said('last')]);
+  test('skipped lines count as dropped', async () => {
+    const log = await SegmentedLog.open(folder());
+    await log.append([record('one')]);
+    await log.skipLines(41, 'far');
+    await log.append([record('last')]);
     assert.deepEqual(
-      (await told(book)).map(({ seq, line }) => [seq, line]),
+      (await readAll(log)).map(({ seq, line }) => [seq, line]),
       [
         [1, 'one'],
         [42, '41 lines were dropped here: the log keeps the newest lines only'],
         [43, 'last'],
       ],
     );
-    await book.end();
-    const again = await SegmentedLog.open(book.folder);
+    await log.end();
+    const again = await SegmentedLog.open(log.folder);
     assert.deepEqual([again.mark, again.nextSeq], ['far', 44]);
     await again.end();
   });
 
-  test('a follower is told everything once, across files, until the end', async () => {
-    const book = await SegmentedLog.open(folder(), 8 * 400);
-    const following = Array.fromAsync(book.lines({ follow: true }));
-    for (let number = 1; number <= 60; number += 1) await book.append([said(`line ${number}`)]);
-    await book.end();
+  test('a follower reads every line once, across segments, until the end', async () => {
+    const log = await SegmentedLog.open(folder(), 8 * 400);
+    const following = Array.fromAsync(log.lines({ follow: true }));
+    for (let number = 1; number <= 60; number += 1) await log.append([record(`line ${number}`)]);
+    await log.end();
     assert.deepEqual(
       (await following).map(({ seq }) => seq),
       Array.from({ length: 60 }, (_, index) => index + 1),
     );
   });
 
-  test('a follower leaves on its signal', async () => {
-    const book = await SegmentedLog.open(folder());
-    await book.append([said('one')]);
-    const leaving = new AbortController();
+  test('a follower stops on its signal', async () => {
+    const log = await SegmentedLog.open(folder());
+    await log.append([record('one')]);
+    const abort = new AbortController();
     const lines: string[] = [];
-    for await (const { line } of book.lines({ follow: true }, leaving.signal)) {
+    for await (const { line } of log.lines({ follow: true }, abort.signal)) {
       lines.push(line);
-      setImmediate(() => leaving.abort());
+      setImmediate(() => abort.abort());
     }
     assert.deepEqual(lines, ['one']);
-    await book.end();
+    await log.end();
   });
 
-  test('of an unknown log there is nothing to tell', async () => {
+  test('an unknown log is empty', async () => {
     assert.deepEqual(await texts(await SegmentedLog.openReadOnly(folder()), { follow: true }), []);
   });
 
-  test('whatever is written in whatever batches is read again, whoever opens it', async () => {
+  test('all lines are read back, however they are batched and reopened', async () => {
     const batch = fc.array(
       fc.string({ unit: 'binary', maxLength: 40 }).map((line) => line.replaceAll('\n', '')),
       { maxLength: 5 },
@@ -170,21 +170,21 @@ describe('a log book', () => {
         fc.array(fc.record({ batch, reopen: fc.boolean() }), { maxLength: 12 }),
         fc.nat(30),
         async (steps, tail) => {
-          let book = await SegmentedLog.open(folder());
+          let log = await SegmentedLog.open(folder());
           for (const [index, step] of steps.entries()) {
-            await book.append(
-              step.batch.map((line) => said(line)),
+            await log.append(
+              step.batch.map((line) => record(line)),
               String(index),
             );
             if (!step.reopen) continue;
-            await book.end();
-            book = await SegmentedLog.open(book.folder);
-            assert.equal(book.mark, String(index));
+            await log.end();
+            log = await SegmentedLog.open(log.folder);
+            assert.equal(log.mark, String(index));
           }
           const all = steps.flatMap((step) => step.batch);
-          assert.deepEqual(await texts(book), all);
-          assert.deepEqual(await texts(book, { tail }), tail === 0 ? [] : all.slice(-tail));
-          await book.end();
+          assert.deepEqual(await texts(log), all);
+          assert.deepEqual(await texts(log, { tail }), tail === 0 ? [] : all.slice(-tail));
+          await log.end();
         },
       ),
       { numRuns: 50 },

@@ -8,18 +8,19 @@ import { formatBatch, formatCheckpoint, readCommitted } from './log-record.ts';
 import type { LogSegment } from './log-segment.ts';
 import { firstSeqOf, segmentAt } from './log-segment.ts';
 
-/** Kept of one instance: enough for the longest tail that can be asked for, little enough for a thousand workers. */
+/**
+ * The limit per instance: enough for the longest tail that can be requested, small enough for a thousand
+ * workers.
+ */
 const MAX_BYTES = 16 * 1024 * 1024;
 const SEGMENTS = 8;
 
 /**
- * The log of one instance, in a folder of its own: numbered lines in files of equal size, of
- * which the oldest goes when there are too many.
- *
- * Lines are written in batches, and each batch ends with a mark: a text in which the writer says
- * how far it has come in what it writes down. What follows the last mark was cut off by a crash
- * and is not part of the log. So a writer that comes back reads the mark, goes on from there,
- * and neither loses a line nor writes one twice.
+ * The log of one instance in its own folder: numbered lines in segment files of equal size. The oldest
+ * segment is deleted when there are too many.
+ * Lines are written in batches. Each batch ends with a checkpoint that holds a mark: the position of the
+ * writer in its source. Data after the last checkpoint is from an interrupted write and is ignored. So a
+ * writer that restarts reads the mark, continues there, and neither loses nor repeats a line.
  */
 export class SegmentedLog {
   readonly folder: string;
@@ -40,23 +41,23 @@ export class SegmentedLog {
     this.#ended = ended;
   }
 
-  /** To write on in it. A book has one writer at a time. */
+  /** Opens the log for writing. A log has one writer at a time. */
   static async open(folder: string, maxBytes = MAX_BYTES): Promise<SegmentedLog> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    const book = new SegmentedLog(folder, maxBytes, await segmentsIn(folder), false);
-    const last = await book.#readLast();
+    const log = new SegmentedLog(folder, maxBytes, await segmentsIn(folder), false);
+    const last = await log.#readLast();
     if (last !== undefined) await truncate(last.path, last.bytes);
-    return book;
+    return log;
   }
 
-  /** To read in it when nobody writes any more. */
+  /** Opens the log for reading when no writer is left. */
   static async openReadOnly(folder: string): Promise<SegmentedLog> {
-    const book = new SegmentedLog(folder, MAX_BYTES, await segmentsIn(folder), true);
-    await book.#readLast();
-    return book;
+    const log = new SegmentedLog(folder, MAX_BYTES, await segmentsIn(folder), true);
+    await log.#readLast();
+    return log;
   }
 
-  /** What the writer said with its last batch; empty where there is none. */
+  /** The mark of the last batch; empty if there is none. */
   get mark(): string {
     return this.#checkpoint;
   }
@@ -65,7 +66,7 @@ export class SegmentedLog {
     return this.#segmentBytes * SEGMENTS;
   }
 
-  /** The number that the next line gets. */
+  /** The sequence number of the next line. */
   get nextSeq(): number {
     return this.#nextSeq;
   }
@@ -78,7 +79,7 @@ export class SegmentedLog {
     return this.#ended;
   }
 
-  /** Without a mark the last one stays. */
+  /** Without a mark the last one is kept. */
   append(records: readonly NewLogRecord[], mark?: string): Promise<void> {
     return this.#runInOrder(async () => {
       const file = (this.#file ??= await this.#openFile());
@@ -87,23 +88,23 @@ export class SegmentedLog {
         ...record,
         ts: (this.#lastTs = Math.max(this.#lastTs, record.ts)),
       }));
-      const sealedBy = mark ?? this.#checkpoint;
-      const batch = formatBatch(inOrder, sealedBy);
+      const newMark = mark ?? this.#checkpoint;
+      const batch = formatBatch(inOrder, newMark);
       try {
         await file.appendFile(batch);
       } catch (error) {
-        // Half a batch must not stand before the next one.
+        // Remove a partial batch before the next one is written.
         await file.truncate(active.bytes);
         throw error;
       }
       active.bytes += batch.length;
       this.#nextSeq += records.length;
-      this.#checkpoint = sealedBy;
+      this.#checkpoint = newMark;
       if (active.bytes >= this.#segmentBytes) await this.#closeFile();
     });
   }
 
-  /** Leaves out the numbers of lines that are not kept; readers are told how many. */
+  /** Skips the sequence numbers of lines that are not kept; readers see how many. */
   skipLines(lines: number, mark: string): Promise<void> {
     return this.#runInOrder(async () => {
       await this.#closeFile();
@@ -113,7 +114,7 @@ export class SegmentedLog {
     });
   }
 
-  /** No more lines are to come: followers are told the rest and end. */
+  /** No more lines will come: followers read the rest and end. */
   end(): Promise<void> {
     return this.#runInOrder(async () => {
       this.#ended = true;
@@ -126,7 +127,7 @@ export class SegmentedLog {
       for (const line of batch) yield line;
   }
 
-  /** Resolves at the next change of the book, or on the signal. */
+  /** Resolves at the next change of the log, or on the signal. */
   async waitForChange(signal?: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const wake = (): void => resolve();
@@ -138,7 +139,10 @@ export class SegmentedLog {
     signal?.removeEventListener('abort', wake);
   }
 
-  /** One after the other, and whoever waits is woken after each. A failure is the caller's to hear of; the next one tries again. */
+  /**
+   * Runs operations one after the other and wakes the readers after each. A failure is reported to the
+   * caller; the next operation still runs.
+   */
   #runInOrder(work: () => Promise<void>): Promise<void> {
     const done = this.#writing.then(work);
     this.#writing = done.then(
@@ -155,11 +159,11 @@ export class SegmentedLog {
   async #readLast(): Promise<LogSegment | undefined> {
     const last = this.#segments.at(-1);
     if (last === undefined) return undefined;
-    const sealed = readCommitted(await readFile(last.path));
-    last.bytes = sealed.bytes;
-    this.#nextSeq = last.firstSeq + sealed.records;
-    this.#checkpoint = sealed.mark;
-    this.#lastTs = sealed.lastTs;
+    const committed = readCommitted(await readFile(last.path));
+    last.bytes = committed.bytes;
+    this.#nextSeq = last.firstSeq + committed.records;
+    this.#checkpoint = committed.mark;
+    this.#lastTs = committed.lastTs;
     return last;
   }
 
@@ -170,7 +174,7 @@ export class SegmentedLog {
       : this.#newFile();
   }
 
-  /** It begins with the mark, which is known then even if nothing else reaches the file. */
+  /** A new segment starts with the mark, so the mark survives even if nothing else is written to it. */
   async #newFile(): Promise<FileHandle> {
     const head = formatCheckpoint(this.#checkpoint);
     const segment = segmentAt(this.folder, this.#nextSeq, head.length);

@@ -4,14 +4,14 @@ import { test } from 'node:test';
 import { runToExit, hasCode, waitUntil } from './engine-fixture.ts';
 import type { EngineFixture } from './engine-fixture.ts';
 
-/** Commands that run beside an instance. */
-export function commandTests(stage: EngineFixture): void {
-  const { started, said, ended, restart } = stage;
+/** Commands that run in an instance. */
+export function commandTests(fixture: EngineFixture): void {
+  const { started, waitForLine, ended, restart } = fixture;
 
-  test('a command runs beside it', async () => {
+  test('a command runs in the instance', async () => {
     const id = await started('echo > here; echo ready; sleep 600', { env: { GREETING: 'hello' } });
-    await said(id, 'ready');
-    const execution = await stage.engine.exec(
+    await waitForLine(id, 'ready');
+    const execution = await fixture.engine.exec(
       id,
       ['sh', '-c', 'ls; echo $GREETING $MORE; cat; echo oops >&2; exit 4'],
       { env: { MORE: 'there' } },
@@ -24,25 +24,25 @@ export function commandTests(stage: EngineFixture): void {
     });
     await restart();
     assert.equal(
-      (await runToExit(await stage.engine.exec(id, ['sh', '-c', 'echo $GREETING']))).stdout,
+      (await runToExit(await fixture.engine.exec(id, ['sh', '-c', 'echo $GREETING']))).stdout,
       'hello\n',
     );
-    const long = await stage.engine.exec(id, ['sleep', '600']);
-    await stage.engine.remove(id);
+    const long = await fixture.engine.exec(id, ['sleep', '600']);
+    await fixture.engine.remove(id);
     assert.notEqual((await long.exited).exitCode, 0);
-    await assert.rejects(stage.engine.exec(id, ['true']), hasCode('not-found'));
+    await assert.rejects(fixture.engine.exec(id, ['true']), hasCode('not-found'));
   });
 
-  test('a command cannot run where nothing runs', async () => {
+  test('a command is refused when the instance does not run', async () => {
     const id = await started('exit 0');
     await ended(id);
-    await assert.rejects(stage.engine.exec(id, ['true']), hasCode('state'));
+    await assert.rejects(fixture.engine.exec(id, ['true']), hasCode('state'));
   });
 
   test('a command can have a terminal', async (context) => {
-    if (!stage.engine.capabilities.terminal) return context.skip('this engine has none');
+    if (!fixture.engine.capabilities.terminal) return context.skip('this engine has no terminals');
     const id = await started('sleep 600');
-    const execution = await stage.engine.exec(
+    const execution = await fixture.engine.exec(
       id,
       ['sh', '-c', 'stty size; read go; stty size; tty >/dev/null && echo terminal; exit 6'],
       { tty: { columns: 91, rows: 33 } },
@@ -53,14 +53,14 @@ export function commandTests(stage: EngineFixture): void {
     assert.equal((await execution.exited).exitCode, 6);
     const words = (await shown).split(/\r?\n/);
     assert.ok(words.includes('40 120') && words.includes('terminal'), JSON.stringify(words));
-    await stage.engine.remove(id);
+    await fixture.engine.remove(id);
   });
 
-  test('a command that is ended takes along what it started, in a terminal and without one', async () => {
+  test('killing a command kills what it started, with and without a terminal', async () => {
     const id = await started('sleep 600');
-    const ways = stage.engine.capabilities.terminal ? [{}, { tty: { columns: 80, rows: 24 } }] : [{}];
-    for (const options of ways) {
-      const execution = await stage.engine.exec(
+    const modes = fixture.engine.capabilities.terminal ? [{}, { tty: { columns: 80, rows: 24 } }] : [{}];
+    for (const options of modes) {
+      const execution = await fixture.engine.exec(
         id,
         ['sh', '-c', 'trap "" HUP TERM; sleep 601 & echo up; wait; wait'],
         options,
@@ -70,10 +70,10 @@ export function commandTests(stage: EngineFixture): void {
       execution.kill('SIGKILL');
       const { exitCode } = await execution.exited;
       assert.notEqual(exitCode, 0);
-      const look = async (): Promise<string> =>
+      const findSurvivors = async (): Promise<string> =>
         (
           await runToExit(
-            await stage.engine.exec(
+            await fixture.engine.exec(
               id,
               [
                 'sh',
@@ -84,21 +84,21 @@ export function commandTests(stage: EngineFixture): void {
             ),
           )
         ).stdout;
-      await waitUntil(async () => (await look()) === '' || undefined);
+      await waitUntil(async () => (await findSurvivors()) === '' || undefined);
     }
-    await stage.engine.remove(id);
+    await fixture.engine.remove(id);
   });
 
-  test('a command that is not there is refused, in a terminal and without one', async () => {
+  test('an unknown command is refused, with and without a terminal', async () => {
     const id = await started('sleep 600');
     for (const options of [
       {},
-      ...(stage.engine.capabilities.terminal ? [{ tty: { columns: 80, rows: 24 } }] : []),
+      ...(fixture.engine.capabilities.terminal ? [{ tty: { columns: 80, rows: 24 } }] : []),
     ])
       await assert.rejects(
-        stage.engine.exec(id, ['no-such-command'], options),
+        fixture.engine.exec(id, ['no-such-command'], options),
         hasCode('rule', /no-such-command/),
       );
-    await stage.engine.remove(id);
+    await fixture.engine.remove(id);
   });
 }

@@ -9,15 +9,18 @@ import type { InstanceEngine } from '../engine.ts';
 import type { Execution, InstanceEvent, InstanceSpec } from '../instance.ts';
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
 
-/** What a driver brings along to be tested. */
+/** What a driver provides to the suite. */
 export interface EngineUnderTest {
-  /** A module that exports `openEngine(folder)`. Two engines of one folder, one after the other, are Berth before and after a restart. */
+  /**
+   * A module that exports `openEngine(folder)`. Opening the same folder twice in sequence simulates a restart
+   * of Berth.
+   */
   module: URL;
   /** An image with a POSIX shell and the usual small commands. */
   shellImage: string;
-  /** An image that it cannot run. */
+  /** An image that the engine cannot run. */
   unsupportedImage: string;
-  /** A GPU type of which it has two, if it has. */
+  /** A GPU type of which the engine has two, if it has any. */
   gpuTypeId?: string;
   /** A command that listens on the port in $PORT and answers `hello`. */
   listenCommand?: readonly string[];
@@ -27,12 +30,12 @@ export interface EngineModule {
   openEngine(folder: string): Promise<InstanceEngine>;
 }
 
-/** How long something that must come may take on a busy machine. */
+/** The longest wait on a busy machine. */
 const TIMEOUT_MS = 20_000;
 
 export type EngineFixture = ReturnType<typeof engineFixture>;
 
-/** An engine and the shell scripts that run on it: the same ones as processes and in containers. */
+/** An engine and the shell scripts that run on it, the same for processes and containers. */
 export function engineFixture(underTest: EngineUnderTest) {
   let folder = '';
   let engine: InstanceEngine;
@@ -88,13 +91,13 @@ export function engineFixture(underTest: EngineUnderTest) {
     return Array.fromAsync(engine.logs(id, query));
   }
 
-  /** What it wrote, to its end. */
+  /** The output until the instance ends. */
   async function output(id: string): Promise<string[]> {
     return (await lines(id, { follow: true, source: 'container' })).map((line) => line.line);
   }
 
-  /** Resolves when it has written this line. */
-  async function said(id: string, wanted: string): Promise<void> {
+  /** Resolves when the instance has written this line. */
+  async function waitForLine(id: string, wanted: string): Promise<void> {
     for await (const { line } of engine.logs(id, { follow: true }, AbortSignal.timeout(TIMEOUT_MS)))
       if (line === wanted) return;
     assert.fail(
@@ -104,7 +107,7 @@ export function engineFixture(underTest: EngineUnderTest) {
 
   async function ended(id: string): Promise<InstanceEvent> {
     const { promise, resolve } = Promise.withResolvers<InstanceEvent>();
-    const leave = engine.watch((event) => {
+    const unsubscribe = engine.watch((event) => {
       if (event.id === id && event.status === 'exited') resolve(event);
     });
     const known = (await engine.list()).find((instance) => instance.id === id);
@@ -118,13 +121,13 @@ export function engineFixture(underTest: EngineUnderTest) {
         at: known.endedAt ?? 0,
       });
     const event = await promise;
-    leave();
+    unsubscribe();
     return event;
   }
 
   return {
     ...underTest,
-    /** Another one after each restart. */
+    /** A new object after each restart. */
     get engine() {
       return engine;
     },
@@ -139,7 +142,7 @@ export function engineFixture(underTest: EngineUnderTest) {
     started,
     lines,
     output,
-    said,
+    waitForLine,
     ended,
   };
 }
@@ -160,15 +163,15 @@ export function hasCode(code: string, message = /./): (error: unknown) => boolea
   return (error) => error instanceof BerthError && error.code === code && message.test(error.message);
 }
 
-/** Resolves with the first answer that is one. */
+/** Resolves with the first result that is neither undefined nor false. */
 export async function waitUntil<T>(
-  ask: () => T | undefined | false | Promise<T | undefined | false>,
+  poll: () => T | undefined | false | Promise<T | undefined | false>,
 ): Promise<T> {
-  const patience = AbortSignal.timeout(TIMEOUT_MS);
+  const timeout = AbortSignal.timeout(TIMEOUT_MS);
   for (;;) {
-    const answer = await ask();
-    if (answer !== undefined && answer !== false) return answer;
-    patience.throwIfAborted();
+    const result = await poll();
+    if (result !== undefined && result !== false) return result;
+    timeout.throwIfAborted();
     await pause(5);
   }
 }

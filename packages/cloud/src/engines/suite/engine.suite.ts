@@ -7,16 +7,16 @@ import { logTests } from './logs.suite.ts';
 import { resourceTests } from './resources.suite.ts';
 import { restartTests } from './restart.suite.ts';
 
-/** What every driver keeps to. */
+/** The conformance tests of every driver. */
 export function engineSuite(name: string, underTest: EngineUnderTest): void {
   describe(`${name} as an engine`, () => {
-    const stage = engineFixture(underTest);
-    before(stage.setUp);
-    after(stage.tearDown);
-    lifecycleTests(stage);
-    logTests(stage);
-    commandTests(stage);
-    resourceTests(stage);
-    restartTests(stage);
+    const fixture = engineFixture(underTest);
+    before(fixture.setUp);
+    after(fixture.tearDown);
+    lifecycleTests(fixture);
+    logTests(fixture);
+    commandTests(fixture);
+    resourceTests(fixture);
+    restartTests(fixture);
   });
 }

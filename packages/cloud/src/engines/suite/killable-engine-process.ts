@@ -1,7 +1,10 @@
 import type { EngineModule } from './engine-fixture.ts';
 import type { InstanceHandle, InstanceSpec } from '../instance.ts';
 
-/** A Berth to be killed: opens an engine, starts what it is told, says the handles and stays. Arguments: the engine's module, its folder, the specs. */
+/**
+ * A process to be killed by a test: opens an engine, starts the given specs, prints their handles and waits.
+ * Arguments: the engine's module, its folder, the specs.
+ */
 const [, , module = '', folder = '', specs = '[]'] = process.argv;
 const { openEngine } = (await import(module)) as EngineModule;
 const engine = await openEngine(folder);

@@ -6,17 +6,17 @@ import type { EngineFixture } from './engine-fixture.ts';
 
 const LONG_GRACE_MS = 60_000;
 
-/** How instances start, end, and are ended. */
-export function lifecycleTests(stage: EngineFixture): void {
-  const { started, script, said, lines, output, ended, shellImage, unsupportedImage } = stage;
+/** Starting, stopping and removing instances. */
+export function lifecycleTests(fixture: EngineFixture): void {
+  const { started, script, waitForLine, lines, output, ended, shellImage, unsupportedImage } = fixture;
 
   test('runs a command to its end', async () => {
     const id = await started('echo out; echo err >&2; exit 3', { labels: { pod: 'p1' } });
     const { exitCode, signal } = await ended(id);
     assert.deepEqual([exitCode, signal], [3, null]);
-    // The two streams travel separately: only within one of them is there an order.
+    // stdout and stderr are read separately: order is kept only within one of them.
     assert.deepEqual((await output(id)).sort(), ['err', 'out']);
-    const instance = (await stage.engine.list()).find((one) => one.id === id);
+    const instance = (await fixture.engine.list()).find((one) => one.id === id);
     assert.deepEqual(
       [instance?.status, instance?.exitCode, instance?.labels, instance?.image],
       ['exited', 3, { pod: 'p1' }, shellImage],
@@ -24,13 +24,13 @@ export function lifecycleTests(stage: EngineFixture): void {
     assert.ok((instance?.endedAt ?? 0) >= (instance?.startedAt ?? Infinity));
   });
 
-  test('a crash is told with its signal', async () => {
+  test('a crash is reported with its signal', async () => {
     const id = await started('kill -9 $$');
     const { exitCode, signal } = await ended(id);
     assert.deepEqual([exitCode, signal], [137, 'SIGKILL']);
   });
 
-  test('a command is a list of words, with nothing between it and the program', async () => {
+  test('arguments reach the program unchanged, without a shell', async () => {
     const words = ['two words', '$HOME', '*', '', "it's", '-n', 'ü\ttab'];
     const id = await started('', { command: { entrypoint: ['printf', '<%s>\\n'], cmd: words } });
     assert.deepEqual(
@@ -39,7 +39,7 @@ export function lifecycleTests(stage: EngineFixture): void {
     );
   });
 
-  test('sees its own environment and nothing of Berth', async () => {
+  test('sees its own environment and nothing of the environment of Berth', async () => {
     process.env['BERTH_SUITE_SECRET'] = 'not for instances';
     const id = await started('', {
       command: { entrypoint: ['env'], cmd: [] },
@@ -57,80 +57,80 @@ export function lifecycleTests(stage: EngineFixture): void {
     delete process.env['BERTH_SUITE_SECRET'];
   });
 
-  test('a second start of the same id is the same instance', async () => {
+  test('a second start of the same id returns the same instance', async () => {
     const spec = script('echo once; sleep 600');
-    const first = await stage.engine.start(spec);
-    assert.deepEqual(await stage.engine.start({ ...spec, env: { OTHER: '1' } }), first);
-    await said(spec.id, 'once');
+    const first = await fixture.engine.start(spec);
+    assert.deepEqual(await fixture.engine.start({ ...spec, env: { OTHER: '1' } }), first);
+    await waitForLine(spec.id, 'once');
     assert.equal((await lines(spec.id, { source: 'container' })).length, 1);
-    await stage.engine.remove(spec.id);
+    await fixture.engine.remove(spec.id);
   });
 
-  test('two starts at once are one', async () => {
+  test('two concurrent starts of one id start one instance', async () => {
     const spec = script('echo once; sleep 600');
-    const [first, second] = await Promise.all([stage.engine.start(spec), stage.engine.start(spec)]);
+    const [first, second] = await Promise.all([fixture.engine.start(spec), fixture.engine.start(spec)]);
     assert.deepEqual(first, second);
-    await said(spec.id, 'once');
-    assert.equal((await stage.engine.list()).filter(({ id }) => id === spec.id).length, 1);
-    await stage.engine.remove(spec.id);
+    await waitForLine(spec.id, 'once');
+    assert.equal((await fixture.engine.list()).filter(({ id }) => id === spec.id).length, 1);
+    await fixture.engine.remove(spec.id);
   });
 
-  test('an instance that has ended can be started again, on a fresh disk', async () => {
+  test('an ended instance can be started again, with a fresh disk', async () => {
     const spec = script('ls -A; echo > left-over; exit 1');
-    const first = await stage.engine.start(spec);
+    const first = await fixture.engine.start(spec);
     await ended(spec.id);
-    const second = await stage.engine.start(spec);
+    const second = await fixture.engine.start(spec);
     assert.notDeepEqual(second, first);
-    assert.equal(await stage.engine.adopt(first), undefined);
+    assert.equal(await fixture.engine.adopt(first), undefined);
     await ended(spec.id);
     assert.deepEqual(await output(spec.id), [], 'nothing of the first run is there');
   });
 
-  test('stop lets it finish within the grace period', async () => {
+  test('stop lets the instance finish within the grace period', async () => {
     const id = await started('trap "echo bye; exit 5" TERM; echo ready; while :; do sleep 0.05; done');
-    await said(id, 'ready');
-    await stage.engine.stop(id, LONG_GRACE_MS);
+    await waitForLine(id, 'ready');
+    await fixture.engine.stop(id, LONG_GRACE_MS);
     assert.equal((await ended(id)).exitCode, 5);
     assert.equal((await output(id)).at(-1), 'bye');
   });
 
-  test('what ignores the request is ended after the grace period', async () => {
+  test('an instance that ignores the signal is killed after the grace period', async () => {
     const id = await started(
       'trap "" TERM; (trap "" TERM; sleep 601) & echo ready; while :; do sleep 602; done',
     );
-    await said(id, 'ready');
+    await waitForLine(id, 'ready');
     const since = performance.now();
-    await stage.engine.stop(id, 300);
+    await fixture.engine.stop(id, 300);
     assert.ok(performance.now() - since >= 295);
     assert.deepEqual([(await ended(id)).exitCode, (await ended(id)).signal], [137, 'SIGKILL']);
   });
 
-  test('a second stop may shorten the wait', async () => {
+  test('a second stop may shorten the grace period', async () => {
     const id = await started('trap "" TERM; echo ready; while :; do sleep 0.05; done');
-    await said(id, 'ready');
-    const stopping = stage.engine.stop(id, LONG_GRACE_MS);
-    await stage.engine.stop(id, 0);
+    await waitForLine(id, 'ready');
+    const stopping = fixture.engine.stop(id, LONG_GRACE_MS);
+    await fixture.engine.stop(id, 0);
     await stopping;
     assert.equal((await ended(id)).exitCode, 137);
   });
 
-  test('stop and remove of what is not there are done at once', async () => {
-    await stage.engine.stop('never-there', LONG_GRACE_MS);
-    await stage.engine.remove('never-there');
+  test('stop and remove of an unknown or ended instance return at once', async () => {
+    await fixture.engine.stop('never-there', LONG_GRACE_MS);
+    await fixture.engine.remove('never-there');
     const id = await started('exit 0');
     await ended(id);
-    await stage.engine.stop(id, LONG_GRACE_MS);
-    await stage.engine.remove(id);
-    await stage.engine.remove(id);
+    await fixture.engine.stop(id, LONG_GRACE_MS);
+    await fixture.engine.remove(id);
+    await fixture.engine.remove(id);
   });
 
-  test('every change is told in its order', async () => {
+  test('every change is reported in order', async () => {
     const events: InstanceEvent[] = [];
-    const leave = stage.engine.watch((event) => events.push(event));
+    const unsubscribe = fixture.engine.watch((event) => events.push(event));
     const id = await started('exit 7');
     await ended(id);
-    leave();
-    await stage.engine.remove(await started('exit 0'));
+    unsubscribe();
+    await fixture.engine.remove(await started('exit 0'));
     const own = events.filter((event) => event.id === id);
     assert.deepEqual(
       own.map(({ status, exitCode }) => [status, exitCode]),
@@ -146,27 +146,27 @@ export function lifecycleTests(stage: EngineFixture): void {
     );
   });
 
-  test('what cannot run is refused with a reason, and leaves nothing', async () => {
-    assert.match(stage.engine.imageProblem(unsupportedImage) ?? '', /./);
-    assert.equal(stage.engine.imageProblem(shellImage), undefined);
+  test('a spec that cannot run is refused with a reason and leaves nothing', async () => {
+    assert.match(fixture.engine.imageProblem(unsupportedImage) ?? '', /./);
+    assert.equal(fixture.engine.imageProblem(shellImage), undefined);
     const spec = script('true', { image: unsupportedImage });
     await assert.rejects(
-      stage.engine.start(spec),
+      fixture.engine.start(spec),
       hasCode('rule', new RegExp(RegExp.escape(unsupportedImage))),
     );
     assert.equal(
-      (await stage.engine.list()).some(({ id }) => id === spec.id),
+      (await fixture.engine.list()).some(({ id }) => id === spec.id),
       false,
     );
     await assert.rejects(
-      stage.engine.start({
+      fixture.engine.start({
         ...spec,
         image: shellImage,
         command: { entrypoint: [], cmd: ['no-such-command'] },
       }),
       hasCode('rule', /no-such-command/),
     );
-    await assert.rejects(stage.engine.start({ ...spec, id: '../elsewhere' }), hasCode('rule'));
+    await assert.rejects(fixture.engine.start({ ...spec, id: '../elsewhere' }), hasCode('rule'));
   });
 
   test('remove leaves nothing', async () => {
@@ -174,13 +174,13 @@ export function lifecycleTests(stage: EngineFixture): void {
     const id = await started(
       `trap "" TERM HUP; sleep ${tag}1 & (sleep ${tag}2 &) ; echo ready; while :; do sleep ${tag}3; done`,
     );
-    await said(id, 'ready');
-    await stage.engine.remove(id);
+    await waitForLine(id, 'ready');
+    await fixture.engine.remove(id);
     assert.equal(
-      (await stage.engine.list()).some((instance) => instance.id === id),
+      (await fixture.engine.list()).some((instance) => instance.id === id),
       false,
     );
-    assert.equal(await stage.engine.usage(id), undefined);
-    await assert.rejects(stage.engine.logSystemLine(id, 'anyone?'), hasCode('not-found'));
+    assert.equal(await fixture.engine.usage(id), undefined);
+    await assert.rejects(fixture.engine.logSystemLine(id, 'anyone?'), hasCode('not-found'));
   });
 }

@@ -5,14 +5,14 @@ import type { EngineFixture } from './engine-fixture.ts';
 
 const LINES = 100_000;
 
-/** What instances say, and what is noted of them. */
-export function logTests(stage: EngineFixture): void {
-  const { started, lines, output, ended, restart } = stage;
+/** The output and the system lines of instances. */
+export function logTests(fixture: EngineFixture): void {
+  const { started, lines, output, ended, restart } = fixture;
 
-  test('100,000 lines are in the log, each in its place', async () => {
+  test('100,000 lines are logged in order', async () => {
     const id = await started(`i=0; while [ $i -lt ${LINES} ]; do i=$((i+1)); echo "line $i"; done`);
     let next = 1;
-    for await (const { line } of stage.engine.logs(id, { follow: true, source: 'container' })) {
+    for await (const { line } of fixture.engine.logs(id, { follow: true, source: 'container' })) {
       if (line !== `line ${next}`) assert.fail(`${line} stands where line ${next} should be`);
       next += 1;
     }
@@ -23,24 +23,24 @@ export function logTests(stage: EngineFixture): void {
     );
   });
 
-  test('a last line needs no end', async () => {
+  test('a last line without a newline is logged', async () => {
     const id = await started('printf "one\\r\\ntwo"');
     assert.deepEqual(await output(id), ['one', 'two']);
   });
 
-  test('a follower is told of each line when it comes', async () => {
+  test('a follower gets each line as it is written', async () => {
     const id = await started('echo one; while [ ! -e go ]; do sleep 0.02; done; echo two');
     const seen: string[] = [];
-    for await (const { line, source } of stage.engine.logs(id, { follow: true })) {
+    for await (const { line, source } of fixture.engine.logs(id, { follow: true })) {
       if (source === 'system') continue;
       seen.push(line);
-      // How this command ends is open: its instance may end before it.
-      if (line === 'one') await runToExit(await stage.engine.exec(id, ['touch', 'go']));
+      // The exit code of this command does not matter: its instance may end first.
+      if (line === 'one') await runToExit(await fixture.engine.exec(id, ['touch', 'go']));
     }
     assert.deepEqual(seen, ['one', 'two']);
   });
 
-  test('the log can be taken up after any line', async () => {
+  test('the log can be read from any line on', async () => {
     const id = await started('echo one; echo two; echo three');
     await ended(id);
     const all = await lines(id);
@@ -59,37 +59,37 @@ export function logTests(stage: EngineFixture): void {
     );
   });
 
-  test('the log has notes, and outlives the instance', async () => {
+  test('the log has system lines and outlives the instance', async () => {
     const id = await started('echo hello');
-    await stage.engine.logSystemLine(id, 'looked at');
+    await fixture.engine.logSystemLine(id, 'looked at');
     await ended(id);
-    await stage.engine.logSystemLine(id, 'looked at again');
-    await stage.engine.remove(id);
-    const told = await lines(id, { follow: true });
+    await fixture.engine.logSystemLine(id, 'looked at again');
+    await fixture.engine.remove(id);
+    const logged = await lines(id, { follow: true });
     assert.deepEqual(
-      told.filter(({ source }) => source === 'container').map(({ line }) => line),
+      logged.filter(({ source }) => source === 'container').map(({ line }) => line),
       ['hello'],
     );
     assert.deepEqual(
-      told.filter(({ line }) => line.startsWith('looked')).map(({ source }) => source),
+      logged.filter(({ line }) => line.startsWith('looked')).map(({ source }) => source),
       ['system', 'system'],
     );
     await restart();
-    assert.deepEqual(await lines(id), told);
+    assert.deepEqual(await lines(id), logged);
     assert.deepEqual(await lines('never-there'), []);
   });
 
-  test('the log of an instance that was removed can be forgotten, that of one that is there stays', async () => {
+  test('the log of a removed instance can be deleted, that of an existing one stays', async () => {
     const id = await started('echo hello');
     await ended(id);
-    await stage.engine.deleteLog(id);
+    await fixture.engine.deleteLog(id);
     assert.deepEqual(await output(id), ['hello']);
-    await stage.engine.remove(id);
-    await stage.engine.deleteLog(id);
+    await fixture.engine.remove(id);
+    await fixture.engine.deleteLog(id);
     assert.deepEqual(await lines(id), []);
-    await stage.engine.deleteLog(id);
-    await stage.engine.deleteLog('never-there');
-    await stage.engine.deleteLog('../never-there');
+    await fixture.engine.deleteLog(id);
+    await fixture.engine.deleteLog('never-there');
+    await fixture.engine.deleteLog('../never-there');
     await restart();
     assert.deepEqual(await lines(id), []);
   });

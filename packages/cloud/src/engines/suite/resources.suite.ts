@@ -8,35 +8,35 @@ import type { InstanceAddress, InstanceSpec } from '../instance.ts';
 import { hasCode, waitUntil } from './engine-fixture.ts';
 import type { EngineFixture } from './engine-fixture.ts';
 
-/** What instances have of the machine: ports, folders, processors, GPUs. */
-export function resourceTests(stage: EngineFixture): void {
-  const { started, script, said, lines, output, restart, gpuTypeId, listenCommand } = stage;
+/** Ports, folders, CPU and GPUs of instances. */
+export function resourceTests(fixture: EngineFixture): void {
+  const { started, script, waitForLine, lines, output, restart, gpuTypeId, listenCommand } = fixture;
 
-  test('a declared port is reached when somebody listens there', async (context) => {
-    if (listenCommand === undefined) return context.skip('this engine brought no program that listens');
+  test('a declared port has an address once a process listens on it', async (context) => {
+    if (listenCommand === undefined) return context.skip('this engine has no program that listens');
     const [program = '', ...args] = listenCommand;
     const command = { entrypoint: [program], cmd: args };
     const ports = [{ port: 8000, protocol: 'http' as const, listenPortVariable: 'PORT' }];
     const [first, second] = [script('', { command, ports }), script('', { command, ports })];
     const silent = await started('sleep 600', { ports });
-    await Promise.all([stage.engine.start(first), stage.engine.start(second)]);
+    await Promise.all([fixture.engine.start(first), fixture.engine.start(second)]);
     const addresses: InstanceAddress[] = [];
     for (const { id } of [first, second]) {
-      const address = await waitUntil(() => stage.engine.address(id, 8000));
+      const address = await waitUntil(() => fixture.engine.address(id, 8000));
       assert.equal(await text(connect(address.port, address.host)), 'hello');
       addresses.push(address);
     }
     assert.notDeepEqual(addresses[0], addresses[1]);
-    assert.equal(await stage.engine.address(silent, 8000), undefined);
-    assert.equal(await stage.engine.address(first.id, 8001), undefined);
+    assert.equal(await fixture.engine.address(silent, 8000), undefined);
+    assert.equal(await fixture.engine.address(first.id, 8001), undefined);
     await restart();
-    assert.deepEqual(await stage.engine.address(first.id, 8000), addresses[0]);
-    for (const id of [first.id, second.id, silent]) await stage.engine.remove(id);
-    assert.equal(await stage.engine.address(first.id, 8000), undefined);
+    assert.deepEqual(await fixture.engine.address(first.id, 8000), addresses[0]);
+    for (const id of [first.id, second.id, silent]) await fixture.engine.remove(id);
+    assert.equal(await fixture.engine.address(first.id, 8000), undefined);
   });
 
-  test('a mounted stage.folder is kept, the container disk is not', async () => {
-    const source = join(stage.folder, 'volume');
+  test('a mounted folder is kept, the container disk is not', async () => {
+    const source = join(fixture.folder, 'volume');
     await mkdir(source, { recursive: true });
     await writeFile(join(source, 'given'), 'from outside');
     const path = `/berth-suite-${process.pid}`;
@@ -44,58 +44,59 @@ export function resourceTests(stage: EngineFixture): void {
     const write = `at=${path}; [ -e $at/given ] || at=$BERTH_ROOT${path}; cat $at/given; echo; echo inside > $at/made; echo > scratch`;
     const id = await started(write, { mounts });
     assert.deepEqual(await output(id), ['from outside']);
-    await stage.engine.remove(id);
+    await fixture.engine.remove(id);
     assert.equal(await readFile(join(source, 'made'), 'utf8'), 'inside\n');
   });
 
-  test('what an instance uses can be asked', async () => {
+  test('usage reports what an instance uses', async () => {
     const id = await started('echo ready; while :; do :; done');
-    await said(id, 'ready');
+    await waitForLine(id, 'ready');
     const busy = await waitUntil(async () => {
-      const usage = await stage.engine.usage(id);
+      const usage = await fixture.engine.usage(id);
       return usage !== undefined && usage.cpu > 0.1 && usage;
     });
     assert.ok(busy.cpu < 4 && busy.memoryInBytes > 100_000 && busy.gpus.length === 0, JSON.stringify(busy));
-    await stage.engine.remove(id);
-    assert.equal(await stage.engine.usage(id), undefined);
+    await fixture.engine.remove(id);
+    assert.equal(await fixture.engine.usage(id), undefined);
   });
 
-  test('GPUs are held while an instance runs', async (context) => {
-    if (gpuTypeId === undefined) return context.skip('this engine brought no GPU');
+  test('GPUs are allocated while an instance runs', async (context) => {
+    if (gpuTypeId === undefined) return context.skip('this engine has no GPU');
     const free = async (): Promise<number | undefined> =>
-      (await stage.engine.capacity()).gpus.find((gpu) => gpu.gpuTypeId === gpuTypeId)?.free;
+      (await fixture.engine.capacity()).gpus.find((gpu) => gpu.gpuTypeId === gpuTypeId)?.free;
     assert.equal(await free(), 2);
-    const ask = (amount: number): InstanceSpec =>
+    const request = (amount: number): InstanceSpec =>
       script('echo "$CUDA_VISIBLE_DEVICES|$NVIDIA_VISIBLE_DEVICES"; echo ready; sleep 600', {
         gpus: { typeId: gpuTypeId, count: amount },
       });
-    const [first, second] = [ask(1), ask(1)];
-    await Promise.all([stage.engine.start(first), stage.engine.start(second)]);
+    const [first, second] = [request(1), request(1)];
+    await Promise.all([fixture.engine.start(first), fixture.engine.start(second)]);
     assert.equal(await free(), 0);
-    await assert.rejects(stage.engine.start(ask(1)), hasCode('capacity'));
-    await assert.rejects(stage.engine.start(ask(3)), hasCode('capacity'));
-    await Promise.all([said(first.id, 'ready'), said(second.id, 'ready')]);
+    await assert.rejects(fixture.engine.start(request(1)), hasCode('capacity'));
+    await assert.rejects(fixture.engine.start(request(3)), hasCode('capacity'));
+    await Promise.all([waitForLine(first.id, 'ready'), waitForLine(second.id, 'ready')]);
     const seen = [];
     for (const { id } of [first, second]) seen.push((await lines(id, { source: 'container' }))[0]?.line);
     assert.equal(new Set(seen).size, 2, String(seen));
     for (const pair of seen) assert.match(pair ?? '', /^(\d+)\|\1$/);
     await restart();
     assert.equal(await free(), 0);
-    await stage.engine.stop(first.id, 0);
+    await fixture.engine.stop(first.id, 0);
     assert.equal(await free(), 1);
-    await stage.engine.remove(second.id);
+    await fixture.engine.remove(second.id);
     assert.equal(await free(), 2);
   });
 
   test('cores are shared where the engine says so', async (context) => {
-    if (!stage.engine.capabilities.sharesCores) return context.skip('this engine does not');
+    if (!fixture.engine.capabilities.sharesCores) return context.skip('this engine does not share cores');
     const ids = await Promise.all(
       Array.from({ length: 21 }, () => started('sleep 600', { cpu: 2, memoryInGb: 1 })),
     );
     assert.equal(
-      (await stage.engine.list()).filter(({ id, status }) => ids.includes(id) && status === 'running').length,
+      (await fixture.engine.list()).filter(({ id, status }) => ids.includes(id) && status === 'running')
+        .length,
       21,
     );
-    await Promise.all(ids.map((id) => stage.engine.remove(id)));
+    await Promise.all(ids.map((id) => fixture.engine.remove(id)));
   });
 }
