@@ -287,7 +287,7 @@ describe('a program that asks for a key', () => {
     assert.equal((await answer('approveFlashAuthRequest', late.id, weak)).status, 403);
     berth.clock.advance(11 * 60 * 1000);
     assert.equal((await look(late.id))['status'], 'EXPIRED');
-    assert.match((await answer('approveFlashAuthRequest', late.id)).message, /too old/);
+    assert.match((await answer('approveFlashAuthRequest', late.id)).message, /has expired/);
     assert.equal(
       (await berth.ask('{ flashAuthRequestStatus(flashAuthRequestId: "no") { id } }', { key: null })).code,
       'NOT_FOUND',
