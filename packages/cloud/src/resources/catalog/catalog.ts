@@ -23,17 +23,17 @@ import { type Capacity, NO_CAPACITY } from '../../domain/placement/engine-capaci
 
 export interface CatalogDeps {
   dataCenters: readonly DataCenterDefinition[];
-  /** By the name that a data center's definition gives. */
+  /** By the engine name in the data center's definition. */
   engines: ReadonlyMap<string, Engine>;
   prices: PriceSettings;
 }
 
-/** Stock of GPUs, wherever or in some data centers. */
+/** A query for GPUs, optionally limited to some data centers. */
 export interface GpuFilter extends GpuRequest {
   within?: DataCenterFilter;
 }
 
-/** Stock of CPU machines, wherever or in some data centers. */
+/** A query for CPU machines, optionally limited to some data centers. */
 export interface CpuFilter extends CpuRequest {
   within?: DataCenterFilter;
 }
@@ -43,83 +43,92 @@ interface ConnectedDataCenter {
   engine: Engine;
 }
 
-/** What can be rented here, where, and for how much: asked of the engines each time, so that it is never a promise without a machine. */
+/**
+ * GPU and CPU types with prices and availability per data center. Capacity is read from the engines each
+ * time, so nothing is offered that no machine can provide.
+ */
 export class Catalog {
-  #sites: readonly ConnectedDataCenter[];
+  #connected: readonly ConnectedDataCenter[];
   readonly #prices: PriceSettings;
 
   constructor({ dataCenters, engines, prices }: CatalogDeps) {
-    this.#sites = dataCenters.map((dataCenter) => ({ dataCenter, engine: engineOf(dataCenter, engines) }));
+    this.#connected = dataCenters.map((dataCenter) => ({
+      dataCenter,
+      engine: engineOf(dataCenter, engines),
+    }));
     this.#prices = prices;
   }
 
-  /** One more, which was not there at the start. */
+  /** Adds a data center while the server runs. */
   addDataCenter(dataCenter: DataCenterDefinition, engine: Engine): void {
-    this.#sites = [...this.#sites, { dataCenter, engine }];
+    this.#connected = [...this.#connected, { dataCenter, engine }];
   }
 
-  /** Every known type and every connected one. With country codes, only types that have machines in those countries. */
+  /**
+   * All known and all connected GPU types. With country codes, only types that have machines in those
+   * countries.
+   */
   async gpus(filter: GpuFilter = {}): Promise<GpuOffer[]> {
-    const places = await this.#places();
+    const sites = await this.#readCapacities();
     const countryCodes = filter.within?.countryCodes ?? [];
     const types =
       countryCodes.length === 0
-        ? listedGpuTypes(places)
-        : connectedGpuTypes(filterDataCenters(places, { countryCodes }));
-    return types.map((type) => this.#gpuOffer(type, places, filter));
+        ? listedGpuTypes(sites)
+        : connectedGpuTypes(filterDataCenters(sites, { countryCodes }));
+    return types.map((type) => this.#gpuOffer(type, sites, filter));
   }
 
   async gpu(id: string, filter: GpuFilter = {}): Promise<GpuOffer> {
-    const places = await this.#places();
-    const type = findGpuType(id) ?? connectedGpuTypes(places).find((connected) => connected.id === id);
+    const sites = await this.#readCapacities();
+    const type = findGpuType(id) ?? connectedGpuTypes(sites).find((connected) => connected.id === id);
     if (type === undefined) throw notFound('GPU type', id);
-    return this.#gpuOffer(type, places, filter);
+    return this.#gpuOffer(type, sites, filter);
   }
 
   async cpus(filter: CpuFilter = {}): Promise<CpuOffer[]> {
-    const places = filterDataCenters(await this.#places(), filter.within ?? {});
-    return CPU_FLAVORS.map((flavor) => cpuOffer(flavor, places, filter, cpuPrices(this.#prices, flavor.id)));
+    const sites = filterDataCenters(await this.#readCapacities(), filter.within ?? {});
+    return CPU_FLAVORS.map((flavor) => cpuOffer(flavor, sites, filter, cpuPrices(this.#prices, flavor.id)));
   }
 
   async cpu(id: string, filter: CpuFilter = {}): Promise<CpuOffer> {
     const flavor = findCpuFlavor(id);
     if (flavor === undefined) throw notFound('CPU type', id);
-    const places = filterDataCenters(await this.#places(), filter.within ?? {});
-    return cpuOffer(flavor, places, filter, cpuPrices(this.#prices, id));
+    const sites = filterDataCenters(await this.#readCapacities(), filter.within ?? {});
+    return cpuOffer(flavor, sites, filter, cpuPrices(this.#prices, id));
   }
 
   dataCenters(filter: DataCenterFilter = {}): DataCenterDefinition[] {
-    return this.#sites
-      .map((site) => site.dataCenter)
+    return this.#connected
+      .map((connected) => connected.dataCenter)
       .filter((dataCenter) => matchesDataCenter(dataCenter, filter));
   }
 
   dataCenter(id: string): DataCenterDefinition {
-    return this.#site(id).dataCenter;
+    return this.#connectedDataCenter(id).dataCenter;
   }
 
-  /** The GPU types that a data center has, also those of which all are taken. */
+  /** The GPU types of a data center, including those with none free. */
   async gpusIn(dataCenterId: string, request: GpuRequest = {}): Promise<NamedAvailability[]> {
-    const place = await readCapacity(this.#site(dataCenterId));
-    return connectedGpuTypes([place]).map(({ id, name }) => ({
+    const site = await readCapacity(this.#connectedDataCenter(dataCenterId));
+    return connectedGpuTypes([site]).map(({ id, name }) => ({
       id,
       name,
-      availability: availabilityLevel(gpuRequestsThatFit(usableGpus(place, id, request), request)),
+      availability: availabilityLevel(gpuRequestsThatFit(usableGpus(site, id, request), request)),
     }));
   }
 
-  /** The CPU flavours that a data center has room for. */
+  /** The CPU flavors that a data center has capacity for. */
   async cpusIn(dataCenterId: string, request: CpuRequest = {}): Promise<NamedAvailability[]> {
-    const place = await readCapacity(this.#site(dataCenterId));
-    return CPU_FLAVORS.map((flavor) => ({ flavor, fitting: cpuRequestsThatFit(flavor, place, request) }))
+    const site = await readCapacity(this.#connectedDataCenter(dataCenterId));
+    return CPU_FLAVORS.map((flavor) => ({ flavor, fitting: cpuRequestsThatFit(flavor, site, request) }))
       .filter(({ fitting }) => fitting > 0)
       .map(({ flavor: { id, name }, fitting }) => ({ id, name, availability: availabilityLevel(fitting) }));
   }
 
-  /** What the machines of a data center are, and have free now; undefined where it is gone. */
+  /** Total and free capacity of a data center; undefined if it is not connected. */
   async capacity(dataCenterId: string): Promise<Capacity | undefined> {
-    const site = this.#sites.find(({ dataCenter }) => dataCenter.id === dataCenterId);
-    return site === undefined ? undefined : (await readCapacity(site)).capacity;
+    const connected = this.#connected.find(({ dataCenter }) => dataCenter.id === dataCenterId);
+    return connected === undefined ? undefined : (await readCapacity(connected)).capacity;
   }
 
   pools(): readonly GpuPool[] {
@@ -127,44 +136,46 @@ export class Catalog {
   }
 
   countryCodes(): string[] {
-    const codes = this.#sites.map((site) => site.dataCenter.countryCode).filter((code) => code !== null);
+    const codes = this.#connected
+      .map((connected) => connected.dataCenter.countryCode)
+      .filter((code) => code !== null);
     return [...new Set(codes)].sort();
   }
 
   async hostCpus(): Promise<HostCpu[]> {
-    const places = await this.#places();
-    return hostCpusOf(places.map(({ capacity }) => capacity).filter((capacity) => capacity !== NO_CAPACITY));
+    const sites = await this.#readCapacities();
+    return hostCpusOf(sites.map(({ capacity }) => capacity).filter((capacity) => capacity !== NO_CAPACITY));
   }
 
-  #gpuOffer(type: GpuType, places: readonly DataCenterCapacity[], filter: GpuFilter): GpuOffer {
+  #gpuOffer(type: GpuType, sites: readonly DataCenterCapacity[], filter: GpuFilter): GpuOffer {
     return gpuOffer(
       type,
-      places,
-      filterDataCenters(places, filter.within ?? {}),
+      sites,
+      filterDataCenters(sites, filter.within ?? {}),
       filter,
       gpuPrices(this.#prices, type.id),
     );
   }
 
-  #places(): Promise<DataCenterCapacity[]> {
-    return Promise.all(this.#sites.map(readCapacity));
+  #readCapacities(): Promise<DataCenterCapacity[]> {
+    return Promise.all(this.#connected.map(readCapacity));
   }
 
-  #site(dataCenterId: string): ConnectedDataCenter {
-    const site = this.#sites.find(({ dataCenter }) => dataCenter.id === dataCenterId);
-    if (site === undefined) throw notFound('data center', dataCenterId);
-    return site;
+  #connectedDataCenter(dataCenterId: string): ConnectedDataCenter {
+    const connected = this.#connected.find(({ dataCenter }) => dataCenter.id === dataCenterId);
+    if (connected === undefined) throw notFound('data center', dataCenterId);
+    return connected;
   }
 }
 
 function engineOf({ id, engine }: DataCenterDefinition, engines: ReadonlyMap<string, Engine>): Engine {
   const found = engines.get(engine);
   if (found === undefined)
-    throw ruleError(`data center ${id} names the engine ${JSON.stringify(engine)}, which is not connected`);
+    throw ruleError(`data center ${id} uses the engine ${JSON.stringify(engine)}, which is not connected`);
   return found;
 }
 
-/** An engine that does not answer now has nothing to offer now; the rest of the catalog still stands. */
+/** An engine that does not answer counts as having no capacity; the rest of the catalog stays available. */
 async function readCapacity({ dataCenter, engine }: ConnectedDataCenter): Promise<DataCenterCapacity> {
   try {
     return { dataCenter, capacity: await engine.capacity() };
@@ -176,8 +187,8 @@ async function readCapacity({ dataCenter, engine }: ConnectedDataCenter): Promis
 }
 
 function filterDataCenters(
-  places: readonly DataCenterCapacity[],
+  sites: readonly DataCenterCapacity[],
   filter: DataCenterFilter,
 ): DataCenterCapacity[] {
-  return places.filter(({ dataCenter }) => matchesDataCenter(dataCenter, filter));
+  return sites.filter(({ dataCenter }) => matchesDataCenter(dataCenter, filter));
 }

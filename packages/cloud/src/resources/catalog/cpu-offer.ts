@@ -13,48 +13,44 @@ import {
 import type { CpuPrices } from '../../domain/catalog/prices.ts';
 import type { CpuProduct } from '../../domain/catalog/products.ts';
 
-/** What stock is asked for. Of several products the best placed one counts. */
+/** A request for CPU machines. With several products, one of them must be supported. */
 export interface CpuRequest {
-  /** The flavour's smallest if not said. */
+  /** Default: the smallest size of the flavor. */
   vcpuCount?: number;
   products?: readonly CpuProduct[];
 }
 
-/** A CPU flavour as it can be had. */
+/** A CPU flavor with its prices and availability. */
 export interface CpuOffer {
   flavor: CpuFlavor;
   prices: CpuPrices;
   availability: AvailabilityLevel;
-  /** The data centers that have machines for the request. */
+  /** The data centers that have capacity for the request. */
   dataCenters: NamedAvailability[];
 }
 
 export function cpuOffer(
   flavor: CpuFlavor,
-  places: readonly DataCenterCapacity[],
+  sites: readonly DataCenterCapacity[],
   request: CpuRequest,
   prices: CpuPrices,
 ): CpuOffer {
-  const stock = places.map((place) => ({ place, fitting: cpuRequestsThatFit(flavor, place, request) }));
+  const stock = sites.map((site) => ({ site, fitting: cpuRequestsThatFit(flavor, site, request) }));
   return {
     flavor,
     prices,
     availability: availabilityLevel(sum(stock.map(({ fitting }) => fitting))),
     dataCenters: stock
       .filter(({ fitting }) => fitting > 0)
-      .map(({ place, fitting }) => dataCenterAvailability(place, fitting)),
+      .map(({ site, fitting }) => dataCenterAvailability(site, fitting)),
   };
 }
 
-/** Cores are shared by all that runs on a machine; memory is what runs out. */
-export function cpuRequestsThatFit(
-  flavor: CpuFlavor,
-  place: DataCenterCapacity,
-  request: CpuRequest,
-): number {
+/** Instances share the cores of a machine, so only memory limits how many fit. */
+export function cpuRequestsThatFit(flavor: CpuFlavor, site: DataCenterCapacity, request: CpuRequest): number {
   const vcpuCount = request.vcpuCount ?? flavor.minVcpu;
   if (vcpuCount < flavor.minVcpu || vcpuCount > flavor.maxVcpu) return 0;
   if (request.products?.length && !request.products.some((product) => flavor.products.includes(product)))
     return 0;
-  return requestsThatFit([place.capacity.memoryInGb], vcpuCount * flavor.ramGbPerVcpu);
+  return requestsThatFit([site.capacity.memoryInGb], vcpuCount * flavor.ramGbPerVcpu);
 }

@@ -3,41 +3,41 @@ import type { DataCenterDefinition } from '../../domain/catalog/data-centers.ts'
 import { findGpuType, GPU_TYPES, type GpuType, unlistedGpuType } from '../../domain/catalog/gpu-types.ts';
 import type { Capacity, GpuCapacity } from '../../domain/placement/engine-capacity.ts';
 
-/** A data center with what its engine has now. */
+/** A data center with the current capacity of its engine. */
 export interface DataCenterCapacity {
   dataCenter: DataCenterDefinition;
   capacity: Capacity;
 }
 
-/** How something stands: a data center for one type, or a type within one data center. */
+/** Availability of one type in a data center, or of a data center for one type. */
 export interface NamedAvailability {
   id: string;
   name: string;
   availability: AvailabilityLevel;
 }
 
-/** The GPUs of one type at a place, one entry per machine. */
-export function gpusOfType(place: DataCenterCapacity, gpuTypeId: string): GpuCapacity[] {
-  return place.capacity.gpus.filter((gpu) => gpuTypeOf(gpu).id === gpuTypeId);
+/** The GPUs of one type in a data center, one entry per machine. */
+export function gpusOfType(site: DataCenterCapacity, gpuTypeId: string): GpuCapacity[] {
+  return site.capacity.gpus.filter((gpu) => gpuTypeOf(gpu).id === gpuTypeId);
 }
 
-/** The types that machines really have, each once. */
-export function connectedGpuTypes(places: readonly DataCenterCapacity[]): GpuType[] {
-  const types = places.flatMap(({ capacity }) => capacity.gpus.map(gpuTypeOf));
+/** The GPU types that are connected, without duplicates. */
+export function connectedGpuTypes(sites: readonly DataCenterCapacity[]): GpuType[] {
+  const types = sites.flatMap(({ capacity }) => capacity.gpus.map(gpuTypeOf));
   return [...new Map(types.map((type) => [type.id, type])).values()];
 }
 
-/** The listed types, then whatever else is connected. */
-export function listedGpuTypes(places: readonly DataCenterCapacity[]): GpuType[] {
-  return [...GPU_TYPES, ...connectedGpuTypes(places).filter((type) => !GPU_TYPES.includes(type))];
+/** The known GPU types, then connected types that are not known. */
+export function listedGpuTypes(sites: readonly DataCenterCapacity[]): GpuType[] {
+  return [...GPU_TYPES, ...connectedGpuTypes(sites).filter((type) => !GPU_TYPES.includes(type))];
 }
 
 function gpuTypeOf(gpu: GpuCapacity): GpuType {
   return findGpuType(gpu.gpuTypeId) ?? unlistedGpuType(gpu.gpuTypeId, gpu.memoryInGb);
 }
 
-export function dataCenterAvailability(place: DataCenterCapacity, requests: number): NamedAvailability {
-  return { id: place.dataCenter.id, name: place.dataCenter.name, availability: availabilityLevel(requests) };
+export function dataCenterAvailability(site: DataCenterCapacity, requests: number): NamedAvailability {
+  return { id: site.dataCenter.id, name: site.dataCenter.name, availability: availabilityLevel(requests) };
 }
 
 export function sum(numbers: readonly number[]): number {

@@ -22,33 +22,33 @@ import type { GpuPrices } from '../../domain/catalog/prices.ts';
 import { type Product, MIN_MACHINES } from '../../domain/catalog/products.ts';
 import type { GpuCapacity } from '../../domain/placement/engine-capacity.ts';
 
-/** What stock is asked for. Of several products the best placed one counts. */
+/** A request for GPUs. With several products, the one that needs the fewest machines counts. */
 export interface GpuRequest {
-  /** GPUs for each pod or worker; one if not said. */
+  /** GPUs per pod or worker. Default: 1. */
   count?: number;
   products?: readonly Product[];
   cuda?: CudaRequirement;
 }
 
 /**
- * A GPU type as it can be had. Every machine is the operator's own, so the same stock stands
- * behind the secure and the community cloud; only the prices may differ.
+ * A GPU type with its prices and availability. Every machine belongs to the operator, so the secure and the
+ * community cloud share the same GPUs; only the prices may differ.
  */
 export interface GpuOffer {
   type: GpuType;
-  /** Nothing but virtual GPUs stand behind it. */
+  /** True if all its GPUs are virtual. */
   virtual: boolean;
-  /** The most that one pod can ever have: a pod runs on one machine. Zero where none is connected. */
+  /** The most GPUs that one pod can have, since a pod runs on one machine. Zero if none is connected. */
   maxCount: number;
   prices: GpuPrices;
 
-  // What follows counts only the places and machines that the request leaves.
+  // The following fields count only the data centers and machines that match the request.
   total: number;
   free: number;
-  /** The most that one machine has free now. */
+  /** The most GPUs that are free on one machine now. */
   maxFree: number;
   availability: AvailabilityLevel;
-  /** The data centers that have machines for the request, also those where all are taken. */
+  /** The data centers with machines that are large enough, including those with none free. */
   dataCenters: NamedAvailability[];
   /** The CUDA versions of those machines, newest first. */
   cudaVersions: CudaVersionAvailability[];
@@ -59,16 +59,16 @@ export interface CudaVersionAvailability {
   availability: AvailabilityLevel;
 }
 
-/** `everywhere` is all there is; `places` are those that the request may use. */
+/** `everywhere` are all data centers; `sites` are those that match the request. */
 export function gpuOffer(
   type: GpuType,
   everywhere: readonly DataCenterCapacity[],
-  places: readonly DataCenterCapacity[],
+  sites: readonly DataCenterCapacity[],
   request: GpuRequest,
   prices: GpuPrices,
 ): GpuOffer {
-  const connected = everywhere.flatMap((place) => gpusOfType(place, type.id));
-  const usable = places.flatMap((place) => usableGpus(place, type.id, request));
+  const connected = everywhere.flatMap((site) => gpusOfType(site, type.id));
+  const usable = sites.flatMap((site) => usableGpus(site, type.id, request));
   return {
     type,
     virtual: connected.length > 0 && connected.every((gpu) => gpu.virtual),
@@ -78,15 +78,15 @@ export function gpuOffer(
     free: sum(usable.map((gpu) => gpu.free)),
     maxFree: Math.max(0, ...usable.map((gpu) => gpu.free)),
     availability: availabilityLevel(gpuRequestsThatFit(usable, request)),
-    dataCenters: places
-      .map((place) => ({ place, gpus: usableGpus(place, type.id, request) }))
+    dataCenters: sites
+      .map((site) => ({ site, gpus: usableGpus(site, type.id, request) }))
       .filter(({ gpus }) => gpus.some((gpu) => gpu.total >= requestedCount(request)))
-      .map(({ place, gpus }) => dataCenterAvailability(place, gpuRequestsThatFit(gpus, request))),
+      .map(({ site, gpus }) => dataCenterAvailability(site, gpuRequestsThatFit(gpus, request))),
     cudaVersions: cudaAvailability(usable, request),
   };
 }
 
-/** How many orders of this kind could be met at once with these GPUs. */
+/** How many requests of this kind these GPUs can serve at the same time. */
 export function gpuRequestsThatFit(gpus: readonly GpuCapacity[], request: GpuRequest): number {
   const fitting = requestsThatFit(
     gpus.map((gpu) => gpu.free),
@@ -100,9 +100,9 @@ export function gpuRequestsThatFit(gpus: readonly GpuCapacity[], request: GpuReq
   return Math.floor(fitting / smallest);
 }
 
-/** The GPUs of a type at a place that meet what is asked of CUDA. */
-export function usableGpus(place: DataCenterCapacity, gpuTypeId: string, request: GpuRequest): GpuCapacity[] {
-  return gpusOfType(place, gpuTypeId).filter((gpu) => matchesCuda(gpu, request.cuda ?? {}));
+/** The GPUs of a type in a data center that meet the CUDA requirement. */
+export function usableGpus(site: DataCenterCapacity, gpuTypeId: string, request: GpuRequest): GpuCapacity[] {
+  return gpusOfType(site, gpuTypeId).filter((gpu) => matchesCuda(gpu, request.cuda ?? {}));
 }
 
 function cudaAvailability(gpus: readonly GpuCapacity[], request: GpuRequest): CudaVersionAvailability[] {

@@ -1,6 +1,6 @@
 import type { Capacity } from '../../domain/placement/engine-capacity.ts';
 
-/** A processor that machines here are built with. Nobody orders one; it tells what a machine is. */
+/** A CPU model of the host machines. It cannot be ordered; it only describes the machines. */
 export interface HostCpu {
   id: string;
   name: string;
@@ -9,7 +9,7 @@ export interface HostCpu {
   threadsPerCore: number;
 }
 
-/** Each model once. */
+/** The CPU models, without duplicates. */
 export function hostCpusOf(capacities: readonly Capacity[]): HostCpu[] {
   const models = new Map(capacities.map(({ cpu }) => [cpu.model, cpu]));
   return [...models.values()].map(({ model, cores, threads }) => ({

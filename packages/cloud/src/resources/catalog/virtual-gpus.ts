@@ -2,7 +2,7 @@ import { ruleError } from '../../support/errors.ts';
 import { findGpuType, type GpuType } from '../../domain/catalog/gpu-types.ts';
 import type { GpuCapacity } from '../../domain/placement/engine-capacity.ts';
 
-/** Which virtual GPUs a machine without a real one offers: the common ones, none, or those of these types. */
+/** The virtual GPUs of a machine without a real one: common types, none, or the given types. */
 export type VirtualGpuSetting = 'auto' | 'none' | readonly string[];
 
 const COMMON_GPU_TYPES: readonly string[] = [
@@ -11,10 +11,10 @@ const COMMON_GPU_TYPES: readonly string[] = [
   'NVIDIA H100 80GB HBM3',
 ];
 const DEFAULT_COUNT = 2;
-/** Such as `8x NVIDIA A40`. */
+/** For example `8x NVIDIA A40`. */
 const COUNTED_TYPE_PATTERN = /^([1-9]\d{0,3})x (.+)$/;
 
-/** They have no hardware behind them: with them, definitions that ask for a GPU can be tried anywhere. */
+/** GPUs without hardware, so that definitions that need a GPU can be tried on any machine. */
 export function virtualGpus(setting: VirtualGpuSetting): GpuCapacity[] {
   if (setting === 'none') return [];
   const ids = setting === 'auto' ? COMMON_GPU_TYPES : setting;

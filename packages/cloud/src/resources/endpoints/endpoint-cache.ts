@@ -3,19 +3,22 @@ import type { EndpointStore } from '../../store/store.ts';
 import type { Clock } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
 
-/** How old an answer may be: another server may have changed the endpoint, and this one is not told. */
+/** How long an endpoint is cached: another server may have changed it without notifying this one. */
 const MAX_AGE_MS = 2000;
 /** Beyond this many, the oldest are evicted. */
 const MAX_ENTRIES = 10_000;
 
-/** How long a stale entry is used while the store is unavailable: a worker's result must not fail because its endpoint cannot be read. */
+/**
+ * How long a stale entry is used while the store is unavailable: a worker's result must not fail because its
+ * endpoint cannot be read.
+ */
 const MAX_STALE_MS = 60_000;
 
 interface CacheEntry {
   /** When it was requested. */
   at: number;
   found: Promise<Endpoint | undefined>;
-  /** The result, once it is there. */
+  /** Set when `found` has resolved. */
   endpoint?: Endpoint;
 }
 
@@ -34,15 +37,17 @@ export class EndpointCache {
 
   find(id: string): Promise<Endpoint | undefined> {
     const now = this.#clock.now();
-    const kept = this.#entries.get(id);
-    return kept !== undefined && Math.abs(now - kept.at) < this.#maxAge ? kept.found : this.#look(id, now);
+    const cached = this.#entries.get(id);
+    return cached !== undefined && Math.abs(now - cached.at) < this.#maxAge
+      ? cached.found
+      : this.#load(id, now);
   }
 
   /** The endpoint, if it is cached. */
   findCached(id: string): Endpoint | undefined {
-    const kept = this.#entries.get(id);
-    return kept !== undefined && Math.abs(this.#clock.now() - kept.at) < this.#maxAge
-      ? kept.endpoint
+    const cached = this.#entries.get(id);
+    return cached !== undefined && Math.abs(this.#clock.now() - cached.at) < this.#maxAge
+      ? cached.endpoint
       : undefined;
   }
 
@@ -52,8 +57,8 @@ export class EndpointCache {
     else this.#entries.delete(id);
   }
 
-  async #look(id: string, at: number): Promise<Endpoint | undefined> {
-    const before = this.#entries.get(id);
+  async #load(id: string, at: number): Promise<Endpoint | undefined> {
+    const previous = this.#entries.get(id);
     const entry: CacheEntry = { at, found: this.#store.findInAnyAccount(id) };
     this.#entries.delete(id);
     this.#entries.set(id, entry);
@@ -65,22 +70,22 @@ export class EndpointCache {
       // Unknown ids are not cached: there is no limit to their number.
       if (found === undefined) drop();
       else entry.endpoint = found;
-      this.#cut();
+      this.#evict();
       return found;
     } catch (error) {
       drop();
       const stale =
         error instanceof BerthError &&
         error.code === 'unavailable' &&
-        before?.endpoint !== undefined &&
-        Math.abs(at - before.at) < MAX_STALE_MS;
+        previous?.endpoint !== undefined &&
+        Math.abs(at - previous.at) < MAX_STALE_MS;
       if (!stale) throw error;
-      if (!this.#entries.has(id)) this.#entries.set(id, before);
-      return before.endpoint;
+      if (!this.#entries.has(id)) this.#entries.set(id, previous);
+      return previous.endpoint;
     }
   }
 
-  #cut(): void {
+  #evict(): void {
     for (const id of this.#entries.keys()) {
       if (this.#entries.size <= MAX_ENTRIES) return;
       this.#entries.delete(id);

@@ -11,32 +11,35 @@ import { dataCenterFindings, volumeFindings } from '../../domain/endpoints/endpo
 import { endpointFindings } from '../../domain/endpoints/endpoint-rules.ts';
 import type { EndpointInput } from '../../domain/endpoints/endpoint-defaults.ts';
 
-/** The endpoint that an order makes of `base`, or the reasons why not. `before` is the present one, if there is one. */
+/**
+ * Applies the input to `base`; throws with every violated rule. `before` is the current endpoint, or
+ * undefined when one is created.
+ */
 export function applyEndpointInput(
-  order: EndpointInput,
+  input: EndpointInput,
   base: Endpoint,
   before: Endpoint | undefined,
-  offer: CatalogSnapshot,
-  footing: EndpointReferences,
+  catalog: CatalogSnapshot,
+  references: EndpointReferences,
 ): Endpoint {
-  const registryId = registryOf(order, footing);
+  const registryId = registryOf(input, references);
   const wanted: Endpoint = {
     ...base,
-    ...order.settings(base),
+    ...input.settings(base),
     ...(registryId !== undefined && { registryId }),
-    ...(order.networkVolumeIds !== undefined && { networkVolumeIds: [...new Set(order.networkVolumeIds)] }),
+    ...(input.networkVolumeIds !== undefined && { networkVolumeIds: [...new Set(input.networkVolumeIds)] }),
   };
   const endpoint = withOneComputeType(wanted);
   const findings = [
     ...endpointFindings(endpoint),
     ...immutableFieldFindings(endpoint, before),
-    ...referenceFindings(endpoint, before, offer, footing, order.rollbackVersion),
+    ...referenceFindings(endpoint, before, catalog, references, input.rollbackVersion),
   ];
   if (findings.length > 0) throw new BerthError('rule', findings.join('; '), { details: findings });
   return endpoint;
 }
 
-/** A registry that a release had and that is gone is left out, as its deletion left it out of endpoints. */
+/** On a rollback, a registry that was deleted since that release is left out. */
 function registryOf(
   { registryId, rollbackVersion }: EndpointInput,
   { registryIds }: EndpointReferences,
@@ -47,7 +50,7 @@ function registryOf(
   return registryId;
 }
 
-/** An endpoint runs on GPUs or on CPUs; what is said about the other is not kept. */
+/** An endpoint runs on GPUs or on CPUs; settings of the other kind are dropped. */
 function withOneComputeType(endpoint: Endpoint): Endpoint {
   if (endpoint.compute === 'GPU') return { ...endpoint, ...normalizeGpuIds(endpoint), cpuFlavors: [] };
   const cpuFlavors = endpoint.cpuFlavors.length === 0 ? anyCpuFlavor() : endpoint.cpuFlavors;
@@ -58,26 +61,31 @@ function immutableFieldFindings(endpoint: Endpoint, before: Endpoint | undefined
   if (before === undefined) return [];
   return (['type', 'compute'] as const)
     .filter((field) => endpoint[field] !== before[field])
-    .map((field) => `${field} is fixed when an endpoint is made: this one is ${before[field]}`);
+    .map((field) => `${field} is fixed when an endpoint is created: this one is ${before[field]}`);
 }
 
-/** Only what changes is held against the catalog: a place that has gone from it does not stand in the way of a new name. */
+/**
+ * Only changed fields are checked against the catalog: an endpoint in a data center that was removed can
+ * still be renamed.
+ */
 function referenceFindings(
   endpoint: Endpoint,
   before: Endpoint | undefined,
-  offer: CatalogSnapshot,
+  catalog: CatalogSnapshot,
   { volumes }: EndpointReferences,
-  rollBackTo: number | undefined,
+  rollbackVersion: number | undefined,
 ): string[] {
   const changed = (...fields: (keyof Endpoint)[]): boolean =>
     before === undefined || fields.some((field) => !isDeepStrictEqual(endpoint[field], before[field]));
   const selection: GpuSelection = endpoint;
   return [
     ...(endpoint.compute === 'GPU' && changed('gpuTypeIds', 'gpuPools', 'excludedGpuTypes')
-      ? gpuFindings(selection, offer)
+      ? gpuFindings(selection, catalog)
       : []),
-    ...(endpoint.compute === 'CPU' && changed('cpuFlavors') ? cpuFindings(endpoint.cpuFlavors, offer) : []),
-    ...(changed('dataCenterIds') ? dataCenterFindings(endpoint.dataCenterIds, offer) : []),
-    ...(changed('networkVolumeIds', 'dataCenterIds') ? volumeFindings(endpoint, volumes, rollBackTo) : []),
+    ...(endpoint.compute === 'CPU' && changed('cpuFlavors') ? cpuFindings(endpoint.cpuFlavors, catalog) : []),
+    ...(changed('dataCenterIds') ? dataCenterFindings(endpoint.dataCenterIds, catalog) : []),
+    ...(changed('networkVolumeIds', 'dataCenterIds')
+      ? volumeFindings(endpoint, volumes, rollbackVersion)
+      : []),
   ];
 }

@@ -14,12 +14,12 @@ export type WorkerStatus = (typeof WORKER_STATUSES)[number];
 export interface WorkerView {
   worker: Worker;
   status: WorkerStatus;
-  /** Made from an earlier version of the endpoint. */
+  /** Created from an earlier version of the endpoint. */
   stale: boolean;
-  /** It speaks the fast worker channel. */
+  /** It uses the fast worker channel. */
   accelerated: boolean;
   uptimeSeconds: number;
-  /** Why it is as it is, where that is worth saying: how its start goes on, or what is wrong with it. */
+  /** The progress of its start, or why it is unhealthy; null otherwise. */
   reason: string | null;
 }
 
@@ -41,7 +41,7 @@ export interface LiveWorker {
   progress: string | null;
 }
 
-/** The workers that run now; compute/ implements it. */
+/** The live workers; implemented by compute/. */
 export interface LiveWorkers {
   list(endpoint: Endpoint): readonly LiveWorker[];
   /** Why an endpoint has no worker for its jobs. */
@@ -55,7 +55,7 @@ export interface LiveWorkers {
   ): Promise<AsyncIterable<LogLine> | undefined>;
 }
 
-/** What an endpoint's owner sees of its workers and its releases. */
+/** Workers and releases of an endpoint, as its owner sees them. */
 export class EndpointWorkers {
   readonly #endpoints: Endpoints;
   readonly #liveWorkers: LiveWorkers;
@@ -69,7 +69,7 @@ export class EndpointWorkers {
     this.#clock = clock;
   }
 
-  /** The reason says why none of them could take work now. */
+  /** `reason` says why no worker can take jobs now; null if one can. */
   async list(
     caller: Caller,
     endpointId: string,
@@ -82,7 +82,10 @@ export class EndpointWorkers {
     };
   }
 
-  /** The workers of an endpoint that is at hand, also where it is being deleted meanwhile: a list does not fail for that. */
+  /**
+   * The workers of an endpoint. Does not read the endpoint again, so a list does not fail if the endpoint is
+   * deleted at the same time.
+   */
   viewsOf(endpoint: Endpoint): WorkerView[] {
     return this.#liveWorkers.list(endpoint).map((worker) => this.#view(worker, endpoint));
   }
@@ -101,15 +104,15 @@ export class EndpointWorkers {
     return lines;
   }
 
-  /** The log of a worker that is there and of which nothing but its id is known. */
+  /** The log of a live worker of any endpoint of the account. */
   async logsById(
     caller: Caller,
     workerId: string,
     query: LogQuery,
     signal: AbortSignal,
   ): Promise<AsyncIterable<LogLine>> {
-    const endpoint = (await this.#endpoints.list(caller)).find((one) =>
-      this.#liveWorkers.list(one).some(({ record }) => record.id === workerId),
+    const endpoint = (await this.#endpoints.list(caller)).find((candidate) =>
+      this.#liveWorkers.list(candidate).some(({ record }) => record.id === workerId),
     );
     if (endpoint === undefined) throw notFound('worker', workerId);
     return this.logs(caller, endpoint.id, workerId, query, signal);
@@ -142,7 +145,7 @@ export class EndpointWorkers {
     };
   }
 
-  /** Goes back to what an earlier release was: that is a release of its own. */
+  /** Restores the settings of an earlier release. This creates a new release. */
   async rollback(caller: Caller, endpointId: string, version: number): Promise<Endpoint> {
     await this.#endpoints.get(caller, endpointId);
     const release = await this.#store.findRelease(endpointId, version);

@@ -6,7 +6,7 @@ import { GPU_TYPES } from '../../domain/catalog/gpu-types.ts';
 import type { CatalogSnapshot } from '../../domain/catalog/catalog-snapshot.ts';
 import { ENDPOINT_DEFAULTS } from '../../domain/endpoints/endpoint-defaults.ts';
 
-/** An endpoint that keeps every rule, for tests. */
+/** A valid endpoint, for tests. */
 export const sampleEndpoint: Endpoint = {
   ...ENDPOINT_DEFAULTS,
   id: 'e',

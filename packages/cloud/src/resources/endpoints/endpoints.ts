@@ -27,20 +27,20 @@ import {
 } from '../../domain/endpoints/endpoint-defaults.ts';
 
 const RESOURCE = 'endpoint';
-/** Values of the environment are nobody's business but the container's. */
+/** Values of environment variables may be secrets, so the audit log does not show them. */
 const AUDIT_HIDDEN_FIELDS: (keyof Endpoint)[] = ['env'];
 
 export interface EndpointsDeps {
   catalog: Catalog;
   templates: Templates;
   cache: EndpointCache;
-  /** For endpoints that do not say whether their workers are accelerated. */
+  /** The default for endpoints without the `accelerate` setting. */
   acceleratesByDefault?: boolean;
-  /** What else goes with an endpoint. */
+  /** Deletes what belongs to an endpoint. */
   onRemoved(endpointId: string): Promise<void>;
 }
 
-/** Where an endpoint's container comes from. */
+/** The template that an endpoint's container settings come from, and how it is used. */
 interface ContainerSource {
   use: TemplateUse['as'];
   template: Template;
@@ -60,14 +60,14 @@ export class Endpoints {
     return accelerate ?? this.#deps.acceleratesByDefault ?? false;
   }
 
-  async create(caller: Caller, order: EndpointInput): Promise<Endpoint> {
+  async create(caller: Caller, input: EndpointInput): Promise<Endpoint> {
     const { store, clock, ids } = this.#context;
-    const offer = await readCatalogSnapshot(this.#deps.catalog);
+    const catalogSnapshot = await readCatalogSnapshot(this.#deps.catalog);
     const id = newEndpointId(ids);
     const now = clock.now();
-    const source = await this.#source(caller, id, order.template);
+    const source = await this.#source(caller, id, input.template);
     const created = await retriedWithFreeName(id, source, (from) =>
-      store.endpoints.insert(caller.accountId, referenceIds(caller, order, from, []), (footing) => {
+      store.endpoints.insert(caller.accountId, referenceIds(caller, input, from, []), (references) => {
         const blank: Endpoint = {
           ...ENDPOINT_DEFAULTS,
           id,
@@ -75,12 +75,18 @@ export class Endpoints {
           createdAt: now,
           updatedAt: now,
         };
-        const template = from && currentTemplate(caller, from, footing);
+        const template = from && currentTemplate(caller, from, references);
         const base =
           template === undefined
             ? blank
             : { ...withTemplateContainer(blank, from, template), ...templateDefaults(template) };
-        const record = applyEndpointInput(withoutInheritedCuda(order), base, undefined, offer, footing);
+        const record = applyEndpointInput(
+          withoutInheritedCuda(input),
+          base,
+          undefined,
+          catalogSnapshot,
+          references,
+        );
         return withOwnTemplate(
           { record, audit: auditEntry(this.#context, caller, 'create', RESOURCE, id) },
           from,
@@ -91,16 +97,16 @@ export class Endpoints {
     return created;
   }
 
-  async update(caller: Caller, id: string, order: EndpointInput): Promise<Endpoint> {
+  async update(caller: Caller, id: string, input: EndpointInput): Promise<Endpoint> {
     const present = await this.get(caller, id);
     const { templateId, templateBound } = present;
     const own =
-      order.template?.as === 'own' && templateBound && templateId !== null
-        ? { templateId, fields: ownFields(order.template.fields) }
+      input.template?.as === 'own' && templateBound && templateId !== null
+        ? { templateId, fields: ownFields(input.template.fields) }
         : undefined;
     const changed = await (own === undefined
-      ? this.#change(caller, present, order)
-      : this.#changeWithTemplate(caller, present, order, own));
+      ? this.#change(caller, present, input)
+      : this.#changeWithTemplate(caller, present, input, own));
     this.#deps.cache.invalidate(id);
     if (changed === undefined) throw notFound(RESOURCE, id);
     this.#context.events.publish('endpoint.changed', { endpointId: id, source: 'request' });
@@ -117,7 +123,10 @@ export class Endpoints {
     return this.#context.store.endpoints.list(caller.accountId, page);
   }
 
-  /** The template that it follows, or else one that says what it holds: also where the endpoint has gone meanwhile, and its template with it. */
+  /**
+   * The linked template of an endpoint, or else one built from its settings. Also works if the endpoint and
+   * its template were deleted at the same time.
+   */
   async templateOf(caller: Caller, endpoint: Endpoint): Promise<Template> {
     if (!endpoint.templateLinked || endpoint.templateId === null) return impliedTemplate(endpoint);
     return this.#deps.templates.get(caller, endpoint.templateId).catch((error: unknown) => {
@@ -126,13 +135,13 @@ export class Endpoints {
     });
   }
 
-  /** Templates that belong to one endpoint alone, and to which. */
+  /** Templates that belong to a single endpoint: template id to endpoint id. */
   async boundTemplates(caller: Caller): Promise<Map<string, string>> {
     const bound = (await this.list(caller)).filter(({ templateBound }) => templateBound);
     return new Map(bound.map(({ id, templateId }) => [templateId ?? '', id]));
   }
 
-  /** With it go its jobs, its workers, and a template that was made for it alone. */
+  /** Also deletes its jobs, its workers and its own template. */
   async remove(caller: Caller, id: string): Promise<void> {
     const removed = await this.#context.store.endpoints.remove(
       caller.accountId,
@@ -145,21 +154,25 @@ export class Endpoints {
     await this.#deps.onRemoved(id);
   }
 
-  async #change(caller: Caller, present: Endpoint, order: EndpointInput): Promise<Endpoint | undefined> {
-    const offer = await readCatalogSnapshot(this.#deps.catalog);
-    // The template that an endpoint already has, said again, changes nothing.
-    const isSame = order.template?.as === 'link' && order.template.id === present.templateId;
-    const source = isSame ? undefined : await this.#source(caller, present.id, order.template);
+  async #change(caller: Caller, present: Endpoint, input: EndpointInput): Promise<Endpoint | undefined> {
+    const catalogSnapshot = await readCatalogSnapshot(this.#deps.catalog);
+    // Naming the template that the endpoint already has changes nothing.
+    const isSame = input.template?.as === 'link' && input.template.id === present.templateId;
+    const source = isSame ? undefined : await this.#source(caller, present.id, input.template);
     return retriedWithFreeName(present.id, source, (from) =>
       this.#context.store.endpoints.change(
         caller.accountId,
         present.id,
-        referenceIds(caller, order, from, present.networkVolumeIds),
-        (current, footing) => {
-          const template = from && currentTemplate(caller, from, footing);
+        referenceIds(caller, input, from, present.networkVolumeIds),
+        (current, references) => {
+          const template = from && currentTemplate(caller, from, references);
           const base = template === undefined ? current : withTemplateContainer(current, from, template);
           return withOwnTemplate(
-            this.#changed(caller, current, applyEndpointInput(order, base, current, offer, footing)),
+            this.#changed(
+              caller,
+              current,
+              applyEndpointInput(input, base, current, catalogSnapshot, references),
+            ),
             from,
           );
         },
@@ -167,45 +180,57 @@ export class Endpoints {
     );
   }
 
-  /** A template of the endpoint's own is changed where it is, together with the endpoint: all of it is one release, or nothing happens. */
+  /** Changes the endpoint and its own template in one transaction, as one release. */
   async #changeWithTemplate(
     caller: Caller,
     { id, networkVolumeIds }: Endpoint,
-    order: EndpointInput,
+    input: EndpointInput,
     { templateId, fields }: { templateId: string; fields: Partial<TemplateFields> },
   ): Promise<Endpoint | undefined> {
     const { templates, catalog } = this.#deps;
-    const offer = await readCatalogSnapshot(catalog);
+    const catalogSnapshot = await readCatalogSnapshot(catalog);
     const ids: EndpointReferenceIds = {
       templateId,
       changesTemplate: true,
-      registryIds: referencedRegistryIds(order, fields),
-      volumeIds: order.networkVolumeIds ?? networkVolumeIds,
+      registryIds: referencedRegistryIds(input, fields),
+      volumeIds: input.networkVolumeIds ?? networkVolumeIds,
     };
     let change: TemplateUpdate | undefined;
-    const changing = this.#context.store.endpoints.change(caller.accountId, id, ids, (current, footing) => {
-      const { template: before } = footing;
-      if (before === undefined || current.templateId !== before.id)
-        throw new BerthError('state', 'this endpoint has just got another template; try again');
-      change = templates.prepareUpdate(caller, before, fields, footing);
-      const { record: after, audit, updateLinked } = change;
-      const base = {
-        ...current,
-        ...mergeTemplateChange(
-          current,
-          containerFromTemplate(before, caller.accountId),
-          containerFromTemplate(after, caller.accountId),
-        ),
-      };
-      return {
-        ...this.#changed(caller, current, applyEndpointInput(order, base, current, offer, footing)),
-        changedTemplate: {
-          record: after,
-          audit,
-          updateLinked: (linked) => (linked.id === id ? undefined : updateLinked(linked)),
-        },
-      };
-    });
+    const changing = this.#context.store.endpoints.change(
+      caller.accountId,
+      id,
+      ids,
+      (current, references) => {
+        const { template: before } = references;
+        if (before === undefined || current.templateId !== before.id)
+          throw new BerthError(
+            'state',
+            'another request changed the template of this endpoint at the same time; try again',
+          );
+        change = templates.prepareUpdate(caller, before, fields, references);
+        const { record: after, audit, updateLinked } = change;
+        const base = {
+          ...current,
+          ...mergeTemplateChange(
+            current,
+            containerFromTemplate(before, caller.accountId),
+            containerFromTemplate(after, caller.accountId),
+          ),
+        };
+        return {
+          ...this.#changed(
+            caller,
+            current,
+            applyEndpointInput(input, base, current, catalogSnapshot, references),
+          ),
+          changedTemplate: {
+            record: after,
+            audit,
+            updateLinked: (linked) => (linked.id === id ? undefined : updateLinked(linked)),
+          },
+        };
+      },
+    );
     const changed = await rejectDuplicateName(fields.name, changing);
     templates.notifyLinkedEndpoints(change);
     return changed;
@@ -253,35 +278,41 @@ export class Endpoints {
   }
 }
 
-/** A template of one's own is followed; one that belongs to someone else, or to Berth, is only copied: nobody else shall change what runs here. */
+/**
+ * An endpoint is linked only to a template of its own account. Other templates are copied, so that nobody
+ * else can change what runs here.
+ */
 function isLinked(caller: Pick<Caller, 'accountId'>, { use, template }: ContainerSource): boolean {
   return use === 'own' || (use === 'link' && template.accountId === caller.accountId);
 }
 
 function referenceIds(
   caller: Caller,
-  order: EndpointInput,
+  input: EndpointInput,
   source: ContainerSource | undefined,
   volumeIds: readonly string[],
 ): EndpointReferenceIds {
-  const held = source !== undefined && source.use === 'link' && isLinked(caller, source);
+  const linked = source !== undefined && source.use === 'link' && isLinked(caller, source);
   return {
-    ...(held && { templateId: source.template.id }),
-    registryIds: referencedRegistryIds(order, source?.template),
-    volumeIds: order.networkVolumeIds ?? volumeIds,
+    ...(linked && { templateId: source.template.id }),
+    registryIds: referencedRegistryIds(input, source?.template),
+    volumeIds: input.networkVolumeIds ?? volumeIds,
   };
 }
 
-/** A template that is followed is taken as it is at the moment of writing; a copy loses a registry that has gone by then, as the template did. */
+/**
+ * A linked template is read in the transaction that writes. A copy drops a registry that was deleted in the
+ * meantime.
+ */
 function currentTemplate(
   caller: Caller,
   source: ContainerSource,
-  { template: held, registryIds }: EndpointReferences,
+  { template: linked, registryIds }: EndpointReferences,
 ): Template {
   const { use, template } = source;
   if (use === 'link' && isLinked(caller, source)) {
-    if (held === undefined) throw unknownTemplateError(template.id);
-    return held;
+    if (linked === undefined) throw unknownTemplateError(template.id);
+    return linked;
   }
   if (use === 'own') checkRegistryExists(template.registryId, registryIds);
   return template.registryId === null || registryIds.includes(template.registryId)
@@ -289,7 +320,7 @@ function currentTemplate(
     : { ...template, registryId: null };
 }
 
-/** The endpoint with a template's container in it. A copy leaves no trace of where it came from. */
+/** Applies a template's container settings to the endpoint. A copy does not record the template's id. */
 function withTemplateContainer(
   endpoint: Endpoint,
   source: ContainerSource | undefined,
@@ -305,7 +336,7 @@ function withTemplateContainer(
   };
 }
 
-/** A template of one endpoint alone is for serverless and not public, whatever is said of that. */
+/** A template of a single endpoint is always serverless and private. */
 function ownFields({
   serverless,
   public: isPublic,
@@ -314,7 +345,7 @@ function ownFields({
   return fields;
 }
 
-/** What a template says of a new endpoint where the order does not. */
+/** Defaults that a template gives a new endpoint. */
 function templateDefaults({
   name,
   category,
@@ -323,15 +354,15 @@ function templateDefaults({
   return { name, compute: category === 'CPU' ? 'CPU' : 'GPU', allowedCudaVersions };
 }
 
-/** A template's CUDA versions are a default; a floor that is asked for takes their place. */
-function withoutInheritedCuda(order: EndpointInput): EndpointInput {
+/** A template's CUDA versions are defaults; a minimum version in the request replaces them. */
+function withoutInheritedCuda(input: EndpointInput): EndpointInput {
   return {
-    ...order,
+    ...input,
     settings: (base) => {
-      const said = order.settings(base);
-      return typeof said.minCudaVersion === 'string' && said.allowedCudaVersions === undefined
-        ? { ...said, allowedCudaVersions: [] }
-        : said;
+      const settings = input.settings(base);
+      return typeof settings.minCudaVersion === 'string' && settings.allowedCudaVersions === undefined
+        ? { ...settings, allowedCudaVersions: [] }
+        : settings;
     },
   };
 }
@@ -343,7 +374,7 @@ function withOwnTemplate(
   return source?.use === 'own' ? { ...changed, template: source.template } : changed;
 }
 
-/** The template of one endpoint alone yields where its name is taken. */
+/** If the name of an endpoint's own template is taken, retries with a unique name. */
 async function retriedWithFreeName<T>(
   id: string,
   source: ContainerSource | undefined,

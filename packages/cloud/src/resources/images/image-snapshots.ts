@@ -4,7 +4,7 @@ import { writePrivateFile } from '../../support/private-file.ts';
 import type { ImageFile } from '../../domain/images/image-files.ts';
 import { IMAGE_DIGEST_PATTERN } from '../../domain/images/image-files.ts';
 
-/** What is written down of a snapshot, beside its folder. */
+/** Metadata of a snapshot, stored beside its directory. */
 export interface SnapshotMetadata {
   files: number;
   size: number;
@@ -16,15 +16,15 @@ export interface Snapshot extends SnapshotMetadata {
 }
 
 const DRAFT_PREFIX = '.draft-';
-/** A draft as old as this is what a server that ended half-way has left. */
+/** An older draft was left by a server that stopped while writing it. */
 const DRAFT_LIFETIME_MS = 3_600_000;
-/** Files written at a time: enough for the disk to settle several with one turn. */
+/** Files written concurrently: enough for the disk to combine several syncs. */
 const WRITE_CONCURRENCY = 16;
 
 /**
- * Snapshots of folders on disk: `<folder>/<name>/<digest>/` holds the files and
- * `<folder>/<name>/<digest>.json` what is known of them. A snapshot is there whole or not at all,
- * and never changes.
+ * Snapshots of source folders on disk: `<folder>/<name>/<digest>/` holds the files and
+ * `<folder>/<name>/<digest>.json` the metadata. A snapshot is either complete or absent, and it never
+ * changes.
  */
 export class ImageSnapshots {
   readonly #folder: string;
@@ -34,9 +34,9 @@ export class ImageSnapshots {
   }
 
   async find(name: string, digest: string): Promise<Snapshot | undefined> {
-    const place = join(this.#folder, name, digest);
-    if (!(await directoryExists(place))) return undefined;
-    return { digest, ...(JSON.parse(await readFile(`${place}.json`, 'utf8')) as SnapshotMetadata) };
+    const path = join(this.#folder, name, digest);
+    if (!(await directoryExists(path))) return undefined;
+    return { digest, ...(JSON.parse(await readFile(`${path}.json`, 'utf8')) as SnapshotMetadata) };
   }
 
   async names(): Promise<string[]> {
@@ -53,27 +53,30 @@ export class ImageSnapshots {
     return found.filter((snapshot) => snapshot !== undefined);
   }
 
-  /** `unique` tells this draft from those that are written at the same time. False where someone else was faster with the same files. */
+  /**
+   * `unique` keeps drafts that are written at the same time apart. Returns false if another upload of the
+   * same files finished first.
+   */
   async write(
     name: string,
     digest: string,
     files: readonly ImageFile[],
-    card: SnapshotMetadata,
+    metadata: SnapshotMetadata,
     unique: string,
   ): Promise<boolean> {
-    const home = join(this.#folder, name);
+    const imageFolder = join(this.#folder, name);
     const draft = join(this.#folder, DRAFT_PREFIX + unique);
-    await mkdir(home, { recursive: true, mode: 0o700 });
-    await this.#dropOldDrafts(card.createdAt);
+    await mkdir(imageFolder, { recursive: true, mode: 0o700 });
+    await this.#dropOldDrafts(metadata.createdAt);
     try {
       await mkdir(draft, { mode: 0o700 });
       await writeFiles(draft, files);
-      writePrivateFile(join(home, `${digest}.json`), JSON.stringify(card));
-      await rename(draft, join(home, digest));
-      await syncDirectory(home);
+      writePrivateFile(join(imageFolder, `${digest}.json`), JSON.stringify(metadata));
+      await rename(draft, join(imageFolder, digest));
+      await syncDirectory(imageFolder);
       return true;
     } catch (error) {
-      // Someone uploaded the same files in the meantime: theirs are as good.
+      // The same files were uploaded at the same time: keep the other copy.
       if (!isAlreadyExistsError(error)) throw error;
       return false;
     } finally {
@@ -81,12 +84,12 @@ export class ImageSnapshots {
     }
   }
 
-  /** It is gone at once; its files go after that. */
+  /** The rename removes the snapshot atomically; its files are deleted afterwards. */
   async remove(name: string, digest: string, unique: string): Promise<void> {
-    const home = join(this.#folder, name);
+    const imageFolder = join(this.#folder, name);
     const draft = join(this.#folder, DRAFT_PREFIX + unique);
-    await rename(join(home, digest), draft);
-    await rm(join(home, `${digest}.json`), { force: true });
+    await rename(join(imageFolder, digest), draft);
+    await rm(join(imageFolder, `${digest}.json`), { force: true });
     await rm(draft, { recursive: true, force: true });
   }
 
@@ -104,20 +107,20 @@ export class ImageSnapshots {
 async function writeFiles(root: string, files: readonly ImageFile[]): Promise<void> {
   for (const folder of new Set(files.map(({ path }) => dirname(join(root, path)))))
     await mkdir(folder, { recursive: true, mode: 0o755 });
-  const waiting = files.values();
+  const remaining = files.values();
   await Promise.all(
     Array.from({ length: WRITE_CONCURRENCY }, async () => {
-      for (const file of waiting) await writeFile(root, file);
+      for (const file of remaining) await writeFile(root, file);
     }),
   );
 }
 
-/** On disk when it resolves: what an endpoint is told to run must survive a power cut. */
+/** The file is on disk when this resolves: the image of an endpoint must survive a power failure. */
 async function writeFile(root: string, { path, executable, content }: ImageFile): Promise<void> {
   const file = await open(join(root, path), 'wx', executable ? 0o755 : 0o644);
   try {
     await file.writeFile(content);
-    // The mode above is less what the umask takes away.
+    // The umask may have removed bits of the mode given to open().
     await file.chmod(executable ? 0o755 : 0o644);
     await file.sync();
   } finally {
@@ -125,7 +128,7 @@ async function writeFile(root: string, { path, executable, content }: ImageFile)
   }
 }
 
-/** The name in a folder is on disk only when the folder is. */
+/** A directory entry is durable only after the directory itself is synced. */
 async function syncDirectory(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   try {

@@ -124,7 +124,7 @@ describe('images', () => {
       kept: [one, two].map(({ image }) => image).sort(),
     });
     await assert.rejects(stat(join(folder, `${bob.accountId}.many`, three.digest)));
-    await assert.rejects(images.remove(bob, 'many'), failsWith('in-use', /names it/));
+    await assert.rejects(images.remove(bob, 'many'), failsWith('in-use', /in use/));
     const back = await images.store(bob, 'many', [file('handler.js', '3')]);
     assert.equal(back.image, three.image);
   });

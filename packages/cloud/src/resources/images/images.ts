@@ -18,7 +18,7 @@ const RESOURCE = 'image';
 
 export interface Image extends Snapshot {
   name: string;
-  /** What an endpoint names to run it. */
+  /** The image reference that an endpoint uses to run it. */
   image: string;
 }
 
@@ -28,25 +28,25 @@ export interface ListedImage extends Image {
 }
 
 export interface ImagesOptions {
-  /** Where the engine looks for them too. */
+  /** The engine reads images from the same folder. */
   folder: string;
-  /** Images of an account that something else than its endpoints and templates still needs. */
+  /** Images in use by something other than the account's endpoints and templates. */
   otherImagesInUse?(accountId: string): Promise<Iterable<string>>;
 }
 
 /**
- * Images of the process engine: folders that people uploaded. The same files under the same name
- * are one image. Each account sees its own alone.
+ * Images of the process engine: uploaded folders. The same files under the same name are one image. Each
+ * account sees only its own images.
  */
 export class Images {
   readonly #context: ResourceContext;
-  readonly #parts: ImagesOptions;
+  readonly #options: ImagesOptions;
   readonly #snapshots: ImageSnapshots;
 
-  constructor(context: ResourceContext, parts: ImagesOptions) {
+  constructor(context: ResourceContext, options: ImagesOptions) {
     this.#context = context;
-    this.#parts = parts;
-    this.#snapshots = new ImageSnapshots(parts.folder);
+    this.#options = options;
+    this.#snapshots = new ImageSnapshots(options.folder);
   }
 
   async store(caller: Caller, name: string, files: readonly ImageFile[]): Promise<Image> {
@@ -54,30 +54,32 @@ export class Images {
     if (findings.length > 0) throw new BerthError('rule', findings.join('; '), { details: findings });
     const { accountId } = caller;
     const digest = imageDigest(files);
-    const owned = qualifiedImageName(accountId, name);
-    const card = {
+    const qualifiedName = qualifiedImageName(accountId, name);
+    const metadata = {
       files: files.length,
       size: files.reduce((sum, { content }) => sum + content.length, 0),
       createdAt: this.#context.clock.now(),
     };
-    const known = await this.#snapshots.find(owned, digest);
-    // What was there already has its entry.
+    const known = await this.#snapshots.find(qualifiedName, digest);
+    // An image that exists already has its audit entry.
     if (
       known === undefined &&
-      (await this.#snapshots.write(owned, digest, files, card, this.#context.ids.resource()))
+      (await this.#snapshots.write(qualifiedName, digest, files, metadata, this.#context.ids.resource()))
     ) {
-      await this.#tell(caller, 'create', localImageReference(accountId, name, digest), [
-        { field: 'files', to: card.files },
-        { field: 'size', to: card.size },
+      await this.#audit(caller, 'create', localImageReference(accountId, name, digest), [
+        { field: 'files', to: metadata.files },
+        { field: 'size', to: metadata.size },
       ]);
     }
-    return toImage(accountId, name, known ?? { digest, ...card });
+    return toImage(accountId, name, known ?? { digest, ...metadata });
   }
 
   /** Newest first. */
   async list({ accountId }: Caller): Promise<ListedImage[]> {
     const images = (
-      await Promise.all((await this.#snapshots.names()).map((owned) => this.#ofName(accountId, owned)))
+      await Promise.all(
+        (await this.#snapshots.names()).map((qualifiedName) => this.#imagesNamed(accountId, qualifiedName)),
+      )
     ).flat();
     const endpoints = await this.#context.store.endpoints.list(accountId);
     return images
@@ -88,49 +90,50 @@ export class Images {
       .sort((a, b) => b.createdAt - a.createdAt || a.image.localeCompare(b.image));
   }
 
-  /** Of the images of this name, those that nothing uses. */
+  /** Deletes the images of this name that are not in use. */
   async remove(caller: Caller, name: string): Promise<{ removed: string[]; kept: string[] }> {
     const { accountId } = caller;
-    const owned = qualifiedImageName(accountId, name);
-    const images = localImageNameFindings(name).length > 0 ? [] : await this.#ofName(accountId, owned);
+    const qualifiedName = qualifiedImageName(accountId, name);
+    const images =
+      localImageNameFindings(name).length > 0 ? [] : await this.#imagesNamed(accountId, qualifiedName);
     if (images.length === 0) throw notFound(RESOURCE, name);
-    const used = await this.#used(accountId);
-    const [free, kept] = [
+    const used = await this.#imagesInUse(accountId);
+    const [free, inUse] = [
       images.filter(({ image }) => !used.has(image)),
       images.filter(({ image }) => used.has(image)),
     ];
     if (free.length === 0)
       throw new BerthError(
         'in-use',
-        `${kept.map(({ image }) => image).join(', ')}: an endpoint, a template or a pod of yours names it; remove that, or give it another image`,
+        `${inUse.map(({ image }) => image).join(', ')} is in use by an endpoint, a template or a pod of this account; delete that, or give it another image`,
       );
     for (const { digest, image } of free) {
-      await this.#snapshots.remove(owned, digest, this.#context.ids.resource());
-      await this.#tell(caller, 'delete', image);
+      await this.#snapshots.remove(qualifiedName, digest, this.#context.ids.resource());
+      await this.#audit(caller, 'delete', image);
     }
-    return { removed: free.map(({ image }) => image), kept: kept.map(({ image }) => image) };
+    return { removed: free.map(({ image }) => image), kept: inUse.map(({ image }) => image) };
   }
 
-  /** Images lie in a folder and in no table: their entries are written by themselves. */
-  async #tell(caller: Caller, action: string, image: string, changes: FieldChange[] = []): Promise<void> {
+  /** Images are files, not rows, so their audit entries are not part of another write. */
+  async #audit(caller: Caller, action: string, image: string, changes: FieldChange[] = []): Promise<void> {
     await this.#context.store.audit.record(
       auditEntry(this.#context, caller, action, RESOURCE, image, changes),
     );
   }
 
-  async #ofName(accountId: string, owned: string): Promise<Image[]> {
-    const name = unqualifiedImageName(accountId, owned);
+  async #imagesNamed(accountId: string, qualifiedName: string): Promise<Image[]> {
+    const name = unqualifiedImageName(accountId, qualifiedName);
     return name === undefined
       ? []
-      : (await this.#snapshots.list(owned)).map((snapshot) => toImage(accountId, name, snapshot));
+      : (await this.#snapshots.list(qualifiedName)).map((snapshot) => toImage(accountId, name, snapshot));
   }
 
-  async #used(accountId: string): Promise<Set<string>> {
+  async #imagesInUse(accountId: string): Promise<Set<string>> {
     const { store } = this.#context;
     const [endpoints, templates, others] = await Promise.all([
       store.endpoints.list(accountId),
       store.templates.list(accountId),
-      this.#parts.otherImagesInUse?.(accountId) ?? [],
+      this.#options.otherImagesInUse?.(accountId) ?? [],
     ]);
     return new Set([
       ...endpoints.map(({ image }) => image),

@@ -3,7 +3,7 @@ import type { InstanceFiles } from '../../engines/instance-files.ts';
 import { BerthError } from '../../support/errors.ts';
 import type { Pod } from '../../domain/pods/pod-record.ts';
 
-/** The files of a pod that runs: one that is stopped has nothing but its volumes, and those are reached in other ways. */
+/** File access to a running pod. A stopped pod has only its volumes, which are reached in other ways. */
 export function podFiles(
   { id, status, dataCenterId }: Pod,
   engines: ReadonlyMap<string, InstanceEngine>,
@@ -11,7 +11,7 @@ export function podFiles(
   if (status !== 'RUNNING')
     throw new BerthError(
       'state',
-      `pod ${id} does not run: start it to copy files; those of a network volume can be copied at any time with "berth volume cp"`,
+      `pod ${id} is not running: start it to copy files; files of a network volume can be copied at any time with "berth volume cp"`,
     );
   const files = engines.get(dataCenterId)?.files;
   if (files === undefined)

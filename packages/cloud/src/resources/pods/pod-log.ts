@@ -4,7 +4,10 @@ import type { ChangeNotifier } from '../../support/change-notifier.ts';
 import { holdsHardware } from '../../domain/pods/pod-states.ts';
 import type { Pod } from '../../domain/pods/pod-record.ts';
 
-/** How long a pod without news is left alone before it is looked at again: a change on another server may not be told. */
+/**
+ * The pod is read again after this time even without a notification: a change made on another server may not
+ * be announced here.
+ */
 const RECHECK_MS = 5_000;
 
 export interface PodLogOptions {
@@ -17,9 +20,9 @@ export interface PodLogOptions {
 }
 
 /**
- * The log of a pod over all its instances, one after the other. Followed, it goes on as long as
- * the pod runs or is about to, and ends when the pod has ended and all is told. Where a start
- * failed before there was an instance, that is the log.
+ * The log of a pod over all its instances, one after the other. With `follow`, it continues while the pod
+ * runs or is about to run, and ends when the pod has ended and every line was sent. If a start failed before
+ * there was an instance, the failure is the log.
  */
 export async function* podLog({
   pod,
@@ -33,7 +36,7 @@ export async function* podLog({
   let position: LogPosition | undefined = query.after;
   for (let complete = false; !complete && !signal.aborted; ) {
     const { changed, leave } = changes.waitForNext(pod.id, RECHECK_MS, signal);
-    // What is read after the end is all there is.
+    // After the pod has ended, one more read returns the rest of the log.
     complete = query.follow !== true || current === undefined || isFinished(current);
     for await (const line of engine?.logs(
       pod.id,

@@ -5,11 +5,11 @@ import type { Clock } from '../../support/clock.ts';
 import { containerPort } from '../../domain/pods/container-port.ts';
 import type { Pod, PodStatus } from '../../domain/pods/pod-record.ts';
 
-/** How old a pod may be that is taken for granted: another server may have changed it, and a wake-up may be lost. */
+/** How long a pod record is cached: another server may have changed it, and a notification may be lost. */
 const MAX_AGE_MS = 1_000;
 const MAX_ENTRIES = 10_000;
 
-/** What is behind an HTTP port of a pod now. */
+/** The target of an HTTP port of a pod at this moment. */
 export type PodPortTarget =
   | { state: 'open'; address: InstanceAddress }
   | { state: 'unknown-pod' }
@@ -24,10 +24,10 @@ export interface PodPortResolverDeps {
   clock: Clock;
 }
 
-/** Where the HTTP ports of pods are reached, for those who ask at every request. */
+/** Resolves the HTTP ports of pods to addresses, with a cache, because the gateway asks at every request. */
 export class PodPortResolver {
   readonly #deps: PodPortResolverDeps;
-  readonly #kept = new Map<string, { at: number; found: Promise<Pod | undefined> }>();
+  readonly #cached = new Map<string, { at: number; found: Promise<Pod | undefined> }>();
 
   constructor(deps: PodPortResolverDeps) {
     this.#deps = deps;
@@ -44,29 +44,29 @@ export class PodPortResolver {
     return address === undefined ? { state: 'silent' } : { state: 'open', address };
   }
 
-  /** A pod has changed. */
+  /** Called when a pod has changed. */
   invalidate(podId: string): void {
-    this.#kept.delete(podId);
+    this.#cached.delete(podId);
   }
 
   #pod(podId: string): Promise<Pod | undefined> {
     const now = this.#deps.clock.now();
-    const kept = this.#kept.get(podId);
-    if (kept !== undefined && Math.abs(now - kept.at) < MAX_AGE_MS) return kept.found;
+    const cached = this.#cached.get(podId);
+    if (cached !== undefined && Math.abs(now - cached.at) < MAX_AGE_MS) return cached.found;
     const found = this.#deps.store.findInAnyAccount(podId);
     const entry = { at: now, found };
-    this.#kept.set(podId, entry);
+    this.#cached.set(podId, entry);
     const drop = (): void => {
-      if (this.#kept.get(podId) === entry) this.#kept.delete(podId);
+      if (this.#cached.get(podId) === entry) this.#cached.delete(podId);
     };
-    // An id that nobody has is not kept: there is no end of those.
+    // Unknown ids are not cached: there is no limit to their number.
     found.then((pod) => pod ?? drop(), drop);
-    if (this.#kept.size > MAX_ENTRIES) this.#kept.delete(this.#kept.keys().next().value as string);
+    if (this.#cached.size > MAX_ENTRIES) this.#cached.delete(this.#cached.keys().next().value as string);
     return found;
   }
 }
 
-/** The numbers that a pod declares for HTTP. */
+/** The HTTP ports that a pod declares. */
 export function httpPorts({ ports }: Pick<Pod, 'ports'>): number[] {
   return ports.filter((entry) => entry.endsWith('/http')).map((entry) => Number.parseInt(entry, 10));
 }

@@ -6,19 +6,22 @@ import { containerPort } from '../../domain/pods/container-port.ts';
 import type { Pod } from '../../domain/pods/pod-record.ts';
 
 const BYTES_PER_GB = 1024 ** 3;
-/** How old what is shown of a pod's use may be. */
+/** How long a measurement of a pod's usage is reused. */
 const USAGE_CACHE_MS = 2_000;
 const MAX_CACHED_USAGES = 20_000;
 
 export interface PodPort {
   private: number;
-  /** Where it is reached from outside; null for an HTTP port, which the gateway serves, and while nothing listens. */
+  /**
+   * The port that is reachable from outside. Null for an HTTP port, which the gateway serves, and while
+   * nothing listens.
+   */
   public: number | null;
   type: 'http' | 'tcp';
   ip: string | null;
 }
 
-/** How a running pod is at this moment. Shares are per cent. */
+/** The usage and ports of a running pod. `cpu`, `memory`, `util` and `memoryUtil` are percentages. */
 export interface PodRuntime {
   uptime: number;
   cpu: number;
@@ -27,7 +30,7 @@ export interface PodRuntime {
   ports: PodPort[];
 }
 
-/** What can only be asked of the engine. */
+/** Reads from the engine what the store does not hold: usage and addresses. */
 export class PodRuntimeReader {
   readonly #engines: ReadonlyMap<string, InstanceEngine>;
   readonly #clock: Clock;
@@ -42,7 +45,7 @@ export class PodRuntimeReader {
     this.#clock = clock;
   }
 
-  /** Null unless it runs. */
+  /** Null unless the pod runs. */
   async read(pod: Pod): Promise<PodRuntime | null> {
     const engine = this.#engines.get(pod.dataCenterId);
     if (pod.status !== 'RUNNING' || engine === undefined) return null;
@@ -59,15 +62,18 @@ export class PodRuntimeReader {
     };
   }
 
-  /** What it uses, as it was a moment ago: many ask, and what is used since the last question is of no use when that was just now. */
+  /**
+   * The usage of a pod, cached briefly: CPU usage is measured since the previous request, so requests that
+   * follow each other closely would give meaningless numbers.
+   */
   #usage(pod: Pod, engine: InstanceEngine): Promise<InstanceUsage | undefined> {
     const now = performance.now();
-    const kept = this.#usages.get(pod.id);
-    if (kept !== undefined && now - kept.at < USAGE_CACHE_MS && kept.generation === pod.generation)
-      return kept.usage;
+    const cached = this.#usages.get(pod.id);
+    if (cached !== undefined && now - cached.at < USAGE_CACHE_MS && cached.generation === pod.generation)
+      return cached.usage;
     if (this.#usages.size >= MAX_CACHED_USAGES) this.#usages.clear();
     const usage = engine.usage(pod.id).catch((error: unknown) => {
-      // How it is doing is not known while its engine does not answer; that it runs is.
+      // While the engine does not answer, the usage is unknown, but the pod still counts as running.
       if (error instanceof BerthError && error.code === 'unavailable') return undefined;
       throw error;
     });
@@ -75,7 +81,7 @@ export class PodRuntimeReader {
     return usage;
   }
 
-  /** Its declared ports. None while it does not run. */
+  /** The declared ports of a pod. Empty unless it runs. */
   async ports(pod: Pod): Promise<PodPort[]> {
     const engine = this.#engines.get(pod.dataCenterId);
     if (pod.status !== 'RUNNING' || engine === undefined) return [];
@@ -90,7 +96,7 @@ export class PodRuntimeReader {
   }
 }
 
-/** An instance may use more than it was promised; nobody shows more than all. */
+/** An instance may use more than it reserved, so the result is clamped to 100. */
 function percentage(used: number, of: number): number {
   return of <= 0 ? 0 : Math.max(0, Math.min(100, Math.round((100 * used) / of)));
 }

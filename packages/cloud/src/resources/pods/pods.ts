@@ -48,9 +48,9 @@ import type { AuditedChange } from '../../store/collection.ts';
 import { readCatalogSnapshot } from '../catalog/read-catalog-snapshot.ts';
 
 const RESOURCE = 'pod';
-/** Values of the environment are nobody's business but the container's; what the keeper writes down is no change of a person's. */
+/** Values of environment variables may be secrets, so the audit log does not show them. */
 const AUDIT_HIDDEN_FIELDS: (keyof Pod)[] = ['env'];
-/** How long whoever stops or terminates a pod waits to see it done. Clients give up after ten seconds. */
+/** How long a request to stop or terminate a pod waits for the result. Clients time out after ten seconds. */
 const SETTLE_TIMEOUT_MS = 8_000;
 
 export interface PodsDeps {
@@ -60,22 +60,22 @@ export interface PodsDeps {
   /** By data center. */
   engines: ReadonlyMap<string, InstanceEngine>;
   changes: ChangeNotifier;
-  /** The password that Jupyter has in a pod. */
+  /** The password of Jupyter in a pod. */
   jupyterPassword(podId: string): string;
 }
 
-/** An order that has been checked, and needs a place. */
+/** A checked request for a pod that has no placement yet. */
 export interface PreparedPod {
   interruptible: boolean;
   hardware: HardwareRequest;
   candidates: PodCandidate[];
   referenceIds: PodReferenceIds;
-  /** Refuses where something that it refers to is not there. */
-  checkReferences(footing: PodReferences): { volume: NetworkVolume | undefined };
-  build(id: string, place: PodPlacement, volume: NetworkVolume | undefined): Pod;
+  /** Throws if a resource that the pod refers to does not exist. */
+  checkReferences(references: PodReferences): { volume: NetworkVolume | undefined };
+  build(id: string, placement: PodPlacement, volume: NetworkVolume | undefined): Pod;
 }
 
-/** How a pod is started again. */
+/** Options for starting a stopped pod. */
 export interface StartPodOptions {
   gpuCount?: number;
   bidPerGpu?: number;
@@ -92,15 +92,15 @@ export class Pods {
     this.#runtimes = new PodRuntimeReader(deps.engines, context.clock);
   }
 
-  async create(caller: Caller, order: NewPod): Promise<Pod> {
+  async create(caller: Caller, input: NewPod): Promise<Pod> {
     const { store, ids, clock } = this.#context;
     const id = ids.resource();
     const { hardware, interruptible, candidates, referenceIds, checkReferences, build } = await this.prepare(
       caller,
-      order,
+      input,
       id,
     );
-    let going: Pod[] = [];
+    let interruptedPods: Pod[] = [];
     const created = await store.pods.insert(caller.accountId, referenceIds, (found) => {
       const { volume } = checkReferences(found);
       const { placement, interrupted } = placeOrInterrupt(
@@ -109,26 +109,29 @@ export class Pods {
         interruptible ? withoutInterruptible(found) : found,
         clock.now(),
       );
-      going = interrupted;
+      interruptedPods = interrupted;
       return {
         record: build(id, placement, volume),
         audit: auditEntry(this.#context, caller, 'create', RESOURCE, id),
         interrupted: this.auditInterruptions(interrupted),
       };
     });
-    for (const pod of [...going, created]) this.#publishChange(pod.id);
+    for (const pod of [...interruptedPods, created]) this.#publishChange(pod.id);
     return created;
   }
 
-  /** Checks an order as far as that is possible before it has a place. `id` is that of the pod, or of an example where several are made. */
-  async prepare(caller: Caller, order: NewPod, id = this.#context.ids.resource()): Promise<PreparedPod> {
+  /**
+   * Checks a request as far as that is possible before placement. `id` is the id of the pod, or a sample id
+   * if several pods are created from one request.
+   */
+  async prepare(caller: Caller, input: NewPod, id = this.#context.ids.resource()): Promise<PreparedPod> {
     const now = this.#context.clock.now();
-    const hardware = await this.#checkedHardware(order.hardware);
-    const template = await this.#template(caller, order.template);
-    const wantedAs = (podId: string): Pod => {
+    const hardware = await this.#checkedHardware(input.hardware);
+    const template = await this.#template(caller, input.template);
+    const buildPod = (podId: string): Pod => {
       const blank: Pod = {
         ...POD_DEFAULTS,
-        ...order.defaults,
+        ...input.defaults,
         compute: hardware.compute,
         id: podId,
         accountId: caller.accountId,
@@ -139,16 +142,16 @@ export class Pods {
       const base: Pod = {
         ...blank,
         ...(template && podFieldsFromTemplate(template, caller.accountId, hardware.compute)),
-        ...(order.networkVolumeId !== undefined && { volumeSize: 0 }),
+        ...(input.networkVolumeId !== undefined && { volumeSize: 0 }),
       };
-      return this.#withReferences(order, {
+      return this.#withReferences(input, {
         ...base,
-        ...order.settings(base),
-        templateId: order.template?.isRecorded === true ? order.template.id : null,
-        networkVolumeId: order.networkVolumeId ?? null,
+        ...input.settings(base),
+        templateId: input.template?.isRecorded === true ? input.template.id : null,
+        networkVolumeId: input.networkVolumeId ?? null,
       });
     };
-    const wanted = wantedAs(id);
+    const wanted = buildPod(id);
     throwFindings([
       ...podFindings(wanted),
       ...hardwareFindings(hardware),
@@ -157,25 +160,25 @@ export class Pods {
     return {
       interruptible: wanted.interruptible,
       hardware: { ...hardware, cuda: this.#cuda(hardware, template) },
-      candidates: await this.#sites(wanted.image),
+      candidates: await this.#candidates(wanted.image),
       referenceIds: {
-        ...registryOf(order),
-        ...(order.networkVolumeId !== undefined && { volumeId: order.networkVolumeId }),
+        ...registryOf(input),
+        ...(input.networkVolumeId !== undefined && { volumeId: input.networkVolumeId }),
         needsPlacement: true,
       },
       checkReferences: ({ registryFound, volume }) => {
-        checkRegistry(order, registryFound);
-        if (order.networkVolumeId !== undefined && volume === undefined)
+        checkRegistry(input, registryFound);
+        if (input.networkVolumeId !== undefined && volume === undefined)
           throw ruleError(
-            `network volume ${JSON.stringify(order.networkVolumeId.slice(0, 64))} does not exist in this account; create it first or leave it out`,
+            `network volume ${JSON.stringify(input.networkVolumeId.slice(0, 64))} does not exist in this account; create it first or leave it out`,
           );
         return { volume };
       },
-      build: (podId, place, volume) => {
-        // A network volume is there in the secure cloud alone.
+      build: (podId, placement, volume) => {
+        // Network volumes exist only in the secure cloud.
         const record: Pod = {
-          ...wantedAs(podId),
-          ...place,
+          ...buildPod(podId),
+          ...placement,
           ...(volume !== undefined && { cloud: 'SECURE' }),
         };
         return { ...record, costPerHour: podHourlyCost(this.#deps.prices, record) };
@@ -183,7 +186,10 @@ export class Pods {
     };
   }
 
-  /** The entries of those who have to make room: nobody asked for that by name. */
+  /**
+   * Audit entries for pods that are interrupted to make room. The actor is the system, since no user asked
+   * for it.
+   */
   auditInterruptions(interrupted: readonly Pod[]): AuditedChange<Pod>[] {
     return interrupted.map((record) => ({
       record,
@@ -201,12 +207,15 @@ export class Pods {
     }));
   }
 
-  /** Something else is wanted of a pod, which was written elsewhere. */
+  /** Called when the desired state of a pod was changed by other code. */
   notifyChanged(id: string): void {
     this.#publishChange(id);
   }
 
-  /** Only what is said changes. A running pod gets a new instance where that is built into the old one. */
+  /**
+   * Changes only the given fields. A running pod gets a new instance if a changed field is fixed when an
+   * instance is created.
+   */
   async update(caller: Caller, id: string, change: PodInput): Promise<Pod> {
     const template = await this.#template(caller, change.template);
     const changed = await this.#change(
@@ -228,17 +237,17 @@ export class Pods {
     return changed;
   }
 
-  async start(caller: Caller, id: string, wish: StartPodOptions = {}): Promise<Pod> {
+  async start(caller: Caller, id: string, request: StartPodOptions = {}): Promise<Pod> {
     const present = await this.get(caller, id);
-    const sites = await this.#sites(present.image);
-    let going: Pod[] = [];
+    const candidates = await this.#candidates(present.image);
+    let interruptedPods: Pod[] = [];
     const changed = await this.#change(
       caller,
       id,
       'start',
-      (current, now, footing) => {
-        const gpuCount = wish.gpuCount ?? current.gpuCount;
-        const { bidPerGpu } = wish;
+      (current, now, references) => {
+        const gpuCount = request.gpuCount ?? current.gpuCount;
+        const { bidPerGpu } = request;
         if (bidPerGpu !== undefined && !current.interruptible)
           throw ruleError(`pod ${id} is not interruptible, so it has no bid; resume it without one`);
         const asked: Pod = bidPerGpu === undefined ? current : { ...current, bidPerGpu };
@@ -247,15 +256,16 @@ export class Pods {
           ...gpuCountFindings(current, gpuCount),
           ...bidFindings(this.#deps.prices, current.gpuTypeId === null ? [] : [current.gpuTypeId], asked),
         ]);
-        // The state is told before the hardware: a pod that runs needs no room to start.
+        // Check the state before the hardware: for a pod that already runs, "no capacity" would be the wrong
+        // error.
         checkAction(current, 'start');
         const { placement, interrupted } = placeOrInterrupt(
           (at, taken) => placeExistingPod(asked, gpuCount, at, taken),
-          sites,
-          asked.interruptible ? withoutInterruptible(footing) : footing,
+          candidates,
+          asked.interruptible ? withoutInterruptible(references) : references,
           now,
         );
-        going = interrupted;
+        interruptedPods = interrupted;
         return {
           record: requestStart(
             asked,
@@ -268,7 +278,7 @@ export class Pods {
       },
       { needsPlacement: true },
     );
-    for (const pod of going) this.#publishChange(pod.id);
+    for (const pod of interruptedPods) this.#publishChange(pod.id);
     return changed;
   }
 
@@ -281,12 +291,12 @@ export class Pods {
     return this.#change(caller, id, 'restart', (current, now) => requestRestart(current, 'restart', now));
   }
 
-  /** A fresh container from the image; what is on volumes stays. */
+  /** Creates a new container from the image; data on volumes stays. */
   reset(caller: Caller, id: string): Promise<Pod> {
     return this.#change(caller, id, 'reset', (current, now) => requestRestart(current, 'reset', now));
   }
 
-  /** With it go its container and its volume disk. */
+  /** Also deletes its container and its volume disk. */
   async terminate(caller: Caller, id: string): Promise<void> {
     await this.#change(caller, id, 'delete', (current, now) =>
       requestTermination(refuseClusterMember(current, 'terminated'), now),
@@ -305,7 +315,7 @@ export class Pods {
     return this.#context.store.pods.list(caller.accountId, page);
   }
 
-  /** Workers, as the older interfaces show them among the pods. */
+  /** Workers in the form of pods: the older interfaces list them among the pods. */
   async workers(caller: Caller, endpointId?: string): Promise<WorkerPod[]> {
     const { store } = this.#context;
     const [endpoints, workers] = await Promise.all([
@@ -319,12 +329,12 @@ export class Pods {
     });
   }
 
-  /** How it is at this moment; null unless it runs. */
+  /** Usage and ports at this moment; null unless the pod runs. */
   runtime(pod: Pod): Promise<PodRuntime | null> {
     return this.#runtimes.read(pod);
   }
 
-  /** Whether the size of its container disk is a limit, or only a number: not every engine can keep it. */
+  /** Whether the engine enforces the size of the container disk. */
   async limitsContainerDisk({ dataCenterId }: Pod): Promise<boolean> {
     try {
       return (await this.#deps.engines.get(dataCenterId)?.limitsContainerDisk?.()) ?? false;
@@ -334,7 +344,7 @@ export class Pods {
     }
   }
 
-  /** What Jupyter asks for in this pod. */
+  /** The password of Jupyter in this pod. */
   jupyterPassword(podId: string): string {
     return this.#deps.jupyterPassword(podId);
   }
@@ -343,7 +353,9 @@ export class Pods {
     return this.#runtimes.ports(pod);
   }
 
-  /** Its log from its first start on; also of one that was terminated, as long as that is kept. */
+  /**
+   * The log of a pod since its first start. Also works for a terminated pod, as long as its log is retained.
+   */
   async logs(
     caller: Caller,
     id: string,
@@ -364,7 +376,7 @@ export class Pods {
     });
   }
 
-  /** What is at a path in it; it must run. */
+  /** Describes the file or directory at a path in a running pod. */
   async statFile(caller: Caller, id: string, path: string): Promise<InstanceFile> {
     const pod = await this.get(caller, id);
     const found = await podFiles(pod, this.#deps.engines).stat(id, path);
@@ -372,13 +384,13 @@ export class Pods {
     return found;
   }
 
-  /** A tar of what is at a path in it. */
+  /** A tar archive of the file or directory at a path in a running pod. */
   async readFiles(caller: Caller, id: string, path: string): Promise<Readable> {
     const pod = await this.get(caller, id);
     return podFiles(pod, this.#deps.engines).read(id, path);
   }
 
-  /** Unpacks a tar into a folder in it. */
+  /** Unpacks a tar archive into a directory of a running pod. */
   async writeFiles(caller: Caller, id: string, folder: string, tar: Readable): Promise<void> {
     const pod = await this.get(caller, id);
     await podFiles(pod, this.#deps.engines).write(id, folder, tar);
@@ -394,14 +406,14 @@ export class Pods {
     next: (
       current: Pod,
       now: number,
-      footing: PodReferences,
+      references: PodReferences,
     ) => Pod | { record: Pod; interrupted: AuditedChange<Pod>[] },
     ids: PodReferenceIds = {},
   ): Promise<Pod> {
     checkPodCaller(caller, id);
     const { store, clock } = this.#context;
-    const changed = await store.pods.change(caller.accountId, id, ids, (current, footing) => {
-      const after = next(current, clock.now(), footing);
+    const changed = await store.pods.change(caller.accountId, id, ids, (current, references) => {
+      const after = next(current, clock.now(), references);
       const { record, interrupted } = 'record' in after ? after : { record: after, interrupted: [] };
       const changes = action === 'update' ? diffRecords(current, record, AUDIT_HIDDEN_FIELDS) : [];
       return { record, audit: auditEntry(this.#context, caller, action, RESOURCE, id, changes), interrupted };
@@ -411,7 +423,7 @@ export class Pods {
     return changed;
   }
 
-  /** The pod when what was asked of it is done, or as far as it is when the time is over. */
+  /** Waits until the requested change is done, or until the timeout, and returns the pod as it is then. */
   async waitUntilSettled(id: string): Promise<Pod | undefined> {
     const until = performance.now() + SETTLE_TIMEOUT_MS;
     for (;;) {
@@ -430,29 +442,29 @@ export class Pods {
     this.#context.events.publish('pod.changed', { podId, source: 'request' });
   }
 
-  async #checkedHardware(wish: HardwareRequest): Promise<HardwareRequest> {
-    const offer = await readCatalogSnapshot(this.#deps.catalog);
+  async #checkedHardware(request: HardwareRequest): Promise<HardwareRequest> {
+    const catalogSnapshot = await readCatalogSnapshot(this.#deps.catalog);
     const selection = normalizeGpuIds({
-      gpuTypeIds: [...wish.gpuTypeIds],
+      gpuTypeIds: [...request.gpuTypeIds],
       gpuPools: [],
       excludedGpuTypes: [],
     });
     const cpuFlavors = CPU_FLAVORS.filter(({ products }) => products.includes('POD'));
     throwFindings([
-      ...(wish.compute === 'GPU'
-        ? gpuFindings(selection, offer)
-        : wish.cpuFlavors.length === 0
+      ...(request.compute === 'GPU'
+        ? gpuFindings(selection, catalogSnapshot)
+        : request.cpuFlavors.length === 0
           ? []
-          : cpuFindings(wish.cpuFlavors, { ...offer, cpuFlavors })),
-      ...dataCenterFindings(wish.dataCenterIds, offer),
+          : cpuFindings(request.cpuFlavors, { ...catalogSnapshot, cpuFlavors })),
+      ...dataCenterFindings(request.dataCenterIds, catalogSnapshot),
     ]);
-    return { ...wish, gpuTypeIds: selection.gpuTypeIds };
+    return { ...request, gpuTypeIds: selection.gpuTypeIds };
   }
 
-  /** A template's CUDA versions are a default; whatever is said about CUDA takes their place. */
+  /** A template's CUDA versions are defaults; any CUDA requirement of the request replaces them. */
   #cuda({ compute, cuda }: HardwareRequest, template: Template | undefined): HardwareRequest['cuda'] {
-    const said = cuda.allowed !== undefined || typeof cuda.minimum === 'string';
-    return said || template === undefined || compute === 'CPU'
+    const isGiven = cuda.allowed !== undefined || typeof cuda.minimum === 'string';
+    return isGiven || template === undefined || compute === 'CPU'
       ? cuda
       : { allowed: template.allowedCudaVersions };
   }
@@ -475,10 +487,10 @@ export class Pods {
     return registryId === undefined ? pod : { ...pod, registryId };
   }
 
-  /** An engine that does not answer now has no room now. */
-  async #sites(image: string): Promise<PodCandidate[]> {
+  /** An engine that does not answer counts as having no capacity. */
+  async #candidates(image: string): Promise<PodCandidate[]> {
     const names = new Map(this.#deps.catalog.dataCenters().map(({ id, engine }) => [id, engine]));
-    const sites = await Promise.all(
+    const candidates = await Promise.all(
       [...this.#deps.engines].map(async ([dataCenterId, engine]): Promise<PodCandidate[]> => {
         try {
           return [
@@ -499,21 +511,21 @@ export class Pods {
         }
       }),
     );
-    return sites.flat();
+    return candidates.flat();
   }
 }
 
-/** A member of a cluster came with the others, and goes with them. */
-function refuseClusterMember(pod: Pod, done: string): Pod {
+/** Pods of a cluster are created, changed and deleted together. */
+function refuseClusterMember(pod: Pod, action: string): Pod {
   if (pod.clusterId !== null)
     throw new BerthError(
       'state',
-      `pod ${pod.id} belongs to the cluster ${pod.clusterId}, so it cannot be ${done} by itself; use the cluster`,
+      `pod ${pod.id} belongs to the cluster ${pod.clusterId}, so it cannot be ${action} by itself; use the cluster`,
     );
   return pod;
 }
 
-/** A pod that acts by itself acts on itself. */
+/** A pod that calls the API with its own token may only act on itself. */
 function checkPodCaller({ podId }: Caller, id: string): void {
   if (podId !== undefined && podId !== id) throw new BerthError('forbidden', POD_ACCESS_DENIED);
 }
@@ -529,11 +541,13 @@ function checkRegistry({ registryId }: PodInput, found: boolean): void {
     );
 }
 
-/** A GPU pod may be started without its GPUs, to get at its data. */
+/** A GPU pod may be started with zero GPUs, to reach its data. */
 function gpuCountFindings({ compute }: Pod, gpuCount: number): string[] {
   if (!Number.isInteger(gpuCount) || gpuCount < 0)
     return [`gpuCount must be a whole number of at least 0, got ${gpuCount}`];
-  return compute === 'CPU' && gpuCount > 0 ? ['this is a CPU pod, and that is fixed: it takes no GPUs'] : [];
+  return compute === 'CPU' && gpuCount > 0
+    ? ['gpuCount must be 0 for a CPU pod; the compute type cannot be changed']
+    : [];
 }
 
 function throwFindings(findings: string[]): void {

@@ -5,7 +5,7 @@ import { POD_DEFAULTS } from '../../domain/pods/pod-input.ts';
 import type { Pod } from '../../domain/pods/pod-record.ts';
 import type { Worker } from '../../domain/endpoints/worker-record.ts';
 
-/** A worker in the clothes of a pod. */
+/** A worker in the form of a pod. */
 export interface WorkerPod {
   pod: Pod;
   endpointId: string;
