@@ -27,7 +27,7 @@ export interface ContainerInventoryDeps {
   networks: DockerNetworks;
   gpus: GpuAllocator;
   logs: LogRetention;
-  /** One thing at a time is done with an instance. */
+  /** Serializes the operations on an instance. */
   mutex: KeyedMutex;
   starts: StartAttempts;
   clock: Clock;
@@ -35,12 +35,12 @@ export interface ContainerInventoryDeps {
   onProblem(what: string, error: unknown): void;
 }
 
-/** The instances that are known, kept in step with the containers that the daemon has. */
+/** The known instances, kept in sync with the daemon's containers. */
 export class ContainerInventory {
   readonly #deps: ContainerInventoryDeps;
   readonly #instances = new Map<string, DockerInstance>();
   #opening: Promise<void> | undefined;
-  #sweeping: NodeJS.Timeout | undefined;
+  #sweepTimer: NodeJS.Timeout | undefined;
 
   constructor(deps: ContainerInventoryDeps) {
     this.#deps = deps;
@@ -54,27 +54,27 @@ export class ContainerInventory {
     return [...this.#instances.values()];
   }
 
-  /** Resolves when what an earlier Berth left is known. */
+  /** Resolves when the instances of an earlier Berth process are adopted. */
   open(): Promise<void> {
     const opening = (this.#opening ??= this.#recover());
     opening.catch(() => {
-      // The daemon may be there the next time.
+      // Try again at the next call: the daemon may be up by then.
       if (this.#opening === opening) this.#opening = undefined;
     });
     return opening;
   }
 
-  /** Resolves when it is not being opened any more. */
+  /** Resolves when no open() is in progress. */
   async waitUntilOpened(): Promise<void> {
     await this.#opening?.catch(() => undefined);
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#sweeping);
+    clearInterval(this.#sweepTimer);
     await Promise.all(this.all().map((instance) => instance.detach()));
   }
 
-  /** A container runs: there is an instance for it from now on. */
+  /** Adds an instance for a container that runs. */
   track(container: DockerContainer): DockerInstance {
     const { daemon, logs, gpus, clock, onProblem } = this.#deps;
     const instance = new DockerInstance({
@@ -97,39 +97,39 @@ export class ContainerInventory {
     this.#deps.onEvent({ id, status, exitCode, signal, at: endedAt ?? startedAt });
   }
 
-  /** Another one takes its place. */
+  /** Forgets an instance that a new one replaces. */
   untrack(id: string): void {
     this.#instances.delete(id);
   }
 
-  /** It is no more. Its log can be read for a while. */
+  /** Forgets a removed instance and starts the retention of its log. */
   async remove({ id }: DockerInstance): Promise<void> {
     this.#instances.delete(id);
     await this.#deps.logs.startRetention(id);
   }
 
-  /** What the daemon has, against what is known of it. */
+  /** Compares the known instances with the daemon's containers. */
   async refresh(): Promise<void> {
     const listed = await this.#containers();
     const running = new Set(
       listed.filter(({ State: state }) => state === 'running').map(({ Id: containerId }) => containerId),
     );
-    const there = new Set(listed.map(({ Id: containerId }) => containerId));
+    const existing = new Set(listed.map(({ Id: containerId }) => containerId));
     await Promise.all(
       this.all().map(async (instance) => {
         if (!running.has(instance.containerId)) await instance.refresh();
-        if (!there.has(instance.containerId)) await this.#lost(instance);
+        if (!existing.has(instance.containerId)) await this.#handleRemoved(instance);
       }),
     );
     await this.#adoptOthers(listed);
   }
 
-  /** The daemon tells that something happened to a container. */
+  /** Handles an event of the daemon. */
   async handleEvent({ containerId, isGone, exitCode }: ContainerEvent): Promise<void> {
     const instance = this.all().find((one) => one.containerId === containerId);
     if (instance === undefined) return;
     await instance.refresh(exitCode);
-    if (isGone) await this.#lost(instance);
+    if (isGone) await this.#handleRemoved(instance);
   }
 
   async deleteExpiredLogs(): Promise<void> {
@@ -137,11 +137,14 @@ export class ContainerInventory {
     try {
       await logs.deleteExpired((id) => this.#instances.has(id) || starts.has(id));
     } catch (error) {
-      onProblem('old logs could not be removed', error);
+      onProblem('expired logs could not be deleted', error);
     }
   }
 
-  /** Takes up what an earlier Berth left. A container whose start was cut off is cleared away; nobody was told of it. */
+  /**
+   * Adopts the containers of an earlier Berth process. A container whose start was interrupted is removed;
+   * its start was never acknowledged.
+   */
   async #recover(): Promise<void> {
     const { daemon, networks } = this.#deps;
     const containers = await Promise.all(
@@ -153,16 +156,16 @@ export class ContainerInventory {
       else await this.#adopt(container);
     }
     await networks.removeUnused();
-    this.#sweeping ??= setInterval(() => void this.deleteExpiredLogs(), LOG_SWEEP_INTERVAL_MS).unref();
+    this.#sweepTimer ??= setInterval(() => void this.deleteExpiredLogs(), LOG_SWEEP_INTERVAL_MS).unref();
     await this.deleteExpiredLogs();
   }
 
   async #adopt(container: DockerContainer): Promise<void> {
-    const { gpus: shelf, logs, onProblem } = this.#deps;
+    const { gpus: allocator, logs, onProblem } = this.#deps;
     const { id, gpus } = container;
     const instance = this.track(container);
     if (instance.isRunning) {
-      if (gpus !== null) shelf.reserve(id, gpus);
+      if (gpus !== null) allocator.reserve(id, gpus);
       instance.captureOutput(await SegmentedLog.open(logs.folder(id)));
     } else
       instance
@@ -170,7 +173,7 @@ export class ContainerInventory {
         .catch((error: unknown) => onProblem(`the log of ${id} could not be completed`, error));
   }
 
-  /** Another server that led before may have started some since we looked. */
+  /** Adopts containers that another server started while it was the leader. */
   #adoptOthers(listed: readonly ListedContainer[]): Promise<void> {
     const { daemon, mutex, starts } = this.#deps;
     return mutex.runExclusive('', async () => {
@@ -184,8 +187,11 @@ export class ContainerInventory {
     });
   }
 
-  /** Somebody else removed the container. What we remove ourselves is taken care of there. */
-  #lost(instance: DockerInstance): Promise<void> {
+  /**
+   * Handles a container that was removed from outside. Our own removals are handled by the caller of
+   * remove().
+   */
+  #handleRemoved(instance: DockerInstance): Promise<void> {
     const { daemon, mutex } = this.#deps;
     return mutex.runExclusive(instance.id, async () => {
       if (

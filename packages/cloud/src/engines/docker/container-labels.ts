@@ -1,17 +1,17 @@
 import type { GpuAllocation } from '../gpu-allocator.ts';
 
-/** What is written on each container: whose it is, and what the daemon would not tell later. */
+/** Labels of each container: its owner, and what the daemon does not store. */
 const INSTALLATION = 'berth.installation';
 const INSTANCE = 'berth.instance';
 const IMAGE = 'berth.image';
 const GPUS = 'berth.gpus';
-/** Before the names of the instance's own labels. An image may bring labels too, which are not among those. */
+/** Prefix of the instance's own labels. It separates them from labels of the image. */
 const INSTANCE_LABEL_PREFIX = 'berth.label.';
 
 export interface ContainerLabels {
   installation: string;
   id: string;
-  /** As it was asked for. */
+  /** As requested. */
   image: string;
   gpus: GpuAllocation | null;
   labels: Readonly<Record<string, string>>;
@@ -50,12 +50,12 @@ export function readLabels(written: Readonly<Record<string, string>>): Container
   };
 }
 
-/** For what is no container. */
+/** For objects other than containers, such as networks. */
 export function ownershipLabel(installation: string): Record<string, string> {
   return { [INSTALLATION]: installation };
 }
 
-/** Finds the containers of one installation. */
+/** Selects the containers of one installation. */
 export function ownershipFilter(installation: string): { label: [string] } {
   return { label: [`${INSTALLATION}=${installation}`] };
 }

@@ -28,44 +28,45 @@ export interface ContainerLaunchDeps {
   hostResources: () => Promise<DockerHostResources>;
   gpus: GpuAllocator;
   networks: DockerNetworks;
-  /** Numbers outside for ports that have to know theirs. */
+  /** Public port numbers for ports whose number is passed to the instance. */
   ports: PortPool;
-  /** A line about how it goes. */
+  /** Reports a progress line. */
   reportProgress: (line: string) => Promise<void>;
-  /** The last step before the container is made: what an earlier run left goes. */
+  /** Called right before the container is created: removes the container of an earlier run. */
   removePrevious: () => Promise<void>;
-  /** Ends the attempt. */
+  /** Cancels the start. */
   signal: AbortSignal;
   log: Log | undefined;
 }
 
-/** From a wish to a running container. What was made or taken on the way is given back when a step fails. */
+/** Starts a container from its spec. If a step fails, the resources taken so far are released. */
 export async function launchContainer(
   spec: InstanceSpec,
   deps: ContainerLaunchDeps,
 ): Promise<DockerContainer> {
-  const { daemon, signal, reportProgress, gpus: shelf } = deps;
+  const { daemon, signal, reportProgress, gpus: allocator } = deps;
   await ensureImage(daemon, spec, reportProgress, signal);
   await using undo = new AsyncDisposableStack();
 
-  const ground = await deps.hostResources();
+  const hostResources = await deps.hostResources();
   const gpus =
     spec.gpus === null || spec.gpus.count === 0
       ? null
-      : shelf.allocate(spec.id, spec.gpus, ground.gpus, ground.gpuIndexes);
-  undo.defer(() => shelf.release(spec.id));
-  const virtual = gpus !== null && ground.gpus.some((gpu) => gpu.gpuTypeId === gpus.typeId && gpu.virtual);
+      : allocator.allocate(spec.id, spec.gpus, hostResources.gpus, hostResources.gpuIndexes);
+  undo.defer(() => allocator.release(spec.id));
+  const virtual =
+    gpus !== null && hostResources.gpus.some((gpu) => gpu.gpuTypeId === gpus.typeId && gpu.virtual);
   checkMemory(
     { memoryInGb: spec.memoryInGb, virtual },
-    Math.max(1, Math.round(ground.memoryInBytes / BYTES_PER_GB)),
-    ground.isThisMachine ? process.availableMemory() : Infinity,
+    Math.max(1, Math.round(hostResources.memoryInBytes / BYTES_PER_GB)),
+    hostResources.isThisMachine ? process.availableMemory() : Infinity,
   );
 
   for (const { source } of spec.mounts) await mkdir(source, { recursive: true });
   signal.throwIfAborted();
   await deps.removePrevious();
   if (spec.network !== undefined) await deps.networks.ensure(spec.network);
-  const pythonHook = await resolvePythonHook(spec, ground, deps);
+  const pythonHook = await resolvePythonHook(spec, hostResources, deps);
   await reportProgress(`Starting ${spec.image}.`);
   const isPodman = await daemon.isPodman();
   for (let tries = 1; ; tries += 1) {
@@ -74,7 +75,7 @@ export async function launchContainer(
       const running = await run(
         spec,
         {
-          ...ground,
+          ...hostResources,
           installation: deps.installation,
           gpus,
           virtual,
@@ -88,17 +89,17 @@ export async function launchContainer(
       undo.move();
       return running;
     } catch (error) {
-      // Somebody else was quicker to take one of the numbers.
+      // Another process took one of the ports: choose others.
       if (published.size === 0 || tries === MAX_TRIES || !PORT_TAKEN.test(daemonMessage(error)))
         throw signal.aborted ? signal.reason : error;
     } finally {
-      // Once it runs, nobody else can listen there.
+      // The container holds the ports now.
       deps.ports.release([...published.values()]);
     }
   }
 }
 
-/** Undefined where the instance has no hook, or cannot have it: then its log says why. */
+/** Undefined if the instance has no hook, or cannot use it: then its log says why. */
 async function resolvePythonHook(
   { pythonHook: hook, image }: InstanceSpec,
   { isThisMachine }: DockerHostResources,
@@ -117,7 +118,7 @@ async function resolvePythonHook(
   return { hook, imagePath: variable?.slice('PYTHONPATH='.length) };
 }
 
-/** Chooses the number outside for those ports whose instance is told. */
+/** Chooses the public numbers of ports whose number is passed to the instance. */
 async function choosePublicPorts({ ports }: InstanceSpec, pool: PortPool): Promise<Map<number, number>> {
   const published = new Map<number, number>();
   for (const { port, publicPortVariable, preferSamePublicPort } of ports) {
@@ -129,12 +130,12 @@ async function choosePublicPorts({ ports }: InstanceSpec, pool: PortPool): Promi
 
 async function run(
   spec: InstanceSpec,
-  ground: ContainerContext,
+  context: ContainerContext,
   deps: ContainerLaunchDeps,
 ): Promise<DockerContainer> {
   const { daemon, signal } = deps;
   await using undo = new AsyncDisposableStack();
-  const container = await create(spec, ground, deps);
+  const container = await create(spec, context, deps);
   undo.defer(() => removeContainer(daemon, container.id));
   try {
     if (spec.command.entrypoint.length + spec.command.cmd.length > 0)
@@ -152,56 +153,58 @@ async function run(
   return running;
 }
 
-/** What a daemon may not be able to do and an instance can do without. */
+/** Features that a daemon may lack and an instance can do without. */
 const OPTIONAL_FEATURES = [
   {
-    words: /storage-opt|quota/i,
+    pattern: /storage-opt|quota/i,
     without: { limitsDisk: false },
-    told: 'the disks of containers are not limited in size here',
+    warning: 'the disks of containers are not limited in size here',
   },
   {
-    // Berth itself runs in a container, whose files the daemon does not see.
-    words: /bind source path does not exist/i,
+    // Berth itself runs in a container whose files the daemon cannot see.
+    pattern: /bind source path does not exist/i,
     without: { pythonHook: undefined },
-    told: 'workers are not accelerated here: the Docker daemon does not see the files of this server',
+    warning: 'workers are not accelerated here: the Docker daemon does not see the files of this server',
   },
   {
-    words: /init binary not found/i,
+    pattern: /init binary not found/i,
     without: { hasInit: false },
-    told: 'containers run without an init process here: the daemon has none (Podman: install catatonit)',
+    warning: 'containers run without an init process here: the daemon has none (Podman: install catatonit)',
   },
 ] as const;
 
 async function create(
   spec: InstanceSpec,
-  ground: ContainerContext,
+  context: ContainerContext,
   deps: Pick<ContainerLaunchDeps, 'daemon' | 'log'>,
 ): Promise<Docker.Container> {
-  const make = (): Promise<Docker.Container> =>
-    deps.daemon.call((client) => client.createContainer(containerOptions(spec, ground)));
+  const createContainer = (): Promise<Docker.Container> =>
+    deps.daemon.call((client) => client.createContainer(containerOptions(spec, context)));
   try {
-    return await make();
+    return await createContainer();
   } catch (error) {
     const { message } = error as Error;
-    const dispensable = OPTIONAL_FEATURES.find(
-      ({ words, without }) =>
-        words.test(message) &&
-        Object.keys(without).some((name) => Boolean(ground[name as keyof ContainerContext])),
+    const missing = OPTIONAL_FEATURES.find(
+      ({ pattern, without }) =>
+        pattern.test(message) &&
+        Object.keys(without).some((name) => Boolean(context[name as keyof ContainerContext])),
     );
-    if (dispensable !== undefined) {
-      deps.log?.warn({ reason: message }, dispensable.told);
-      return create(spec, { ...ground, ...dispensable.without }, deps);
+    if (missing !== undefined) {
+      deps.log?.warn({ reason: message }, missing.warning);
+      return create(spec, { ...context, ...missing.without }, deps);
     }
-    if (isWrongState(error) && (await removeLeftoverContainer(spec.id, ground.installation, deps.daemon)))
-      return make();
+    if (isWrongState(error) && (await removeLeftoverContainer(spec.id, context.installation, deps.daemon)))
+      return createContainer();
     throw toStartError(error);
   }
 }
 
-/** A start that was cut off may have left a container with this name. That of another installation stays. */
+/**
+ * Removes a container of this name that an interrupted start left. A container of another installation stays.
+ */
 async function removeLeftoverContainer(id: string, installation: string, daemon: Daemon): Promise<boolean> {
-  const holder = await inspectContainer(daemon, containerName(id));
-  if (holder !== undefined && (holder.installation !== installation || !holder.isNew)) return false;
-  if (holder !== undefined) await removeContainer(daemon, holder.containerId);
+  const existing = await inspectContainer(daemon, containerName(id));
+  if (existing !== undefined && (existing.installation !== installation || !existing.isNew)) return false;
+  if (existing !== undefined) await removeContainer(daemon, existing.containerId);
   return true;
 }

@@ -8,28 +8,31 @@ import { isNotFound } from './docker.errors.ts';
 import { startsAtAnchor, LogCursor } from './log-cursor.ts';
 import type { DaemonLine } from './daemon-log-lines.ts';
 
-/** Waits between tries to reach the daemon again, the last one over and over. */
+/** Delays between attempts to reconnect; the last one repeats. */
 const RETRY_DELAYS_MS = [100, 500, 1000, 5000];
-/** How long the stream of a daemon may lag behind what the daemon has. */
+/** The longest time that the daemon's stream may lag behind its log. */
 const MAX_STREAM_LAG_MS = 2000;
-/** At most so often everything since the anchor is read again, where it has to be. */
+/** The shortest interval between two readings from the anchor. */
 const REREAD_INTERVAL_MS = 200;
 
 export interface ContainerLogOptions {
   daemon: Daemon;
   containerId: string;
-  /** Where the instance's log lies. */
+  /** The folder of the instance's log. */
   folder: string;
   clock: Clock;
-  /** Told that the daemon has no more to say: the container has ended, or the daemon went away. Answers whether it still runs. */
+  /**
+   * Called when the daemon's stream ends: the container has ended or the connection broke. Returns whether
+   * the container still runs.
+   */
   onStreamEnd: () => Promise<boolean>;
   onProblem: (what: string, error: unknown) => void;
 }
 
 /**
- * Carries what a container writes from the daemon to the instance's log, where it has its place
- * among the system lines and stays when the container is gone. The daemon takes everything down
- * by itself; what it took down while nobody read is read later.
+ * Copies a container's output from the daemon to the instance's log, which also has the system lines and
+ * outlives the container. The daemon keeps the output meanwhile, so what is written while Berth is down is
+ * read later.
  */
 export class ContainerLog {
   readonly #deps: ContainerLogOptions;
@@ -39,23 +42,23 @@ export class ContainerLog {
   #writing: Promise<unknown> = Promise.resolve();
   #following: Promise<void> | undefined;
   #finishing: Promise<void> | undefined;
-  /** The time of the newest line that was seen, as the daemon writes it. */
+  /** The newest timestamp read so far, in the daemon's format. */
   #newest = '';
 
-  constructor(parts: ContainerLogOptions) {
-    this.#deps = parts;
+  constructor(options: ContainerLogOptions) {
+    this.#deps = options;
   }
 
-  /** Takes its output down from now on, into this book. */
-  captureOutput(book: SegmentedLog): void {
-    this.#log = book;
-    this.#cursor = new LogCursor(this.#deps.containerId, book.mark);
+  /** Copies the output to this log from now on. */
+  captureOutput(log: SegmentedLog): void {
+    this.#log = log;
+    this.#cursor = new LogCursor(this.#deps.containerId, log.mark);
     this.#following = this.#follow();
   }
 
-  /** Writes down what is not yet, and how it ended. Nothing more will come. */
-  finish(farewell: readonly string[], endedAt: number): Promise<void> {
-    this.#finishing ??= this.#finish(farewell, endedAt).catch((error: unknown) => {
+  /** Logs the remaining output and the exit messages. */
+  finish(exitMessages: readonly string[], endedAt: number): Promise<void> {
+    this.#finishing ??= this.#finish(exitMessages, endedAt).catch((error: unknown) => {
       this.#finishing = undefined;
       throw error;
     });
@@ -67,17 +70,17 @@ export class ContainerLog {
     yield* (this.#log ?? (await SegmentedLog.openReadOnly(this.#deps.folder))).lines(query, signal);
   }
 
-  /** After everything that was written before. */
+  /** Adds the line after all output written so far. */
   async logSystemLine(line: string): Promise<void> {
     await this.#catchUp();
     const record = { ts: this.#deps.clock.now(), source: 'system' as const, line };
     if (this.#log !== undefined) return this.#log.append([record]);
-    const book = await SegmentedLog.open(this.#deps.folder);
-    await book.append([record]);
-    await book.end();
+    const log = await SegmentedLog.open(this.#deps.folder);
+    await log.append([record]);
+    await log.end();
   }
 
-  /** Lets go of it; the daemon goes on. */
+  /** Stops reading; the container keeps running. */
   async detach(): Promise<void> {
     this.#closing.abort();
     await this.#following;
@@ -85,30 +88,30 @@ export class ContainerLog {
     await this.#log?.end();
   }
 
-  async #finish(farewell: readonly string[], endedAt: number): Promise<void> {
+  async #finish(exitMessages: readonly string[], endedAt: number): Promise<void> {
     if (this.#log === undefined) {
       const { mark } = await SegmentedLog.openReadOnly(this.#deps.folder);
       if (new LogCursor(this.#deps.containerId, mark).complete) return;
       this.#log = await SegmentedLog.open(this.#deps.folder);
       this.#cursor = new LogCursor(this.#deps.containerId, mark);
     }
-    const [book, cursor] = [this.#log, this.#cursor as LogCursor];
+    const [log, cursor] = [this.#log, this.#cursor as LogCursor];
     try {
       await this.#read({ last: true });
     } catch (error) {
-      // Somebody else removed it, with what it wrote last.
+      // The container was removed from outside, with its last output.
       if (!isNotFound(error)) throw error;
     }
     await this.#runInOrder(async () => {
-      await book.append(
-        farewell.map((line) => ({ ts: endedAt, source: 'system', line })),
+      await log.append(
+        exitMessages.map((line) => ({ ts: endedAt, source: 'system', line })),
         cursor.mark(cursor.written, true),
       );
       cursor.complete = true;
     });
     this.#closing.abort();
     this.#log = undefined;
-    await book.end();
+    await log.end();
   }
 
   async #follow(): Promise<void> {
@@ -134,7 +137,10 @@ export class ContainerLog {
     }
   }
 
-  /** Podman's stream leaves out lines at times, and its log does not. So the stream only tells when to look into the log. */
+  /**
+   * Podman's stream sometimes misses lines, its log does not. So the stream only signals when to read the
+   * log.
+   */
   async #readWithRetries(): Promise<void> {
     const { signal } = this.#closing;
     const stream = await openDaemonLog(await this.#deps.daemon.client(), {
@@ -143,31 +149,34 @@ export class ContainerLog {
       tail: 0,
       signal,
     });
-    let rung = Promise.withResolvers<void>();
-    let isOver = false;
-    stream.on('data', () => rung.resolve());
+    let dataReady = Promise.withResolvers<void>();
+    let isClosed = false;
+    stream.on('data', () => dataReady.resolve());
     stream.on('error', () => stream.destroy());
     stream.on('close', () => {
-      isOver = true;
-      rung.resolve();
+      isClosed = true;
+      dataReady.resolve();
     });
-    while (!isOver) {
+    while (!isClosed) {
       await this.#read({});
-      await rung.promise;
-      rung = Promise.withResolvers<void>();
-      if (!isOver) await pause(REREAD_INTERVAL_MS, undefined, { signal });
+      await dataReady.promise;
+      dataReady = Promise.withResolvers<void>();
+      if (!isClosed) await pause(REREAD_INTERVAL_MS, undefined, { signal });
     }
   }
 
-  /** Waits until everything is written down that the daemon has now. Where it does not answer, what is in the log has to do. */
+  /**
+   * Waits until everything that the daemon has now is logged. If the daemon does not answer, the log is used
+   * as it is.
+   */
   async #catchUp(): Promise<void> {
-    const book = this.#log;
-    if (book === undefined) return;
+    const log = this.#log;
+    if (log === undefined) return;
     try {
       if (await this.#deps.daemon.isPodman()) return await this.#read({});
       const lag = AbortSignal.any([AbortSignal.timeout(MAX_STREAM_LAG_MS), this.#closing.signal]);
       const last = await this.#lastLine();
-      while (this.#newest < last && !lag.aborted && !book.ended) await book.waitForChange(lag);
+      while (this.#newest < last && !lag.aborted && !log.ended) await log.waitForChange(lag);
     } catch (error) {
       if (!this.#closing.signal.aborted && !isNotFound(error))
         this.#deps.onProblem('the newest output of a container could not be read', error);
@@ -184,7 +193,7 @@ export class ContainerLog {
     return lines.at(-1)?.stamp ?? '';
   }
 
-  /** Several readings may go on at once: each line has its number, and is written down by whoever comes first. */
+  /** Several reads may run at once: lines are numbered, and each is logged by the first reader. */
   async #read({ follow = false, last = false }: { follow?: boolean; last?: boolean }): Promise<void> {
     const cursor = this.#cursor as LogCursor;
     const client = await this.#deps.daemon.client();
@@ -205,11 +214,11 @@ export class ContainerLog {
       isFirst = false;
       const from = index;
       index += lines.length;
-      await this.#runInOrder(() => this.#take(lines, from, cursor));
+      await this.#runInOrder(() => this.#logLines(lines, from, cursor));
     }
   }
 
-  async #take(lines: readonly DaemonLine[], from: number, cursor: LogCursor): Promise<void> {
+  async #logLines(lines: readonly DaemonLine[], from: number, cursor: LogCursor): Promise<void> {
     lines.forEach((line, position) => {
       cursor.observe(from + position, line);
       if (line.stamp > this.#newest) this.#newest = line.stamp;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { containerUrl } from './container-network.ts';
 
-test('an address on the loopback has another name inside', () => {
+test('loopback addresses are replaced by the host name that containers use', () => {
   for (const host of ['127.0.0.1', 'localhost', '[::1]', '127.1.2.3'])
     assert.equal(containerUrl(`http://${host}:8484`, 'inside'), 'http://inside:8484');
   assert.equal(containerUrl('http://127.0.0.1:8484/', 'inside'), 'http://inside:8484/');

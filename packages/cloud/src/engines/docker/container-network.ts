@@ -3,16 +3,19 @@ import { createServer } from 'node:net';
 import type { Daemon } from './daemon.ts';
 import { isNotFound } from './docker.errors.ts';
 
-/** The name by which a container reaches the machine that it is on. Docker is told to know it, Podman knows its own. */
+/**
+ * The host name under which a container reaches its host. For Docker it is configured per container, Podman
+ * defines its own.
+ */
 export const CONTAINER_HOST_NAME = {
   docker: 'host.docker.internal',
   podman: 'host.containers.internal',
 } as const;
-/** The network that containers are in when nothing else is said. */
+/** The default network of containers. */
 const DEFAULT_NETWORK = { docker: 'bridge', podman: 'podman' } as const;
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
 
-/** An address of this machine as a container has to write it. */
+/** A URL of this machine in the form that containers can reach. */
 export function containerUrl(url: string, hostName: string): string {
   const address = new URL(url);
   if (!LOOPBACK.test(address.hostname)) return url;
@@ -21,13 +24,13 @@ export function containerUrl(url: string, hostName: string): string {
 }
 
 export interface ContainerNetwork {
-  /** This machine's address in it. */
+  /** This machine's address in the network. */
   address: string;
-  /** In the way of 172.17.0.0/16. */
+  /** Such as 172.17.0.0/16. */
   subnet: string;
 }
 
-/** The containers' network, where this machine has an address in it now. */
+/** The containers' default network; undefined if this machine has no address in it now. */
 export async function networkOfContainers(daemon: Daemon): Promise<ContainerNetwork | undefined> {
   const name = (await daemon.isPodman()) ? DEFAULT_NETWORK.podman : DEFAULT_NETWORK.docker;
   try {
@@ -37,7 +40,7 @@ export async function networkOfContainers(daemon: Daemon): Promise<ContainerNetw
           IPAM?: { Config?: { Gateway?: string; Subnet?: string }[] | null };
         }>,
     );
-    // There may be one of each family; containers are told the first.
+    // There may be an IPv4 and an IPv6 entry; containers use the first.
     const { Gateway: address, Subnet: subnet } = ipam?.Config?.[0] ?? {};
     return address !== undefined && subnet !== undefined && (await canListen(address))
       ? { address, subnet }
@@ -48,7 +51,7 @@ export async function networkOfContainers(daemon: Daemon): Promise<ContainerNetw
   }
 }
 
-/** Tried, not looked up: a network without a running container is no network that the system lists. */
+/** Tests by listening: the system does not list the interface of a network without a running container. */
 async function canListen(address: string): Promise<boolean> {
   const server = createServer().listen(0, address);
   try {

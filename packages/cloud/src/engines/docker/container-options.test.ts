@@ -19,7 +19,7 @@ const spec: InstanceSpec = {
   gpus: null,
   containerDiskInGb: 20,
 };
-const ground: ContainerContext = {
+const context: ContainerContext = {
   installation: 'here',
   gpus: null,
   virtual: false,
@@ -32,18 +32,21 @@ const ground: ContainerContext = {
   isPodman: false,
 };
 
-describe('an instance in the words of Docker', () => {
+describe('container options of an instance', () => {
   test("the command is the image's own where none is given", () => {
-    const own = containerOptions(spec, ground);
+    const own = containerOptions(spec, context);
     assert.deepEqual(['Entrypoint' in own, 'Cmd' in own], [false, false]);
-    const given = containerOptions({ ...spec, command: { entrypoint: ['sh', '-c'], cmd: ['echo'] } }, ground);
+    const given = containerOptions(
+      { ...spec, command: { entrypoint: ['sh', '-c'], cmd: ['echo'] } },
+      context,
+    );
     assert.deepEqual([given.Entrypoint, given.Cmd], [['sh', '-c'], ['echo']]);
   });
 
   test("a Python hook is mounted read-only and comes before the image's own Python path", () => {
     const hook = { source: '/berth/berth_worker', path: '/opt/berth/berth_worker', entry: 'accelerate/path' };
     const withHook = (env: Record<string, string>, imagePath?: string) =>
-      containerOptions({ ...spec, env }, { ...ground, pythonHook: { hook, imagePath } });
+      containerOptions({ ...spec, env }, { ...context, pythonHook: { hook, imagePath } });
     assert.deepEqual(withHook({}).HostConfig?.Mounts, [
       { Type: 'bind', Source: '/berth/berth_worker', Target: '/opt/berth/berth_worker', ReadOnly: true },
     ]);
@@ -53,22 +56,22 @@ describe('an instance in the words of Docker', () => {
     assert.deepEqual(withHook({ PYTHONPATH: '/mine' }, '/app').Env, [`${first}:/mine`]);
   });
 
-  test('a small machine gives what it has', () => {
-    const limits = containerOptions({ ...spec, cpu: 64, memoryInGb: 256 }, ground).HostConfig;
+  test('limits are capped at the resources of the machine', () => {
+    const limits = containerOptions({ ...spec, cpu: 64, memoryInGb: 256 }, context).HostConfig;
     assert.deepEqual(
       [limits?.NanoCpus, limits?.Memory, limits?.MemorySwap, limits?.ShmSize],
       [8e9, 16 * GB, 16 * GB, 8 * GB],
     );
-    const little = containerOptions({ ...spec, cpu: 0.5, memoryInGb: 0.1 }, ground).HostConfig;
+    const little = containerOptions({ ...spec, cpu: 0.5, memoryInGb: 0.1 }, context).HostConfig;
     assert.deepEqual([little?.NanoCpus, little?.ShmSize], [5e8, 64 * 1024 ** 2]);
   });
 
-  test('a number outside that was chosen is told inside', () => {
+  test('a chosen public port is passed in the environment', () => {
     const ports = [
       { port: 22, protocol: 'tcp' as const, publicPortVariable: 'RUNPOD_TCP_PORT_22' },
       { port: 80, protocol: 'http' as const },
     ];
-    const options = containerOptions({ ...spec, ports }, { ...ground, published: new Map([[22, 20_022]]) });
+    const options = containerOptions({ ...spec, ports }, { ...context, published: new Map([[22, 20_022]]) });
     assert.deepEqual(options.HostConfig?.PortBindings, {
       '22/tcp': [{ HostIp: '127.0.0.1', HostPort: '20022' }],
       '80/tcp': [{ HostIp: '127.0.0.1', HostPort: '' }],
@@ -76,26 +79,26 @@ describe('an instance in the words of Docker', () => {
     assert.deepEqual(options.Env, ['RUNPOD_TCP_PORT_22=20022']);
   });
 
-  test('the disk is limited where the daemon can', () => {
-    assert.equal(containerOptions(spec, ground).HostConfig?.StorageOpt, undefined);
-    assert.deepEqual(containerOptions(spec, { ...ground, limitsDisk: true }).HostConfig?.StorageOpt, {
+  test('the disk is limited if the daemon supports it', () => {
+    assert.equal(containerOptions(spec, context).HostConfig?.StorageOpt, undefined);
+    assert.deepEqual(containerOptions(spec, { ...context, limitsDisk: true }).HostConfig?.StorageOpt, {
       size: '20G',
     });
   });
 
-  test('real GPUs are given by number, virtual ones are only told', () => {
+  test('real GPUs are attached by index, virtual ones are only named in the environment', () => {
     const gpus = { typeId: 'NVIDIA L4', indexes: [1, 3] };
-    const real = containerOptions(spec, { ...ground, gpus });
+    const real = containerOptions(spec, { ...context, gpus });
     assert.deepEqual(real.HostConfig?.DeviceRequests, [
       { Driver: 'nvidia', DeviceIDs: ['1', '3'], Capabilities: [['gpu']] },
     ]);
     assert.deepEqual(real.Env, []);
-    const virtual = containerOptions(spec, { ...ground, gpus, virtual: true });
+    const virtual = containerOptions(spec, { ...context, gpus, virtual: true });
     assert.equal(virtual.HostConfig?.DeviceRequests, undefined);
     assert.deepEqual(virtual.Env, ['CUDA_VISIBLE_DEVICES=1,3', 'NVIDIA_VISIBLE_DEVICES=1,3']);
   });
 
-  test('a port is announced over what the environment says, and published once', () => {
+  test('listenPortVariable overrides the environment, and a port is published once', () => {
     const { Env, HostConfig } = containerOptions(
       {
         ...spec,
@@ -105,20 +108,20 @@ describe('an instance in the words of Docker', () => {
           { port: 80, protocol: 'tcp' },
         ],
       },
-      ground,
+      context,
     );
     assert.deepEqual(Env, ['PORT=80', 'A=b=c']);
     assert.deepEqual(HostConfig?.PortBindings, { '80/tcp': [{ HostIp: '127.0.0.1', HostPort: '' }] });
   });
 
-  test('one that shares a network is put there, at its address and under its names', () => {
-    assert.equal(containerOptions(spec, ground).NetworkingConfig, undefined);
+  test('an instance joins its network with its address and aliases', () => {
+    assert.equal(containerOptions(spec, context).NetworkingConfig, undefined);
     const joined = containerOptions(
       {
         ...spec,
         network: { name: 'c1', subnet: '10.65.3.0/24', address: '10.65.3.2', aliases: ['w1', 'node-0'] },
       },
-      ground,
+      context,
     );
     assert.equal(joined.HostConfig?.NetworkMode, 'berth-c1');
     assert.deepEqual(joined.NetworkingConfig?.EndpointsConfig, {
@@ -126,7 +129,7 @@ describe('an instance in the words of Docker', () => {
     });
   });
 
-  test('labels are read as they were written, whatever the image adds', () => {
+  test('labels are read back unchanged, whatever the image adds', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string({ minLength: 1 }), fc.string()), fc.string(), (labels, image) => {
         const written = { installation: 'here', id: 'w1', image, gpus: null, labels };

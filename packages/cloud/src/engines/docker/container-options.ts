@@ -10,30 +10,30 @@ import { CONTAINER_HOST_NAME } from './container-network.ts';
 
 const BYTES_PER_GB = 1024 ** 3;
 const BILLION = 1_000_000_000;
-/** Docker's own, which is too little for anything that shares memory between processes. */
+/** Docker's default, which is too small for programs that share memory between processes. */
 const MIN_SHARED_MEMORY_BYTES = 64 * 1024 ** 2;
-/** Everything is in Berth's own log soon. This is for the time when Berth is away. */
+/** Berth copies the output to its own log; this buffer is for the time when Berth is down. */
 const DAEMON_LOG = { Type: 'json-file', Config: { 'max-size': '64m', 'max-file': '2' } };
-/** A command in a container sees its name as RUNPOD_POD_HOSTNAME has it. */
+/** The host name is the instance id, the value of RUNPOD_POD_HOSTNAME. */
 const HOST_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
 
 export interface ContainerContext {
   installation: string;
   gpus: GpuAllocation | null;
-  /** There is no hardware behind the GPUs: they are told to the instance, not given to it. */
+  /** Virtual GPUs: set in the environment only, no device is attached. */
   virtual: boolean;
-  /** What the daemon's machine has. */
+  /** Resources of the daemon's machine. */
   cores: number;
   memoryInBytes: number;
-  /** The size of a container's disk can be limited. */
+  /** Whether the size of a container's disk can be limited. */
   limitsDisk: boolean;
-  /** The daemon has an init process to give. */
+  /** Whether the daemon can provide an init process. */
   hasInit: boolean;
-  /** By number inside, the numbers outside that were chosen; the daemon chooses the others. */
+  /** Chosen public ports by container port; the daemon chooses the others. */
   published: ReadonlyMap<number, number>;
-  /** Containers know the machine by a name of the daemon's own. */
+  /** Podman defines its own host name for the machine. */
   isPodman: boolean;
-  /** The hook that comes first on the Python path, and what the image has there. */
+  /** The hook that comes first on PYTHONPATH, and the image's own PYTHONPATH. */
   pythonHook: { hook: PythonHook; imagePath: string | undefined } | undefined;
 }
 
@@ -41,8 +41,8 @@ export function containerName(id: string): string {
   return `berth-${id}`;
 }
 
-/** An instance in the words of the daemon. */
-export function containerOptions(spec: InstanceSpec, ground: ContainerContext): ContainerCreateOptions {
+/** The options to create an instance's container. */
+export function containerOptions(spec: InstanceSpec, context: ContainerContext): ContainerCreateOptions {
   const { id, command } = spec;
   const ports = [...new Set(spec.ports.map(({ port }) => `${port}/tcp`))];
   return {
@@ -51,8 +51,8 @@ export function containerOptions(spec: InstanceSpec, ground: ContainerContext): 
     ...(HOST_NAME.test(id) && { Hostname: id }),
     ...(command.entrypoint.length > 0 && { Entrypoint: [...command.entrypoint] }),
     ...(command.cmd.length > 0 && { Cmd: [...command.cmd] }),
-    Env: Object.entries(environment(spec, ground)).map(([name, value]) => `${name}=${value}`),
-    Labels: writeLabels({ ...ground, id, image: spec.image, labels: spec.labels }),
+    Env: Object.entries(environment(spec, context)).map(([name, value]) => `${name}=${value}`),
+    Labels: writeLabels({ ...context, id, image: spec.image, labels: spec.labels }),
     ExposedPorts: Object.fromEntries(ports.map((port) => [port, {}])),
     ...(spec.network !== undefined && {
       NetworkingConfig: {
@@ -65,29 +65,29 @@ export function containerOptions(spec: InstanceSpec, ground: ContainerContext): 
       },
     }),
     HostConfig: {
-      // A free port of this machine, and not for others to reach.
+      // Published on the loopback only, on a free port by default.
       ...(spec.network !== undefined && { NetworkMode: networkName(spec.network.name) }),
       PortBindings: Object.fromEntries(
         ports.map((port) => [
           port,
-          [{ HostIp: '127.0.0.1', HostPort: String(ground.published.get(Number.parseInt(port, 10)) ?? '') }],
+          [{ HostIp: '127.0.0.1', HostPort: String(context.published.get(Number.parseInt(port, 10)) ?? '') }],
         ]),
       ),
       Mounts: [
         ...spec.mounts.map(({ source, path }) => ({ Type: 'bind' as const, Source: source, Target: path })),
-        ...hookMounts(ground),
+        ...hookMounts(context),
       ],
-      ...limits(spec, ground),
-      ...(ground.gpus !== null &&
-        !ground.virtual && {
+      ...limits(spec, context),
+      ...(context.gpus !== null &&
+        !context.virtual && {
           DeviceRequests: [
-            { Driver: 'nvidia', DeviceIDs: ground.gpus.indexes.map(String), Capabilities: [['gpu']] },
+            { Driver: 'nvidia', DeviceIDs: context.gpus.indexes.map(String), Capabilities: [['gpu']] },
           ],
         }),
-      // Its first process has the duties of one: it reaps, and it can be ended by any signal.
-      Init: ground.hasInit,
+      // An init process reaps zombies and makes every signal work.
+      Init: context.hasInit,
       RestartPolicy: { Name: 'no' },
-      ...(!ground.isPodman && { ExtraHosts: [`${CONTAINER_HOST_NAME.docker}:host-gateway`] }),
+      ...(!context.isPodman && { ExtraHosts: [`${CONTAINER_HOST_NAME.docker}:host-gateway`] }),
       LogConfig: DAEMON_LOG,
     },
   };
@@ -103,10 +103,10 @@ function environment(
   { env, ports }: InstanceSpec,
   { gpus, virtual, published, pythonHook }: ContainerContext,
 ): Record<string, string> {
-  const announced = ports.flatMap(
+  const portVariables = ports.flatMap(
     ({ port, listenPortVariable, publicPortVariable, preferSamePublicPort }) => [
       ...(listenPortVariable === undefined ? [] : [[listenPortVariable, String(port)]]),
-      // One that asks for the same number is told the one inside, which it has to listen on.
+      // With the same number preferred, the variable keeps the container port, which it must listen on.
       ...(publicPortVariable === undefined || preferSamePublicPort === true || !published.has(port)
         ? []
         : [[publicPortVariable, String(published.get(port))]]),
@@ -121,12 +121,12 @@ function environment(
         env['PYTHONPATH'] ?? pythonHook.imagePath,
       ),
     }),
-    ...Object.fromEntries(announced),
+    ...Object.fromEntries(portVariables),
     ...(gpus !== null && virtual && { CUDA_VISIBLE_DEVICES: indexes, NVIDIA_VISIBLE_DEVICES: indexes }),
   };
 }
 
-/** A definition may ask for more than a small machine has; it gets what there is. */
+/** Requests are capped at the resources of the machine. */
 function limits(
   { cpu, memoryInGb, containerDiskInGb }: InstanceSpec,
   { cores, memoryInBytes, limitsDisk }: ContainerContext,
@@ -134,7 +134,7 @@ function limits(
   const memory = Math.min(Math.round(memoryInGb * BYTES_PER_GB), memoryInBytes);
   return {
     ...(cpu > 0 && { NanoCpus: Math.round(Math.min(cpu, cores) * BILLION) }),
-    // Without swap: a container that is out of memory is told so and does not slow down the rest.
+    // No swap: a container out of memory is killed and does not slow down the rest.
     ...(memory > 0 && {
       Memory: memory,
       MemorySwap: memory,

@@ -5,12 +5,12 @@ import type { ContainerInspectInfo } from 'dockerode';
 import { ruleError } from '../../support/errors.ts';
 import { isNotFound, daemonStatus } from './docker.errors.ts';
 
-/** Where a container without a PATH looks. */
+/** The search path of a container without PATH. */
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /**
- * Rejects where the program that a container is to run is not in it. The daemon would not: what
- * it starts is its own init, which ends at once with 127 when it finds no such program.
+ * Rejects if the container's program is not in the image. The daemon does not report that: it starts its init
+ * process, which exits with 127 at once.
  */
 export async function checkProgram(
   container: Docker.Container,
@@ -27,7 +27,7 @@ function pathOf(env: readonly string[]): string {
 
 export function candidatePaths(program: string, folder: string, path: string): string[] {
   if (program.includes('/')) return [posix.resolve(folder, program)];
-  return path.split(':').map((place) => posix.resolve(folder, place, program));
+  return path.split(':').map((entry) => posix.resolve(folder, entry, program));
 }
 
 async function isThere(container: Docker.Container, path: string): Promise<boolean> {
@@ -37,7 +37,7 @@ async function isThere(container: Docker.Container, path: string): Promise<boole
     return true;
   } catch (error) {
     if (isNotFound(error)) return false;
-    // Podman cannot look into a container that never ran. Then it will be seen when it runs.
+    // Podman cannot inspect a container that never ran. A missing program then shows when it starts.
     if (daemonStatus(error) !== undefined) return true;
     throw error;
   }

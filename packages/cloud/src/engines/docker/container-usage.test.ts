@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { cpuSecondsOf, memoryOf } from './container-usage.ts';
 
-test('usage counts without what the kernel only keeps', () => {
+test('inactive page cache is not counted as memory', () => {
   const stats = {
     cpu_stats: { cpu_usage: { total_usage: 3e9 } },
     memory_stats: { usage: 1000, stats: { inactive_file: 400 } },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { dockerClientOptions } from './daemon-discovery.ts';
 
-test('the daemon is found by an address in the way of DOCKER_HOST', () => {
+test('addresses in the format of DOCKER_HOST are parsed', () => {
   assert.equal(dockerClientOptions('unix:///run/docker.sock').socketPath, '/run/docker.sock');
   assert.deepEqual(dockerClientOptions('tcp://10.0.0.1:2375'), {
     protocol: 'http',

@@ -9,40 +9,43 @@ const PING_TIMEOUT_MS = 500;
 const UNIX = 'unix://';
 const PIPE = 'npipe://';
 
-/** The library's types leave the options out. */
+/** The library's types lack these options. */
 interface PingableClient {
   ping(options: { abortSignal: AbortSignal }): Promise<unknown>;
 }
 
-/** Where a daemon may be: where one says, or else where Docker and Podman usually are. */
+/** Candidate addresses: the configured one, otherwise the usual sockets of Docker and Podman. */
 export function candidateHosts(given: string | undefined, env: NodeJS.ProcessEnv = process.env): string[] {
-  const told = given ?? env['DOCKER_HOST'];
-  if (told) return [told];
+  const configured = given ?? env['DOCKER_HOST'];
+  if (configured) return [configured];
   if (process.platform === 'win32') return [`${PIPE}//./pipe/docker_engine`];
-  const own = env['XDG_RUNTIME_DIR'];
+  const runtimeFolder = env['XDG_RUNTIME_DIR'];
   const sockets = [
     '/var/run/docker.sock',
     join(homedir(), '.docker/run/docker.sock'),
-    ...(own ? [join(own, 'docker.sock')] : []),
+    ...(runtimeFolder ? [join(runtimeFolder, 'docker.sock')] : []),
     '/run/podman/podman.sock',
-    ...(own ? [join(own, 'podman/podman.sock')] : []),
+    ...(runtimeFolder ? [join(runtimeFolder, 'podman/podman.sock')] : []),
   ];
   return sockets.map((socket) => `${UNIX}${socket}`);
 }
 
-/** The first of these places where a daemon answers, told within half a second. Rejects with `unavailable` where none does. */
-export async function findDaemon(places: readonly string[]): Promise<string> {
-  const answers = await Promise.allSettled(places.map(ping));
-  const first = places.find((_, index) => answers[index]?.status === 'fulfilled');
+/** The first host where a daemon answers within half a second. Rejects with `unavailable` if none does. */
+export async function findDaemon(hosts: readonly string[]): Promise<string> {
+  const answers = await Promise.allSettled(hosts.map(ping));
+  const first = hosts.find((_, index) => answers[index]?.status === 'fulfilled');
   if (first !== undefined) return first;
   const only =
     answers.length === 1 && answers[0]?.status === 'rejected' ? `: ${daemonMessage(answers[0].reason)}` : '';
-  throw new BerthError('unavailable', `no Docker daemon answers at ${places.join(', ')}${only}`);
+  throw new BerthError('unavailable', `no Docker daemon answers at ${hosts.join(', ')}${only}`);
 }
 
-/** Most machines without a daemon never need the library, which is large: the usual places are asked without it. */
-async function ping(place: string): Promise<void> {
-  const options = dockerClientOptions(place);
+/**
+ * The usual addresses are pinged without the library, which is large: machines without a daemon never load
+ * it.
+ */
+async function ping(host: string): Promise<void> {
+  const options = dockerClientOptions(host);
   if (options.socketPath !== undefined) return pingWithoutClient({ socketPath: options.socketPath });
   if (options.protocol === 'http') return pingWithoutClient({ host: options.host, port: options.port });
   const { default: Client } = await import('dockerode');
@@ -52,26 +55,26 @@ async function ping(place: string): Promise<void> {
 }
 
 function pingWithoutClient(
-  place: { socketPath: string } | { host: string | undefined; port: string | number | undefined },
+  target: { socketPath: string } | { host: string | undefined; port: string | number | undefined },
 ): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const asking = request(
-    { ...place, path: '/_ping', agent: false, signal: AbortSignal.timeout(PING_TIMEOUT_MS) },
+  const ping = request(
+    { ...target, path: '/_ping', agent: false, signal: AbortSignal.timeout(PING_TIMEOUT_MS) },
     (response) => {
       response.resume();
       if (response.statusCode === 200) resolve();
       else reject(new Error(`its ping was answered with ${response.statusCode}`));
     },
   );
-  asking.on('error', reject);
-  asking.end();
+  ping.on('error', reject);
+  ping.end();
   return promise;
 }
 
-/** An address in the way of DOCKER_HOST. */
+/** Parses an address in the format of DOCKER_HOST. */
 export function dockerClientOptions(host: string): Docker.DockerOptions {
   for (const scheme of [UNIX, PIPE]) {
-    // The library reads DOCKER_HOST too, and would prefer a host in it to this socket.
+    // The library also reads DOCKER_HOST and would prefer its host to this socket.
     if (host.startsWith(scheme)) return { socketPath: host.slice(scheme.length), host: undefined };
   }
   const { protocol, hostname, port, username } = new URL(host.includes('://') ? host : `tcp://${host}`);

@@ -21,7 +21,7 @@ function read(chunks: readonly Buffer[]): string[] {
   );
 }
 
-test('lines are put together from frames, however those are cut', () => {
+test('lines are assembled from frames, however the stream is split', () => {
   const bytes = Buffer.concat([
     frame(1, 'one\n'),
     frame(1, 'half '),
@@ -32,14 +32,14 @@ test('lines are put together from frames, however those are cut', () => {
   ]);
   fc.assert(
     fc.property(fc.array(fc.nat(bytes.length)), (cuts) => {
-      const places = [0, ...cuts.sort((a, b) => a - b), bytes.length];
-      const chunks = places.slice(1).map((end, index) => bytes.subarray(places[index], end));
+      const offsets = [0, ...cuts.sort((a, b) => a - b), bytes.length];
+      const chunks = offsets.slice(1).map((end, index) => bytes.subarray(offsets[index], end));
       assert.deepEqual(read(chunks), ['one', 'error', 'half a line', '', 'no end']);
     }),
   );
 });
 
-test('a line has the time of the daemon, and an endless one comes in pieces', () => {
+test('a line has the timestamp of the daemon, and a long one is split', () => {
   const [frames, lines] = [new FrameParser(), new LineAssembler()];
   const [line] = lines.push(frames.push(frame(1, 'one\n')));
   assert.deepEqual([line?.stamp, line?.ts], [STAMP, Date.UTC(2026, 0, 2, 3, 4, 5, 678)]);

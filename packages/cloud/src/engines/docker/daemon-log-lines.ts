@@ -1,37 +1,37 @@
 import type { Frame } from './stream-frames.ts';
 
-/** A line as the daemon kept it. */
+/** A line of the daemon's log. */
 export interface DaemonLine {
-  /** Its time as the daemon writes it, to the nanosecond. */
+  /** The daemon's timestamp, with nanoseconds. */
   stamp: string;
   ts: number;
   line: Buffer;
 }
 
-/** A longer line is told in pieces. */
+/** Longer lines are split. */
 const MAX_LINE_BYTES = 64 * 1024;
 const SPACE = 0x20;
 const NEWLINE = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
 /**
- * Puts lines together. Each frame is a time, a space, and a line or a part of one: the daemon
- * cuts what is longer than 16 KB. A line has the time of its last part.
+ * Assembles lines from frames. Each frame is a timestamp, a space, and a line or a part of one: the daemon
+ * splits lines over 16 KB. A line has the timestamp of its last part.
  */
 export class LineAssembler {
   readonly #parts: Record<Frame['stream'], Buffer[]> = { stdout: [], stderr: [] };
 
   push(frames: readonly Frame[]): DaemonLine[] {
-    return frames.flatMap((frame) => this.#hear(frame) ?? []);
+    return frames.flatMap((frame) => this.#addFrame(frame) ?? []);
   }
 
-  /** What has no end yet, when nothing more will come. */
+  /** The unfinished lines, when the stream has ended. */
   rest(ts: number): DaemonLine[] {
     const open = Object.values(this.#parts).filter((parts) => parts.length > 0);
     return open.map((parts) => ({ stamp: '', ts, line: withoutReturn(Buffer.concat(parts.splice(0))) }));
   }
 
-  #hear({ stream, payload }: Frame): DaemonLine | undefined {
+  #addFrame({ stream, payload }: Frame): DaemonLine | undefined {
     const space = payload.indexOf(SPACE);
     const stamp = payload.toString('latin1', 0, space);
     const ends = payload.at(-1) === NEWLINE;

@@ -6,22 +6,22 @@ import { type DaemonLine, LineAssembler } from './daemon-log-lines.ts';
 export interface DaemonLogQuery {
   container: string;
   signal: AbortSignal;
-  /** In seconds since 1970, whole ones: not every daemon counts parts of them exactly. */
+  /** Whole seconds since 1970: not every daemon handles fractions exactly. */
   since?: number;
-  /** So many of the last lines alone. */
+  /** Only this many of the last lines. */
   tail?: number;
-  /** Goes on until the container ends. */
+  /** Continue until the container ends. */
   follow?: boolean;
-  /** Nothing more will come: what has no line end is a line too. */
+  /** The container has ended: an unfinished line counts as a line. */
   last?: boolean;
 }
 
-/** What the daemon kept of a container's output, a few lines at a time. */
+/** The daemon's log of a container, a few lines at a time. */
 export async function* readDaemonLog(
   client: Docker,
-  reading: DaemonLogQuery,
+  query: DaemonLogQuery,
 ): AsyncGenerator<DaemonLine[], void, undefined> {
-  const stream = await openDaemonLog(client, reading);
+  const stream = await openDaemonLog(client, query);
   const frames = new FrameParser();
   const assembler = new LineAssembler();
   let newest = 0;
@@ -30,7 +30,7 @@ export async function* readDaemonLog(
     newest = lines.at(-1)?.ts ?? newest;
     if (lines.length > 0) yield lines;
   }
-  const rest = reading.last === true ? assembler.rest(newest) : [];
+  const rest = query.last === true ? assembler.rest(newest) : [];
   if (rest.length > 0) yield rest;
 }
 
@@ -43,7 +43,7 @@ interface DialRequest {
   abortSignal: AbortSignal;
 }
 
-/** The library's own call would bring everything into memory at once where nobody follows. */
+/** Uses modem.dial, because the library's call reads the whole log into memory without `follow`. */
 export function openDaemonLog(
   client: Docker,
   { container, since = 0, tail, follow = false, signal }: DaemonLogQuery,

@@ -3,10 +3,10 @@ import { BerthError } from '../../support/errors.ts';
 import { toDockerError } from './docker.errors.ts';
 import { findDaemon, dockerClientOptions, candidateHosts } from './daemon-discovery.ts';
 
-/** Nothing that ends by itself takes this long, unless the daemon hangs. */
+/** No request takes this long unless the daemon hangs. */
 const REQUEST_TIMEOUT_MS = 120_000;
 
-/** The daemon that runs the containers: Docker's, or Podman's with the same interface. */
+/** The daemon that runs the containers: Docker, or Podman with the same API. */
 export class Daemon {
   readonly #host: string | undefined;
   readonly #env: NodeJS.ProcessEnv;
@@ -18,7 +18,7 @@ export class Daemon {
     this.#env = env;
   }
 
-  /** Whether one answers, told soon. */
+  /** Whether a daemon answers; returns quickly. */
   async isReachable(): Promise<boolean> {
     try {
       await this.client();
@@ -29,7 +29,7 @@ export class Daemon {
     }
   }
 
-  /** The first that answers stays the one: instances are with it. */
+  /** The first daemon that answers is kept: it has the instances. */
   client(): Promise<Docker> {
     const client = (this.#client ??= this.#find());
     client.catch(() => {
@@ -38,17 +38,18 @@ export class Daemon {
     return client;
   }
 
-  /** Asks it for something. What goes wrong is told in its words. */
-  async call<T>(question: (client: Docker) => Promise<T>, patienceMs = REQUEST_TIMEOUT_MS): Promise<T> {
+  /** Sends a request. Errors carry the daemon's message. */
+  async call<T>(request: (client: Docker) => Promise<T>, timeoutMs = REQUEST_TIMEOUT_MS): Promise<T> {
     const client = await this.client();
-    const late = Promise.withResolvers<never>();
-    late.promise.catch(() => undefined);
+    const timeout = Promise.withResolvers<never>();
+    timeout.promise.catch(() => undefined);
     const timer = setTimeout(
-      () => late.reject(new BerthError('unavailable', `Docker did not answer within ${patienceMs / 1000} s`)),
-      patienceMs,
+      () =>
+        timeout.reject(new BerthError('unavailable', `Docker did not answer within ${timeoutMs / 1000} s`)),
+      timeoutMs,
     );
     try {
-      return await Promise.race([question(client), late.promise]);
+      return await Promise.race([request(client), timeout.promise]);
     } catch (error) {
       throw error instanceof BerthError ? error : toDockerError(error);
     } finally {
@@ -56,16 +57,16 @@ export class Daemon {
     }
   }
 
-  /** The same, for an answer that comes when something happens. */
-  async callWithoutTimeout<T>(question: (client: Docker) => Promise<T>): Promise<T> {
+  /** Like call(), for requests that wait for an event. */
+  async callWithoutTimeout<T>(request: (client: Docker) => Promise<T>): Promise<T> {
     try {
-      return await question(await this.client());
+      return await request(await this.client());
     } catch (error) {
       throw error instanceof BerthError ? error : toDockerError(error);
     }
   }
 
-  /** Podman has the same interface, and a few ways of its own. */
+  /** Podman has the same API with a few differences. */
   async isPodman(): Promise<boolean> {
     this.#isPodman ??=
       (await this.call((client) => client.version())).Components?.some(({ Name: name }) =>
@@ -75,8 +76,8 @@ export class Daemon {
   }
 
   async #find(): Promise<Docker> {
-    const place = await findDaemon(candidateHosts(this.#host, this.#env));
+    const host = await findDaemon(candidateHosts(this.#host, this.#env));
     const { default: Client } = await import('dockerode');
-    return new Client(dockerClientOptions(place));
+    return new Client(dockerClientOptions(host));
   }
 }

@@ -7,14 +7,14 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { checkDocker } from './docker-check.ts';
 
-describe('whether there is a Docker daemon', () => {
+describe('docker check', () => {
   let folder: string;
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'berth-check-'));
   });
   after(() => rm(folder, { recursive: true, force: true }));
 
-  test('where it is turned off, none is looked for', async () => {
+  test('does not search for a daemon when Docker is turned off', async () => {
     assert.deepEqual(await checkDocker({ BERTH_DOCKER: 'off', DOCKER_HOST: 'nonsense' }), {
       check: 'docker',
       ok: true,
@@ -22,20 +22,20 @@ describe('whether there is a Docker daemon', () => {
     });
   });
 
-  test('where none answers, that is no fault, and it is said what does not run', async () => {
-    const place = `unix://${join(folder, 'nobody.sock')}`;
-    for (const env of [{ BERTH_DOCKER: place }, { DOCKER_HOST: place }]) {
+  test('without a daemon the check passes and says what cannot run', async () => {
+    const host = `unix://${join(folder, 'nobody.sock')}`;
+    for (const env of [{ BERTH_DOCKER: host }, { DOCKER_HOST: host }]) {
       const { ok, found } = await checkDocker(env);
       assert.equal(ok, true);
       assert.ok(
-        found.startsWith(`no Docker daemon answers at ${place}`) &&
+        found.startsWith(`no Docker daemon answers at ${host}`) &&
           found.endsWith('; folders run, images of a registry do not'),
         found,
       );
     }
   });
 
-  test('one that answers is named by its place', async () => {
+  test('names the address of the daemon that answers', async () => {
     const socket = join(folder, 'daemon.sock');
     const daemon = createServer((request, response) =>
       response.writeHead(request.url === '/_ping' ? 200 : 404).end('OK'),

@@ -4,7 +4,7 @@ import { findDaemon, candidateHosts } from './daemon-discovery.ts';
 const CHECK = 'docker';
 const WITHOUT = 'folders run, images of a registry do not';
 
-/** Berth runs without Docker, so that is no fault; what does not run then is said. */
+/** Berth runs without Docker, so the check passes and says what cannot run. */
 export const checkDocker: EngineCheck = async (env) => {
   const given = env['BERTH_DOCKER'] || 'auto';
   if (given === 'off') return { check: CHECK, ok: true, found: `turned off with BERTH_DOCKER; ${WITHOUT}` };

@@ -4,22 +4,25 @@ import type { Log } from '../../support/log.ts';
 import type { DockerEngine, DockerEngineOptions } from './docker-engine.ts';
 import { findDaemon, candidateHosts } from './daemon-discovery.ts';
 
-/** How often it is looked for a daemon that was not there. Asking costs a file that is not found. */
+/** The interval between searches for a daemon. A search costs a failed file lookup. */
 const POLL_INTERVAL_MS = 5_000;
 
 export interface DockerConnectionOptions extends Omit<DockerEngineOptions, 'log'> {
   log: Log;
 }
 
-/** The engine for a daemon that may come later. It is loaded when there is one: a machine without Docker pays nothing for it. */
+/**
+ * The engine for a daemon that may start later. Its module is loaded when a daemon answers, so a machine
+ * without Docker does not pay for it.
+ */
 export class DockerConnection {
   readonly #options: DockerConnectionOptions;
   readonly #closing = new AbortController();
   #engine: Promise<DockerEngine> | undefined;
   #discovery: Promise<void> | undefined;
 
-  constructor(parts: DockerConnectionOptions) {
-    this.#options = parts;
+  constructor(options: DockerConnectionOptions) {
+    this.#options = options;
   }
 
   engine(): Promise<DockerEngine> {
@@ -29,12 +32,12 @@ export class DockerConnection {
     return this.#engine;
   }
 
-  /** Looks for a daemon until one answers, then calls `onFound` once; again later where that fails. */
+  /** Searches until a daemon answers, then calls `onFound` once; if that fails, it tries again later. */
   start(onFound: (engine: DockerEngine) => Promise<void>): void {
     this.#discovery = this.#discover(onFound);
   }
 
-  /** The engine itself is closed by whoever runs instances with it. */
+  /** The engine itself is closed by its owner. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#discovery;
@@ -43,16 +46,16 @@ export class DockerConnection {
   async #discover(onFound: (engine: DockerEngine) => Promise<void>): Promise<void> {
     const { host, log } = this.#options;
     const { signal } = this.#closing;
-    const places = candidateHosts(host);
-    for (let looks = 0; !signal.aborted; looks += 1) {
+    const hosts = candidateHosts(host);
+    for (let attempts = 0; !signal.aborted; attempts += 1) {
       try {
-        const place = await findDaemon(places);
-        log.info({ daemon: place }, 'a Docker daemon answers');
+        const host = await findDaemon(hosts);
+        log.info({ daemon: host }, 'a Docker daemon answers');
         return await onFound(await this.engine());
       } catch (error) {
         const isAbsent = error instanceof BerthError && error.code === 'unavailable';
         if (!isAbsent) log.warn({ err: error }, 'the Docker daemon cannot be used; trying again');
-        else if (looks === 0) log.debug({ err: error }, 'no Docker daemon is used for now');
+        else if (attempts === 0) log.debug({ err: error }, 'no Docker daemon is used for now');
       }
       await pause(POLL_INTERVAL_MS, undefined, { signal, ref: false }).catch(() => undefined);
     }

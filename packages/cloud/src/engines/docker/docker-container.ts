@@ -5,26 +5,28 @@ import type { Instance } from '../instance.ts';
 import { readLabels } from './container-labels.ts';
 import { networkName } from './docker-networks.ts';
 
-/** One run of an instance, as the daemon knows it. A container runs once: the next run has another. */
+/**
+ * One run of an instance, as the daemon reports it. A container runs once: the next run has a new container.
+ */
 export interface DockerContainer {
-  /** The instance's. */
+  /** The id of the instance. */
   id: string;
   installation: string;
-  /** The daemon's own. */
+  /** The daemon's id of the container. */
   containerId: string;
   instance: Instance;
   gpus: GpuAllocation | null;
-  /** It was made, and never ran. */
+  /** The container was created and never ran. */
   isNew: boolean;
   outOfMemory: boolean;
   memoryInBytes: number;
   stopSignal: string;
-  /** Declared number to number on this machine. */
+  /** Host ports by container port. */
   ports: ReadonlyMap<number, number>;
-  /** Its own address, and that of this machine in its network; empty where it has none. */
+  /** Its own address and the host's address in its network; empty if it has none. */
   address: string;
   gateway: string;
-  /** The network that it was put into; undefined where it is in the usual one. */
+  /** The network it joined; undefined for the default network. */
   network: string | undefined;
 }
 
@@ -51,7 +53,7 @@ export function containerFromInspect(info: ContainerInspectInfo): DockerContaine
       handle: { engine: 'docker', id, state: { container: info.Id } },
       status: running ? 'running' : isNew ? 'starting' : 'exited',
       startedAt: Date.parse(startedAt),
-      // Podman takes the two from clocks of different precision.
+      // Podman's two timestamps have different precision.
       endedAt: running ? null : Math.max(Date.parse(startedAt), Date.parse(finishedAt)),
       exitCode,
       signal: signalOf(exitCode),

@@ -5,11 +5,11 @@ import { engineSuite } from '../suite/engine.suite.ts';
 import { dockerEngineSuite } from './docker-engine.suite.ts';
 import { TEST_HOST, VIRTUAL_GPU } from './docker-test-engine.ts';
 
-/** Whoever only looks whether it listens goes away without reading. */
+/** A port probe disconnects without reading, so socket errors are ignored. */
 const SERVER =
   "require('node:net').createServer((socket) => socket.on('error', () => undefined).end('hello')).listen(Number(process.env.PORT), '0.0.0.0')";
 
-/** The daemon of the whole run, or else one of this file alone. */
+/** The daemon of the whole test run, or one for this file. */
 const given = process.env[TEST_HOST];
 const docker = given === undefined ? await findOrStartDocker() : { host: given, stop: async () => undefined };
 if ('reason' in docker) test('the Docker suites', { skip: docker.reason }, () => undefined);

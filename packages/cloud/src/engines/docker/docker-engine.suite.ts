@@ -20,10 +20,10 @@ import { ownershipFilter } from './container-labels.ts';
 import { DockerTestProxy } from './docker-test-proxy.ts';
 import { TestRegistry } from './docker-test-registry.ts';
 
-const PATIENCE_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 const LONG_GRACE_MS = 60_000;
 
-/** What only this driver does. The daemon and the image are there. */
+/** Tests of what only this driver does. They need a daemon and the test image. */
 export function dockerEngineSuite(host: string, image: string): void {
   describe('the Docker engine by itself', () => {
     const docker = new Docker(dockerClientOptions(host));
@@ -55,20 +55,20 @@ export function dockerEngineSuite(host: string, image: string): void {
       await rm(folder, { recursive: true });
     });
 
-    /** Others may use the daemon at the same time, and volumes of theirs. */
+    /** Other users of the daemon may have volumes of their own. */
     async function unusedVolumes(): Promise<string[]> {
       return (
         (await docker.listVolumes({ filters: JSON.stringify({ dangling: ['true'] }) })).Volumes ?? []
       ).map(({ Name: name }) => name);
     }
 
-    function open(parts: Partial<DockerEngineOptions> = {}): DockerEngine {
-      const engine = createDockerEngine({ installation, data: folder, host, ...parts });
+    function open(options: Partial<DockerEngineOptions> = {}): DockerEngine {
+      const engine = createDockerEngine({ installation, data: folder, host, ...options });
       opened.push(engine);
       return engine;
     }
 
-    async function leave(engine: DockerEngine): Promise<void> {
+    async function closeEngine(engine: DockerEngine): Promise<void> {
       opened.splice(opened.indexOf(engine), 1);
       await engine.close();
     }
@@ -92,13 +92,13 @@ export function dockerEngineSuite(host: string, image: string): void {
     }
 
     function lines(engine: DockerEngine, id: string, query: LogQuery = {}): Promise<LogLine[]> {
-      return Array.fromAsync(engine.logs(id, query, AbortSignal.timeout(PATIENCE_MS)));
+      return Array.fromAsync(engine.logs(id, query, AbortSignal.timeout(TIMEOUT_MS)));
     }
 
-    async function said(engine: DockerEngine, id: string, wanted: string): Promise<void> {
-      for await (const { line } of engine.logs(id, { follow: true }, AbortSignal.timeout(PATIENCE_MS)))
+    async function waitForLine(engine: DockerEngine, id: string, wanted: string): Promise<void> {
+      for await (const { line } of engine.logs(id, { follow: true }, AbortSignal.timeout(TIMEOUT_MS)))
         if (line === wanted) return;
-      assert.fail(`${id} never said ${wanted}`);
+      assert.fail(`${id} never wrote ${wanted}`);
     }
 
     function nextEnd(engine: DockerEngine, id: string): Promise<InstanceEvent> {
@@ -113,7 +113,7 @@ export function dockerEngineSuite(host: string, image: string): void {
       return (error) => error instanceof BerthError && error.code === code && message.test(error.message);
     }
 
-    test('says soon whether a daemon answers', async () => {
+    test('reports quickly whether a daemon answers', async () => {
       assert.equal(await open().available(), true);
       const absent = createDockerEngine({ installation, data: folder, host: `unix://${folder}/absent.sock` });
       const since = performance.now();
@@ -123,40 +123,43 @@ export function dockerEngineSuite(host: string, image: string): void {
       await absent.close();
     });
 
-    test('a container is what the instance asks for, and no more', async () => {
+    test('a container has the settings of the spec', async () => {
       const engine = open();
-      const wish = spec(['sleep', '600'], {
+      const instanceSpec = spec(['sleep', '600'], {
         labels: { kind: 'worker', 'a.b/c': 'd' },
         cpu: 64,
         memoryInGb: 0.5,
         ports: [{ port: 80, protocol: 'http', listenPortVariable: 'PORT' }],
       });
-      await engine.start(wish);
+      await engine.start(instanceSpec);
       const {
         Name: name,
         Config: config,
         HostConfig: hostConfig,
         NetworkSettings: network,
-      } = await docker.getContainer(`berth-${wish.id}`).inspect();
-      assert.equal(name, `/berth-${wish.id}`);
+      } = await docker.getContainer(`berth-${instanceSpec.id}`).inspect();
+      assert.equal(name, `/berth-${instanceSpec.id}`);
       assert.ok(config.Env.includes('PORT=80'));
-      assert.equal(config.Hostname, wish.id);
+      assert.equal(config.Hostname, instanceSpec.id);
       const { NCPU: cores } = (await docker.info()) as { NCPU: number };
       assert.deepEqual(
         [hostConfig.NanoCpus, hostConfig.Memory, hostConfig.Init, hostConfig.RestartPolicy?.Name || 'no'],
         [cores * 1e9, 512 * 1024 ** 2, true, 'no'],
       );
       assert.equal(network.Ports['80/tcp']?.[0]?.HostIp, '127.0.0.1');
-      assert.deepEqual((await engine.list()).find(({ id }) => id === wish.id)?.labels, wish.labels);
-      await engine.remove(wish.id);
+      assert.deepEqual(
+        (await engine.list()).find(({ id }) => id === instanceSpec.id)?.labels,
+        instanceSpec.labels,
+      );
+      await engine.remove(instanceSpec.id);
     });
 
-    test('without a command the image has its own', async () => {
+    test('without a command the command of the image runs', async () => {
       const engine = open();
-      const wish = spec([]);
-      await engine.start(wish);
-      await said(engine, wish.id, 'the command of the image');
-      await engine.remove(wish.id);
+      const instanceSpec = spec([]);
+      await engine.start(instanceSpec);
+      await waitForLine(engine, instanceSpec.id, 'the command of the image');
+      await engine.remove(instanceSpec.id);
     });
 
     test('a container reaches a server on this machine', async () => {
@@ -164,78 +167,85 @@ export function dockerEngineSuite(host: string, image: string): void {
       const server = createServer((_, response) => response.end('here I am'));
       await once(server.listen(0, (await engine.networkOfContainers())?.address).unref(), 'listening');
       const url = await engine.urlForContainers(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-      const wish = spec(['node', '-e', `fetch('${url}').then((answer) => answer.text()).then(console.log)`]);
-      await engine.start(wish);
+      const instanceSpec = spec([
+        'node',
+        '-e',
+        `fetch('${url}').then((answer) => answer.text()).then(console.log)`,
+      ]);
+      await engine.start(instanceSpec);
       assert.deepEqual(
-        (await lines(engine, wish.id, { follow: true, source: 'container' })).map(({ line }) => line),
+        (await lines(engine, instanceSpec.id, { follow: true, source: 'container' })).map(({ line }) => line),
         ['here I am'],
       );
       server.close();
-      await engine.remove(wish.id);
+      await engine.remove(instanceSpec.id);
     });
 
-    test('one that runs out of memory is told so', async (context) => {
-      if (isPodman) return context.skip('Podman does not tell, where containers have an init process');
+    test('running out of memory is logged', async (context) => {
+      if (isPodman) return context.skip('Podman does not report it for containers with an init process');
       const engine = open();
-      const wish = spec(['node', '-e', 'const kept = []; for (;;) kept.push(Buffer.alloc(10_000_000, 1))'], {
-        memoryInGb: 0.1,
-      });
-      await engine.start(wish);
-      const told = await lines(engine, wish.id, { follow: true, source: 'system' });
+      const instanceSpec = spec(
+        ['node', '-e', 'const kept = []; for (;;) kept.push(Buffer.alloc(10_000_000, 1))'],
+        {
+          memoryInGb: 0.1,
+        },
+      );
+      await engine.start(instanceSpec);
+      const logged = await lines(engine, instanceSpec.id, { follow: true, source: 'system' });
       assert.deepEqual(
-        told.slice(-2).map(({ line }) => line),
+        logged.slice(-2).map(({ line }) => line),
         ['It ran out of memory: it may use 0.1 GB.', 'Ended with exit code 137 (SIGKILL).'],
       );
-      await engine.remove(wish.id);
+      await engine.remove(instanceSpec.id);
     });
 
-    test('an exit is told also when the daemon was out of reach', async () => {
-      const link = new DockerTestProxy(join(folder, 'link.sock'), host);
-      await link.open();
-      const engine = open({ host: link.host });
-      const wish = spec([
+    test('an exit is reported after the connection to the daemon was lost', async () => {
+      const proxy = new DockerTestProxy(join(folder, 'proxy.sock'), host);
+      await proxy.open();
+      const engine = open({ host: proxy.host });
+      const instanceSpec = spec([
         'sh',
         '-c',
         'i=0; while [ ! -e go ]; do i=$((i+1)); echo "line $i"; sleep 0.01; done; echo "last $i"; exit 4',
       ]);
-      const ended = nextEnd(engine, wish.id);
-      await engine.start(wish);
-      await said(engine, wish.id, 'line 3');
-      const following = lines(engine, wish.id, { follow: true, source: 'container' });
-      await link.close();
-      const exec = await docker.getContainer(`berth-${wish.id}`).exec({ Cmd: ['touch', 'go'] });
+      const ended = nextEnd(engine, instanceSpec.id);
+      await engine.start(instanceSpec);
+      await waitForLine(engine, instanceSpec.id, 'line 3');
+      const following = lines(engine, instanceSpec.id, { follow: true, source: 'container' });
+      await proxy.close();
+      const exec = await docker.getContainer(`berth-${instanceSpec.id}`).exec({ Cmd: ['touch', 'go'] });
       (await exec.start({ Detach: true })).resume();
-      await docker.getContainer(`berth-${wish.id}`).wait();
-      await link.open();
+      await docker.getContainer(`berth-${instanceSpec.id}`).wait();
+      await proxy.open();
       assert.equal((await ended).exitCode, 4);
-      const spoken = (await following).map(({ line }) => line);
-      const last = Number(spoken.at(-1)?.split(' ')[1]);
-      assert.deepEqual(spoken, [
+      const written = (await following).map(({ line }) => line);
+      const last = Number(written.at(-1)?.split(' ')[1]);
+      assert.deepEqual(written, [
         ...Array.from({ length: last }, (_, index) => `line ${index + 1}`),
         `last ${last}`,
       ]);
-      await engine.remove(wish.id);
-      await leave(engine);
-      await link.close();
+      await engine.remove(instanceSpec.id);
+      await closeEngine(engine);
+      await proxy.close();
     });
 
-    test('what somebody else removes has ended, and its log stays', async () => {
+    test('a container removed from outside has ended, and its log stays', async () => {
       const engine = open();
-      const wish = spec(['sh', '-c', 'echo hello; sleep 600']);
-      const ended = nextEnd(engine, wish.id);
-      const handle = await engine.start(wish);
-      await said(engine, wish.id, 'hello');
-      await docker.getContainer(`berth-${wish.id}`).remove({ force: true, v: true });
+      const instanceSpec = spec(['sh', '-c', 'echo hello; sleep 600']);
+      const ended = nextEnd(engine, instanceSpec.id);
+      const handle = await engine.start(instanceSpec);
+      await waitForLine(engine, instanceSpec.id, 'hello');
+      await docker.getContainer(`berth-${instanceSpec.id}`).remove({ force: true, v: true });
       await ended;
       assert.equal(
-        (await engine.list()).some(({ id }) => id === wish.id),
+        (await engine.list()).some(({ id }) => id === instanceSpec.id),
         false,
       );
       assert.equal(await engine.adopt(handle), undefined);
-      assert.ok((await lines(engine, wish.id)).some(({ line }) => line === 'hello'));
+      assert.ok((await lines(engine, instanceSpec.id)).some(({ line }) => line === 'hello'));
     });
 
-    test('what a start that was cut off left is cleared away, what is not ours is left alone', async () => {
+    test('the container of an interrupted start is removed, containers of others are kept', async () => {
       const [ours, others] = await Promise.all(
         [installation, 'somebody-else'].map((owner) =>
           docker.createContainer({
@@ -254,56 +264,59 @@ export function dockerEngineSuite(host: string, image: string): void {
       await others?.remove({ v: true });
     });
 
-    test('a system line stands after what was written before it', async () => {
+    test('a system line comes after the output written before it', async () => {
       const engine = open();
-      const wish = spec([
+      const instanceSpec = spec([
         'sh',
         '-c',
         'echo one; while [ ! -e go ]; do sleep 0.01; done; echo two; sleep 600',
       ]);
-      await engine.start(wish);
-      await said(engine, wish.id, 'one');
-      await engine.logSystemLine(wish.id, 'between');
-      await (await engine.exec(wish.id, ['touch', 'go'])).exited;
-      await said(engine, wish.id, 'two');
-      assert.deepEqual((await lines(engine, wish.id)).map(({ line }) => line).slice(1), [
+      await engine.start(instanceSpec);
+      await waitForLine(engine, instanceSpec.id, 'one');
+      await engine.logSystemLine(instanceSpec.id, 'between');
+      await (await engine.exec(instanceSpec.id, ['touch', 'go'])).exited;
+      await waitForLine(engine, instanceSpec.id, 'two');
+      assert.deepEqual((await lines(engine, instanceSpec.id)).map(({ line }) => line).slice(1), [
         'one',
         'between',
         'two',
       ]);
-      await engine.remove(wish.id);
+      await engine.remove(instanceSpec.id);
     });
 
-    test('the log of an instance that was removed goes when its time is over', async () => {
+    test('the log of a removed instance is deleted after its retention', async () => {
       const clock = new ManualClock(Date.now());
       const engine = open({ clock, logRetentionMs: 1000 });
-      const wish = spec(['sh', '-c', 'echo hello']);
-      await engine.start(wish);
-      await lines(engine, wish.id, { follow: true });
-      await engine.remove(wish.id);
-      assert.notDeepEqual(await lines(engine, wish.id), []);
+      const instanceSpec = spec(['sh', '-c', 'echo hello']);
+      await engine.start(instanceSpec);
+      await lines(engine, instanceSpec.id, { follow: true });
+      await engine.remove(instanceSpec.id);
+      assert.notDeepEqual(await lines(engine, instanceSpec.id), []);
       clock.advance(1000);
       await engine.remove('sweeps');
-      assert.deepEqual(await lines(engine, wish.id), []);
+      assert.deepEqual(await lines(engine, instanceSpec.id), []);
     });
 
-    test('a command beside it can be ended, and one that is not there is refused', async () => {
+    test('a command can be killed, and an unknown one is refused', async () => {
       const engine = open();
-      const wish = spec(['sleep', '600']);
-      await engine.start(wish);
-      const execution = await engine.exec(wish.id, ['sh', '-c', 'echo ready; sleep 600']);
+      const instanceSpec = spec(['sleep', '600']);
+      await engine.start(instanceSpec);
+      const execution = await engine.exec(instanceSpec.id, ['sh', '-c', 'echo ready; sleep 600']);
       await once(execution.stdout, 'data');
       execution.kill('SIGINT');
       assert.equal((await execution.exited).signal, 'SIGINT');
-      await assert.rejects(engine.exec(wish.id, ['no-such-command']), hasCode('rule', /no-such-command/));
-      const loud = await engine.exec(wish.id, [
+      await assert.rejects(
+        engine.exec(instanceSpec.id, ['no-such-command']),
+        hasCode('rule', /no-such-command/),
+      );
+      const loud = await engine.exec(instanceSpec.id, [
         'node',
         '-e',
         'process.stdout.write("o".repeat(3e6)); process.stderr.write("e".repeat(2e6))',
       ]);
       const [out, err] = await Promise.all([text(loud.stdout), text(loud.stderr)]);
       assert.deepEqual([out, err], ['o'.repeat(3e6), 'e'.repeat(2e6)]);
-      await engine.remove(wish.id);
+      await engine.remove(instanceSpec.id);
     });
 
     describe('with a registry', () => {
@@ -311,25 +324,25 @@ export function dockerEngineSuite(host: string, image: string): void {
       before(() => registry.open());
       after(() => registry.close());
 
-      test('an image is pulled with the login, and not again', async (context) => {
-        if (isPodman) return context.skip('Podman wants TLS of a registry on the loopback too');
+      test('an image is pulled once, with the credentials', async (context) => {
+        if (isPodman) return context.skip('Podman requires TLS for a registry on the loopback');
         const engine = open();
         const name = registry.image('v1');
-        const heard: string[] = [];
-        const wish = spec([], {
+        const progress: string[] = [];
+        const instanceSpec = spec([], {
           image: name,
           registry: registry.login,
-          onProgress: (line) => heard.push(line),
+          onProgress: (line) => progress.push(line),
         });
-        await engine.start(wish);
-        await said(engine, wish.id, 'from the registry');
-        assert.equal(heard[0], `Pulling the image ${name}.`);
-        assert.ok(heard.includes('The image is here.'), heard.join('\n'));
+        await engine.start(instanceSpec);
+        await waitForLine(engine, instanceSpec.id, 'from the registry');
+        assert.equal(progress[0], `Pulling the image ${name}.`);
+        assert.ok(progress.includes('The image is here.'), progress.join('\n'));
         assert.deepEqual(
-          (await lines(engine, wish.id, { source: 'system' })).map(({ line }) => line),
-          heard,
+          (await lines(engine, instanceSpec.id, { source: 'system' })).map(({ line }) => line),
+          progress,
         );
-        await engine.remove(wish.id);
+        await engine.remove(instanceSpec.id);
         const asked = registry.requests;
         const again = spec([], { image: name });
         await engine.start(again);
@@ -338,8 +351,8 @@ export function dockerEngineSuite(host: string, image: string): void {
         await docker.getImage(name).remove();
       });
 
-      test('a wrong login and an image that is not there are refused for good', async (context) => {
-        if (isPodman) return context.skip('Podman wants TLS of a registry on the loopback too');
+      test('wrong credentials and an unknown image are permanent errors', async (context) => {
+        if (isPodman) return context.skip('Podman requires TLS for a registry on the loopback');
         const engine = open();
         const wrong = spec([], {
           image: registry.image('v1'),
@@ -358,20 +371,23 @@ export function dockerEngineSuite(host: string, image: string): void {
         await assert.rejects(engine.logSystemLine(unknown.id, 'anyone?'), hasCode('not-found', /./));
       });
 
-      test('a registry that cannot be reached is a matter of time', async () => {
+      test('an unreachable registry is a temporary error', async () => {
         await assert.rejects(
           open().start(spec([], { image: '127.0.0.1:1/team/image:v1' })),
           hasCode('unavailable', /127\.0\.0\.1:1/),
         );
       });
 
-      test('a pull ends with the wish for it', async () => {
+      test('removing the instance cancels its pull', async () => {
         const engine = open();
-        const wish = spec([], { image: registry.image(registry.silentTag), registry: registry.login });
-        const starting = engine.start(wish);
+        const instanceSpec = spec([], {
+          image: registry.image(registry.silentTag),
+          registry: registry.login,
+        });
+        const starting = engine.start(instanceSpec);
         const refused = assert.rejects(starting, hasCode('state', /while it started/));
-        await said(engine, wish.id, `Pulling the image ${wish.image}.`);
-        await engine.remove(wish.id, LONG_GRACE_MS);
+        await waitForLine(engine, instanceSpec.id, `Pulling the image ${instanceSpec.image}.`);
+        await engine.remove(instanceSpec.id, LONG_GRACE_MS);
         await refused;
       });
     });

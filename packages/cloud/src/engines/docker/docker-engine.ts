@@ -44,28 +44,31 @@ import type { Capacity, EngineCapabilities, GpuCapacity } from '../../domain/pla
 import { LOG_RETENTION_MS } from '../../domain/limits.ts';
 
 export interface DockerEngineOptions {
-  /** Names this installation of Berth. Only containers with this name on them are its own. */
+  /** The id of this Berth installation. Only containers with its label are managed. */
   installation: string;
-  /** Where logs are kept, below a folder of their own. */
+  /** The data folder, with the logs in a subfolder. */
   data: string;
-  /** Where the daemon is, in the way of DOCKER_HOST. Without it, DOCKER_HOST says, or else the usual sockets of Docker and Podman are tried. */
+  /**
+   * The daemon's address in the format of DOCKER_HOST. Default: DOCKER_HOST, then the usual sockets of Docker
+   * and Podman.
+   */
   host?: string;
   /** Offered where there is no real GPU. */
   virtualGpus?: readonly GpuCapacity[];
   findGpus?: () => Promise<NvidiaSmiResult>;
-  /** Which GPUs are taken, where other engines run on the same machine. */
+  /** Shared with the other engines of this machine. */
   gpus?: GpuAllocator;
   clock?: Clock;
   log?: Log;
-  /** How long the log of an instance that was removed can be read. */
+  /** How long the log of a removed instance is kept. */
   logRetentionMs?: number;
 }
 
-export function createDockerEngine(parts: DockerEngineOptions): DockerEngine {
-  return new DockerEngine(parts);
+export function createDockerEngine(options: DockerEngineOptions): DockerEngine {
+  return new DockerEngine(options);
 }
 
-/** Runs instances as containers of the Docker daemon on this machine, or of Podman's. */
+/** Runs instances as containers of the Docker or Podman daemon on this machine. */
 export class DockerEngine implements InstanceEngine {
   readonly kind = 'docker';
   readonly capabilities: EngineCapabilities = {
@@ -136,12 +139,12 @@ export class DockerEngine implements InstanceEngine {
     });
   }
 
-  /** Whether a daemon answers, told within half a second. */
+  /** Whether a daemon answers within half a second. */
   available(): Promise<boolean> {
     return this.#daemon.isReachable();
   }
 
-  /** An address on this machine's loopback as containers have to write it. Any other address stays. */
+  /** Rewrites a loopback URL for containers. Any other URL is unchanged. */
   async urlForContainers(url: string): Promise<string> {
     return containerUrl(
       url,
@@ -150,24 +153,24 @@ export class DockerEngine implements InstanceEngine {
   }
 
   /**
-   * Where a server that listens on the loopback alone has to listen too, for containers to reach
-   * it at `urlForContainers`, and from where they come. Undefined where this machine has no such
-   * address: containers in a virtual machine are brought to the loopback, and Podman makes its
-   * network with the first container.
+   * The address where a loopback-only server must also listen so that containers reach it at
+   * `urlForContainers`, and the subnet they connect from. Undefined if this machine has no such address:
+   * containers in a virtual machine are routed to the loopback, and Podman creates its network with the first
+   * container.
    */
   networkOfContainers(): Promise<ContainerNetwork | undefined> {
     return networkOfContainers(this.#daemon);
   }
 
-  /** Whether `containerDiskInGb` is a limit here, or only a number. */
+  /** Whether `containerDiskInGb` is enforced. */
   async limitsContainerDisk(): Promise<boolean> {
     return (await this.#hostResources()).limitsDisk;
   }
 
   async capacity(): Promise<Capacity> {
     await this.#inventory.open();
-    const ground = await this.#hostResources();
-    return capacityOf(ground, this.#gpus.withFreeCounts(ground.gpus));
+    const hostResources = await this.#hostResources();
+    return capacityOf(hostResources, this.#gpus.withFreeCounts(hostResources.gpus));
   }
 
   imageProblem(image: string): string | undefined {
@@ -179,34 +182,34 @@ export class DockerEngine implements InstanceEngine {
       ? referenceProblem(spec.image)
       : `${JSON.stringify(spec.id)} is no id for an instance`;
     if (problem !== undefined) throw ruleError(problem);
-    return this.#starts.run(spec.id, async (signal, hasBook) => {
+    return this.#starts.run(spec.id, async (signal, onLogOpened) => {
       await this.#inventory.open();
-      return this.#mutex.runExclusive(spec.id, () => this.#start(spec, signal, hasBook));
+      return this.#mutex.runExclusive(spec.id, () => this.#start(spec, signal, onLogOpened));
     });
   }
 
   async #start(
     spec: InstanceSpec,
     signal: AbortSignal,
-    hasBook: (book: SegmentedLog) => void,
+    onLogOpened: (log: SegmentedLog) => void,
   ): Promise<InstanceHandle> {
     const { id } = spec;
     signal.throwIfAborted();
-    const before = this.#inventory.get(id);
-    await before?.refresh();
-    if (before?.isRunning && !before.isStopping) return before.handle;
-    await before?.stop(Infinity);
-    await before?.finalizeLog();
+    const previous = this.#inventory.get(id);
+    await previous?.refresh();
+    if (previous?.isRunning && !previous.isStopping) return previous.handle;
+    await previous?.stop(Infinity);
+    await previous?.finalizeLog();
     this.#emit({ id, status: 'starting', exitCode: null, signal: null, at: this.#clock.now() });
     await this.#logs.retain(id);
-    const book = await SegmentedLog.open(this.#logs.folder(id));
-    hasBook(book);
-    const say = async (line: string): Promise<void> => {
+    const log = await SegmentedLog.open(this.#logs.folder(id));
+    onLogOpened(log);
+    const reportProgress = async (line: string): Promise<void> => {
       spec.onProgress?.(line);
-      await book.append([{ ts: this.#clock.now(), source: 'system', line }]);
+      await log.append([{ ts: this.#clock.now(), source: 'system', line }]);
     };
-    const clear = async (): Promise<void> => {
-      await before?.remove();
+    const removePrevious = async (): Promise<void> => {
+      await previous?.remove();
       this.#inventory.untrack(id);
     };
     try {
@@ -217,28 +220,28 @@ export class DockerEngine implements InstanceEngine {
         gpus: this.#gpus,
         networks: this.#networks,
         ports: this.#ports,
-        reportProgress: say,
-        removePrevious: clear,
+        reportProgress,
+        removePrevious,
         signal,
         log: this.#log,
       });
-      return await this.#begin(container, book);
+      return await this.#begin(container, log);
     } catch (error) {
-      await say(`Not started: ${error instanceof Error ? error.message : String(error)}`);
-      await book.end();
+      await reportProgress(`Not started: ${error instanceof Error ? error.message : String(error)}`);
+      await log.end();
       if (this.#inventory.get(id) === undefined) await this.#logs.startRetention(id);
       throw error;
     }
   }
 
-  /** It may have ended by now, but it ran first, and that is told first. */
-  async #begin(container: DockerContainer, book: SegmentedLog): Promise<InstanceHandle> {
+  /** It may have ended already; the running status is still reported first. */
+  async #begin(container: DockerContainer, log: SegmentedLog): Promise<InstanceHandle> {
     const instance = this.#inventory.track({
       ...container,
       instance: { ...container.instance, status: 'running', endedAt: null, exitCode: null, signal: null },
     });
     this.#inventory.emitStatus(instance);
-    instance.captureOutput(book);
+    instance.captureOutput(log);
     if (container.instance.status === 'exited') await instance.refresh();
     return instance.handle;
   }
@@ -314,10 +317,10 @@ export class DockerEngine implements InstanceEngine {
     signal?: AbortSignal,
   ): AsyncGenerator<LogLine, void, undefined> {
     await this.#inventory.open();
-    const starting = await this.#starts.book(id);
-    if (starting === undefined) await this.#mutex.waitUntilFree(id);
+    const startLog = await this.#starts.book(id);
+    if (startLog === undefined) await this.#mutex.waitUntilFree(id);
     const instance = this.#inventory.get(id);
-    if (starting !== undefined) yield* starting.lines(query, signal);
+    if (startLog !== undefined) yield* startLog.lines(query, signal);
     else if (instance !== undefined) yield* instance.logs(query, signal);
     else if (isInstanceId(id))
       yield* (await SegmentedLog.openReadOnly(this.#logs.folder(id))).lines(query, signal);
@@ -325,8 +328,8 @@ export class DockerEngine implements InstanceEngine {
 
   async logSystemLine(id: string, line: string): Promise<void> {
     await this.#inventory.open();
-    const starting = await this.#starts.book(id);
-    if (starting !== undefined) await starting.append([{ ts: this.#clock.now(), source: 'system', line }]);
+    const startLog = await this.#starts.book(id);
+    if (startLog !== undefined) await startLog.append([{ ts: this.#clock.now(), source: 'system', line }]);
     else await (await this.#instance(id)).logSystemLine(line);
   }
 
@@ -365,7 +368,7 @@ export class DockerEngine implements InstanceEngine {
     return instance;
   }
 
-  /** One that runs, also where another Berth of this installation started it. */
+  /** A running instance, also one that another Berth server of this installation started. */
   async #find(id: string): Promise<DockerInstance | undefined> {
     await this.#inventory.open();
     const known = this.#inventory.get(id);

@@ -4,9 +4,9 @@ import type { Daemon } from './daemon.ts';
 import { jsonLines } from './json-lines.ts';
 import { ownershipFilter } from './container-labels.ts';
 
-/** Waits between tries to reach the daemon again, the last one over and over. */
+/** Delays between attempts to reconnect; the last one repeats. */
 const RETRY_DELAYS_MS = [100, 250, 500, 1000, 2000, 5000];
-/** Events are asked for from a little before the last one known: hearing of a thing twice does no harm. */
+/** Events are requested from a little before the last known one: handling an event twice is harmless. */
 const OVERLAP_SECONDS = 1;
 
 interface DaemonEvent {
@@ -16,11 +16,11 @@ interface DaemonEvent {
   Actor?: { ID?: string; Attributes?: Record<string, string> };
 }
 
-/** Something happened to a container of ours. */
+/** A container of this installation ended or was removed. */
 export interface ContainerEvent {
   containerId: string;
   isGone: boolean;
-  /** As the event has it: of a container that is gone it is the last that can be known. */
+  /** From the event: for a removed container this is the last known exit code. */
   exitCode: number | null;
 }
 
@@ -28,20 +28,20 @@ export interface DockerEventsOptions {
   daemon: Daemon;
   installation: string;
   onChange: (change: ContainerEvent) => Promise<void>;
-  /** The daemon is reached, for the first time or again: whatever happened meanwhile, it may not know any more. */
+  /** Called when the daemon is connected, for the first time or again: events may have been missed. */
   onConnected: () => Promise<void>;
   onProblem: (what: string, error: unknown) => void;
 }
 
-/** Listens to the daemon until it is closed. */
+/** Subscribes to the daemon's events until closed. */
 export class DockerEvents {
   readonly #deps: DockerEventsOptions;
   readonly #closing = new AbortController();
   readonly #listening: Promise<void>;
   #since: number | undefined;
 
-  constructor(parts: DockerEventsOptions) {
-    this.#deps = parts;
+  constructor(options: DockerEventsOptions) {
+    this.#deps = options;
     this.#listening = this.#listen();
   }
 
@@ -54,10 +54,10 @@ export class DockerEvents {
     const { signal } = this.#closing;
     for (let failures = 0; !signal.aborted; failures += 1) {
       try {
-        await this.#hear(() => (failures = 0));
+        await this.#readEvents(() => (failures = 0));
       } catch (error) {
         if (!signal.aborted && failures === 0)
-          this.#deps.onProblem('the Docker daemon does not tell what happens; trying again', error);
+          this.#deps.onProblem('the events of the Docker daemon cannot be read; trying again', error);
       }
       await pause(RETRY_DELAYS_MS[Math.min(failures, RETRY_DELAYS_MS.length - 1)], undefined, {
         signal,
@@ -65,11 +65,11 @@ export class DockerEvents {
     }
   }
 
-  /** Until the connection ends. */
-  async #hear(onReached: () => void): Promise<void> {
+  /** Reads events until the connection ends. */
+  async #readEvents(onConnected: () => void): Promise<void> {
     const { daemon, installation } = this.#deps;
     const { signal } = this.#closing;
-    // By the daemon's own clock.
+    // The daemon's clock, not ours.
     this.#since ??= Math.floor(
       Date.parse(
         (await daemon.call((client) => client.info() as Promise<{ SystemTime: string }>)).SystemTime,
@@ -82,8 +82,8 @@ export class DockerEvents {
       filters: JSON.stringify(filters),
       abortSignal: signal,
     }) as Promise<Readable>;
-    // A daemon may begin to answer only with the first event, so this does not wait for it.
-    const [stream] = await Promise.all([opening, this.#deps.onConnected().then(onReached)]);
+    // A daemon may send its response only with the first event, so this does not wait for it.
+    const [stream] = await Promise.all([opening, this.#deps.onConnected().then(onConnected)]);
     for await (const { Action: action, Actor: actor, time } of jsonLines<DaemonEvent>(stream)) {
       if (time !== undefined) this.#since = Math.max(this.#since, time);
       if (actor?.ID === undefined || !(action === 'die' || action === 'destroy')) continue;

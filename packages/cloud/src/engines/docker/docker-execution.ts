@@ -11,22 +11,22 @@ import { EXECUTION_MARKER, isMarked, signalMarked } from '../marked-processes.ts
 import { isNotFound, daemonStatus } from './docker.errors.ts';
 import { FrameParser } from './stream-frames.ts';
 
-/** A command is looked at again after these times, the last one over and over: the daemon tells of no change by itself. */
+/** Delays between polls of a command, the last one repeats: the daemon sends no event for it. */
 const POLL_DELAYS_MS = [1, 2, 5, 10, 20, 50, 100, 250];
-/** So often, until it is taken for begun: about a second. */
+/** After this many polls, about a second, the command counts as started. */
 const MAX_START_POLLS = 10;
-/** As shells have it: it could not be run, or was not there. */
+/** Exit codes of shells: could not be executed, not found. */
 const NOT_RUN_EXIT_CODES = [126, 127];
 const KILLED_EXIT_CODE = 137;
 
-/** A command beside what a container runs. */
+/** Starts a command in a running container. */
 export async function startExecution(
   container: Docker.Container,
   argv: readonly string[],
   { tty, env = {} }: ExecutionOptions,
 ): Promise<Execution> {
   if (argv.length === 0) throw ruleError('there is no command to run');
-  // By this the command and what it started are found when they are to be signalled, for which the daemon has no call.
+  // The daemon has no call to signal a command; the marker finds the command and its children.
   const marker = randomUUID();
   const variables = { ...(tty !== undefined && { TERM: 'xterm-256color' }), ...env };
   const exec = await container.exec({
@@ -53,7 +53,7 @@ export async function startExecution(
     try {
       await exec.resize({ w: size.columns, h: size.rows });
     } catch (error) {
-      // One that has ended has no size: the daemon says no. When it says nothing, that is a failure.
+      // The daemon refuses to resize a command that has ended. No response at all is an error.
       if (daemonStatus(error) === undefined) throw error;
     }
   };
@@ -62,7 +62,7 @@ export async function startExecution(
     const exitCode = await exitCodeOf(exec);
     return { exitCode, signal: signalOf(exitCode) };
   });
-  // Not everybody asks how it ended.
+  // Callers may ignore the exit.
   exited.catch(() => undefined);
   return {
     stdin: connection,
@@ -71,7 +71,7 @@ export async function startExecution(
     exited,
     resize,
     kill: (signal = 'SIGTERM') => {
-      // Where the daemon is on this machine, nothing in the image is needed for it.
+      // With a local daemon, no program of the image is needed.
       if (isMarked(state.pid, EXECUTION_MARKER, marker) && signalMarked(EXECUTION_MARKER, marker, signal))
         return;
       kill(container, marker, signal).catch(() => connection.destroy());
@@ -79,7 +79,7 @@ export async function startExecution(
   };
 }
 
-/** Brings what comes to the two outputs, no faster than it is taken there. Resolves when all is there. */
+/** Copies the stream to both outputs with back-pressure. Resolves at its end. */
 async function pipeOutput(
   connection: Duplex,
   terminal: boolean,
@@ -87,7 +87,7 @@ async function pipeOutput(
   stderr: PassThrough,
 ): Promise<void> {
   const frames = new FrameParser();
-  // Whoever writes to a command that has ended is told by its exit.
+  // A write error needs no report: the exit tells that the command has ended.
   connection.on('error', () => connection.destroy());
   connection.on('data', (chunk: Buffer) => {
     const parts = terminal ? [{ stream: 'stdout' as const, payload: chunk }] : frames.push(chunk);
@@ -101,45 +101,45 @@ async function pipeOutput(
   try {
     await finished(connection, { writable: false });
   } catch {
-    // The daemon or the container went away: what the exit code says counts.
+    // The daemon or the container is gone: the exit code decides.
   }
   connection.destroy();
   stdout.end();
   stderr.end();
 }
 
-/** The daemon calls it running before it has a process; whether there can be one is seen then. */
+/** The daemon reports a command as running before its process exists. */
 async function waitUntilStarted(exec: Docker.Exec): Promise<{ exitCode: number | null; pid: number }> {
-  for (let look = 0; ; look += 1) {
+  for (let attempt = 0; ; attempt += 1) {
     const { Running: running, ExitCode: exitCode, Pid: pid } = await exec.inspect();
-    if (pid > 0 || (!running && exitCode !== null) || look === MAX_START_POLLS)
+    if (pid > 0 || (!running && exitCode !== null) || attempt === MAX_START_POLLS)
       return { exitCode: running ? null : exitCode, pid };
-    await waitBeforePoll(look);
+    await waitBeforePoll(attempt);
   }
 }
 
 async function exitCodeOf(exec: Docker.Exec): Promise<number> {
-  for (let look = 0; ; look += 1) {
+  for (let attempt = 0; ; attempt += 1) {
     try {
       const { Running: running, ExitCode: exitCode } = await exec.inspect();
       if (!running) return exitCode ?? KILLED_EXIT_CODE;
     } catch (error) {
-      // It went with its container.
+      // It was removed with its container.
       if (isNotFound(error)) return KILLED_EXIT_CODE;
       throw error;
     }
-    await waitBeforePoll(look);
+    await waitBeforePoll(attempt);
   }
 }
 
-async function waitBeforePoll(look: number): Promise<void> {
-  await pause(POLL_DELAYS_MS[Math.min(look, POLL_DELAYS_MS.length - 1)]);
+async function waitBeforePoll(attempt: number): Promise<void> {
+  await pause(POLL_DELAYS_MS[Math.min(attempt, POLL_DELAYS_MS.length - 1)]);
 }
 
 async function kill(container: Docker.Container, marker: string, signal: NodeJS.Signals): Promise<void> {
   const find = `for p in /proc/[0-9]*; do grep -qs ${EXECUTION_MARKER}=${marker} $p/environ && kill -s ${signal.slice('SIG'.length)} \${p#/proc/}; done; true`;
   const exec = await container.exec({ Cmd: ['sh', '-c', find] });
-  // An answer that nobody reads keeps its connection.
+  // An unread response keeps its connection open.
   (await exec.start({ Detach: true })).resume();
 }
 

@@ -8,12 +8,12 @@ import { toDockerError, isNotFound, daemonStatus, daemonMessage } from './docker
 
 const FOLDER_MODE_BIT = 2 ** 31;
 const LINK_MODE_BIT = 2 ** 27;
-/** Links that lead to links. */
+/** The longest chain of links to follow. */
 const MAX_LINKS = 10;
 
 export interface DockerFilesDeps {
   daemon: Daemon;
-  /** The container that runs under this id; rejects where none does. */
+  /** The container of a running instance; rejects if it does not run. */
   containerId(id: string): Promise<string>;
 }
 
@@ -25,7 +25,10 @@ interface PathStat {
   linkTarget: string;
 }
 
-/** The files of containers, by the daemon's own archives: it sees mounts as the container does, and what the container has changed. */
+/**
+ * The files of containers, through the daemon's archive API: it sees mounts and changes as the container
+ * does.
+ */
 export class DockerFiles implements InstanceFiles {
   readonly #deps: DockerFilesDeps;
 
@@ -35,9 +38,9 @@ export class DockerFiles implements InstanceFiles {
 
   async stat(id: string, path: string): Promise<InstanceFile | undefined> {
     const container = await this.#container(id);
-    let place = await this.#resolvePath(container, path);
+    let resolved = await this.#resolvePath(container, path);
     for (let links = 0; links < MAX_LINKS; links += 1) {
-      const found = await this.#stat(container, place);
+      const found = await this.#stat(container, resolved);
       if (found === undefined) return undefined;
       if ((found.mode & LINK_MODE_BIT) === 0 || found.linkTarget === '')
         return {
@@ -46,17 +49,17 @@ export class DockerFiles implements InstanceFiles {
           mode: found.mode & 0o777,
           modifiedAt: Date.parse(found.mtime),
         };
-      place = posix.resolve(posix.dirname(place), found.linkTarget);
+      resolved = posix.resolve(posix.dirname(resolved), found.linkTarget);
     }
     return undefined;
   }
 
   async read(id: string, path: string): Promise<Readable> {
     const container = await this.#container(id);
-    const place = await this.#resolvePath(container, path);
+    const resolved = await this.#resolvePath(container, path);
     try {
-      // A folder behind a link is wanted, and not the link.
-      const real = (await this.stat(id, place))?.kind === 'folder' ? `${place}/` : place;
+      // Follow a link to a folder instead of packing the link.
+      const real = (await this.stat(id, resolved))?.kind === 'folder' ? `${resolved}/` : resolved;
       return (await container.getArchive({ path: real })) as unknown as Readable;
     } catch (error) {
       throw isNotFound(error) ? notFound('file', path) : asDockerError(error);
@@ -66,23 +69,23 @@ export class DockerFiles implements InstanceFiles {
   async write(id: string, folder: string, tar: Readable): Promise<void> {
     const container = await this.#container(id);
     const path = await this.#resolvePath(container, folder);
-    const broken = new AbortController();
-    // Whoever sends may go away in the middle; the daemon would wait for the rest.
-    const watch = (): void => {
-      if (!tar.readableEnded) broken.abort(new Error('the archive ended early'));
+    const aborted = new AbortController();
+    // The sender may disconnect early; the daemon would wait for the rest.
+    const onClose = (): void => {
+      if (!tar.readableEnded) aborted.abort(new Error('the archive ended early'));
     };
-    tar.once('close', watch).once('error', watch);
+    tar.once('close', onClose).once('error', onClose);
     try {
-      await container.putArchive(tar, { path, abortSignal: broken.signal });
+      await container.putArchive(tar, { path, abortSignal: aborted.signal });
     } catch (error) {
-      if (broken.signal.aborted) throw ruleError('the archive ended early');
+      if (aborted.signal.aborted) throw ruleError('the archive ended early');
       if (isNotFound(error)) throw notFound('folder', folder);
       throw daemonStatus(error) === 400 ||
         /tar|archive|unexpected EOF|no such file|not a directory|exists/i.test(daemonMessage(error))
         ? ruleError(`this cannot be copied: ${daemonMessage(error)}`)
         : asDockerError(error);
     } finally {
-      tar.off('close', watch).off('error', watch);
+      tar.off('close', onClose).off('error', onClose);
     }
   }
 

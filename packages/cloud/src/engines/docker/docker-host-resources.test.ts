@@ -20,24 +20,24 @@ const virtual: GpuCapacity[] = [
 ];
 const info = { NCPU: 16, MemTotal: 64 * 1024 ** 3, KernelVersion: 'elsewhere' };
 
-describe('what the daemon has', () => {
-  test('GPUs count where the daemon can hand them out', () => {
+describe('host resources of the daemon', () => {
+  test('GPUs count if the daemon can attach them', () => {
     assert.deepEqual(hostResourcesFrom(info, none, virtual).gpus, virtual);
     assert.deepEqual(hostResourcesFrom(info, two, virtual).gpus, []);
     for (const able of [
       { ...info, Runtimes: { nvidia: {} } },
       { ...info, DiscoveredDevices: [{ ID: 'nvidia.com/gpu=0' }] },
     ]) {
-      const ground = hostResourcesFrom(able, two, virtual);
+      const hostResources = hostResourcesFrom(able, two, virtual);
       assert.deepEqual(
-        ground.gpus.map(({ gpuTypeId, total }) => [gpuTypeId, total]),
+        hostResources.gpus.map(({ gpuTypeId, total }) => [gpuTypeId, total]),
         [
           ['NVIDIA H200', 2],
           ['NVIDIA L4', 1],
         ],
       );
       assert.deepEqual(
-        [...ground.gpuIndexes],
+        [...hostResources.gpuIndexes],
         [
           ['NVIDIA H200', [0, 2]],
           ['NVIDIA L4', [1]],
@@ -46,11 +46,11 @@ describe('what the daemon has', () => {
     }
   });
 
-  test('no virtual GPU stands in for a driver that is slow to answer', () => {
+  test('no virtual GPU is offered while the driver does not answer', () => {
     assert.deepEqual(hostResourcesFrom(info, { ...none, answered: false }, virtual).gpus, []);
   });
 
-  test('a disk can be limited by some storage drivers', () => {
+  test('some storage drivers can limit a disk', () => {
     const on = (driver: string, fileSystem: string): boolean =>
       hostResourcesFrom(
         { ...info, Driver: driver, DriverStatus: [['Backing Filesystem', fileSystem]] },
@@ -63,7 +63,7 @@ describe('what the daemon has', () => {
     );
   });
 
-  test('what is free is told of this machine alone', () => {
+  test('free memory is reported for this machine only', () => {
     assert.deepEqual(capacityOf(hostResourcesFrom(info, none, []), []), {
       cpu: { model: 'unknown', cores: 16, threads: 16 },
       memoryInGb: 64,

@@ -9,10 +9,10 @@ import type { Capacity, GpuCapacity } from '../../domain/placement/engine-capaci
 
 const CACHE_TTL_MS = 60_000;
 const BYTES_PER_GB = 1024 ** 3;
-/** Storage drivers that can limit the size of a container's disk; overlay2 can on one file system alone. */
+/** Storage drivers that can limit a container's disk; overlay2 can only on xfs. */
 const DISK_LIMIT_DRIVERS = ['btrfs', 'zfs', 'devicemapper'];
 
-/** As much of the daemon's account of itself as is needed here. */
+/** The fields of the daemon's info that are used here. */
 export interface DaemonInfo {
   NCPU?: number;
   MemTotal?: number;
@@ -23,15 +23,15 @@ export interface DaemonInfo {
   DiscoveredDevices?: { ID?: string }[] | null;
 }
 
-/** What the daemon has to run things on. */
+/** The resources of the daemon's machine. */
 export interface DockerHostResources {
   cores: number;
   memoryInBytes: number;
   gpus: readonly GpuCapacity[];
-  /** By type, the numbers under which the driver knows them. */
+  /** The GPU driver's indexes by type. */
   gpuIndexes: ReadonlyMap<string, readonly number[]>;
   limitsDisk: boolean;
-  /** Its machine is this one, and not one inside it or elsewhere. */
+  /** Whether the daemon runs on this machine, not in a virtual machine or elsewhere. */
   isThisMachine: boolean;
 }
 
@@ -44,7 +44,7 @@ export interface DockerHostResourcesDeps {
   onProblem: (what: string, error: unknown) => void;
 }
 
-/** Looks at the ground now and then. */
+/** Reads the resources and caches them. */
 export function hostResourcesReader({
   daemon,
   virtualGpus,
@@ -54,37 +54,38 @@ export function hostResourcesReader({
 }: DockerHostResourcesDeps): () => Promise<DockerHostResources> {
   return staleWhileRevalidate(
     async () => {
-      const [info, findings] = await Promise.all([
+      const [info, gpuResult] = await Promise.all([
         daemon.call((client) => client.info() as Promise<DaemonInfo>),
         findGpus(),
       ]);
-      return hostResourcesFrom(info, findings, virtualGpus);
+      return hostResourcesFrom(info, gpuResult, virtualGpus);
     },
     CACHE_TTL_MS,
     clock,
-    (error) => onProblem('the Docker daemon could not be asked what it has', error),
+    (error) => onProblem('the resources of the Docker daemon could not be read', error),
   );
 }
 
 export function hostResourcesFrom(
   info: DaemonInfo,
-  findings: NvidiaSmiResult,
+  gpuResult: NvidiaSmiResult,
   virtualGpus: readonly GpuCapacity[],
 ): DockerHostResources {
-  const real = supportsGpus(info) ? gpuCapacities(findings) : [];
-  // Virtual GPUs never stand beside real ones that the daemon cannot hand out, nor in for real ones whose driver is only slow to answer.
-  const gpus = findings.gpus.length === 0 && findings.answered ? virtualGpus : real;
+  const real = supportsGpus(info) ? gpuCapacities(gpuResult) : [];
+  // Virtual GPUs are offered only where there are no real ones, even ones that the daemon cannot attach, and
+  // not while the GPU driver fails to answer.
+  const gpus = gpuResult.gpus.length === 0 && gpuResult.answered ? virtualGpus : real;
   return {
     cores: info.NCPU ?? 1,
     memoryInBytes: info.MemTotal ?? 0,
     gpus,
-    gpuIndexes: gpus === virtualGpus ? sequentialGpuIndexes(gpus) : gpuIndexesByType(findings),
+    gpuIndexes: gpus === virtualGpus ? sequentialGpuIndexes(gpus) : gpuIndexesByType(gpuResult),
     limitsDisk: limitsDisk(info),
     isThisMachine: info.KernelVersion === release(),
   };
 }
 
-/** The daemon can hand GPUs to a container: it has NVIDIA's runtime, or knows the devices by itself. */
+/** Whether the daemon can attach GPUs: it has NVIDIA's runtime, or knows the devices itself. */
 function supportsGpus({ Runtimes: runtimes, DiscoveredDevices: devices }: DaemonInfo): boolean {
   return (
     'nvidia' in (runtimes ?? {}) || (devices ?? []).some(({ ID: id }) => id?.startsWith('nvidia.com/gpu'))
@@ -96,7 +97,7 @@ function limitsDisk({ Driver: driver = '', DriverStatus: status }: DaemonInfo): 
   return DISK_LIMIT_DRIVERS.includes(driver) || (driver === 'overlay2' && fileSystem === 'xfs');
 }
 
-/** Cores and memory are shared, so what is free of the memory is what is really free, where that can be known. */
+/** Cores and memory are shared, so free memory is the machine's real free memory, where it is known. */
 export function capacityOf(
   { cores, memoryInBytes, isThisMachine }: DockerHostResources,
   gpus: readonly GpuCapacity[],

@@ -22,9 +22,9 @@ import { isNotFound, isWrongState } from './docker.errors.ts';
 import { isListening } from './port-probe.ts';
 import { cpuSecondsOf, memoryOf, type ContainerStats } from './container-usage.ts';
 
-/** How long an address that was found is taken for granted. */
+/** How long a found address is cached. */
 const ADDRESS_CACHE_TTL_MS = 1000;
-/** The most that a timer can wait. */
+/** The longest delay of a timer. */
 const MAX_GRACE_MS = 2 ** 31 - 1;
 const BYTES_PER_GB = 1024 ** 3;
 
@@ -33,37 +33,37 @@ export interface DockerInstanceOptions {
   container: DockerContainer;
   logFolder: string;
   clock: Clock;
-  /** Told once, when it is known that it has ended. */
+  /** Called once, when the end is known. */
   onEnded: (instance: DockerInstance) => void;
-  /** Told of what could not be done and has nobody to be told otherwise. */
+  /** Called with failures that no caller waits for. */
   onProblem: (what: string, error: unknown) => void;
 }
 
-/** One run of an instance, from when its container runs. */
+/** One run of an instance, from the moment its container runs. */
 export class DockerInstance {
   readonly #deps: DockerInstanceOptions;
   readonly #log: ContainerLog;
-  readonly #found = new Map<number, { address: InstanceAddress; until: number }>();
+  readonly #addressCache = new Map<number, { address: InstanceAddress; until: number }>();
   readonly #gone = Promise.withResolvers<void>();
   readonly #cpu: CpuMeter;
   #container: DockerContainer;
   #stopping = false;
 
-  constructor(parts: DockerInstanceOptions) {
-    const { container, clock } = parts;
-    this.#deps = parts;
+  constructor(options: DockerInstanceOptions) {
+    const { container, clock } = options;
+    this.#deps = options;
     this.#container = container;
     this.#cpu = new CpuMeter(0, container.instance.startedAt);
     this.#log = new ContainerLog({
-      daemon: parts.daemon,
+      daemon: options.daemon,
       containerId: container.containerId,
-      folder: parts.logFolder,
+      folder: options.logFolder,
       clock,
       onStreamEnd: async () => {
         await this.refresh();
         return this.isRunning;
       },
-      onProblem: parts.onProblem,
+      onProblem: options.onProblem,
     });
   }
 
@@ -75,7 +75,7 @@ export class DockerInstance {
     return this.#container.containerId;
   }
 
-  /** The network that it shares with others. */
+  /** The network it shares with other instances. */
   get network(): string | undefined {
     return this.#container.network;
   }
@@ -100,13 +100,16 @@ export class DockerInstance {
     return this.#container.instance;
   }
 
-  /** Takes its output down from now on, into this log. */
-  captureOutput(book: SegmentedLog): void {
-    this.#log.captureOutput(book);
+  /** Copies its output to this log from now on. */
+  captureOutput(log: SegmentedLog): void {
+    this.#log.captureOutput(log);
   }
 
-  /** Asks the daemon how it is. One that has ended stays so. Where its container is gone already, it ended with the code that was told, if one was. */
-  async refresh(toldExitCode: number | null = null): Promise<void> {
+  /**
+   * Reads the state from the daemon. An ended instance stays ended. If the container is gone, `knownExitCode`
+   * is used, if there is one.
+   */
+  async refresh(knownExitCode: number | null = null): Promise<void> {
     if (!this.isRunning) return;
     const now = await inspectContainer(this.#deps.daemon, this.containerId);
     if (now?.instance.status === 'exited') this.#handleExit(now);
@@ -117,8 +120,8 @@ export class DockerInstance {
         ...this.describe(),
         status: 'exited',
         endedAt: this.#deps.clock.now(),
-        exitCode: toldExitCode,
-        signal: signalOf(toldExitCode),
+        exitCode: knownExitCode,
+        signal: signalOf(knownExitCode),
       },
     });
   }
@@ -138,12 +141,12 @@ export class DockerInstance {
     await this.#log.finish(exitMessages(this.#container), this.describe().endedAt ?? this.#deps.clock.now());
   }
 
-  /** A second call with a shorter grace period ends it sooner: each has its own timer. */
+  /** Each call has its own timer, so a second call with a shorter grace period ends it sooner. */
   async stop(graceMs: number): Promise<void> {
     if (!this.isRunning) return;
-    const leave = new AbortController();
+    const abort = new AbortController();
     const failed = Promise.withResolvers<never>();
-    // It may fail before or after anybody waits for it.
+    // It may reject while nobody waits for it.
     failed.promise.catch(() => undefined);
     const killTimer = setTimeout(
       () => void this.#signal('SIGKILL').catch((error: unknown) => failed.reject(error)),
@@ -157,19 +160,19 @@ export class DockerInstance {
         );
         if (graceMs > 0) await this.#signal(this.#container.stopSignal);
       }
-      await Promise.race([this.#gone.promise, this.#seenEnd(leave.signal), failed.promise]);
+      await Promise.race([this.#gone.promise, this.#waitForExit(abort.signal), failed.promise]);
     } catch (error) {
-      // The next one asks again.
+      // Let the next call send the signal again.
       this.#stopping = false;
       throw error;
     } finally {
       clearTimeout(killTimer);
-      leave.abort();
+      abort.abort();
     }
   }
 
-  /** Asks the daemon to tell the end. */
-  async #seenEnd(signal: AbortSignal): Promise<void> {
+  /** Waits for the daemon to report the end. */
+  async #waitForExit(signal: AbortSignal): Promise<void> {
     try {
       await this.#deps.daemon.callWithoutTimeout((client) =>
         client.getContainer(this.containerId).wait({ condition: 'not-running', abortSignal: signal }),
@@ -180,7 +183,7 @@ export class DockerInstance {
     if (!signal.aborted) await this.refresh();
   }
 
-  /** The container with its disk and its nameless volumes. Its log is complete before. */
+  /** Removes the container with its disk and anonymous volumes, after its log is complete. */
   async remove(): Promise<void> {
     await this.finalizeLog();
     await removeContainer(this.#deps.daemon, this.containerId);
@@ -196,13 +199,13 @@ export class DockerInstance {
   }
 
   async exec(argv: readonly string[], options: ExecutionOptions): Promise<Execution> {
-    const idle = (error?: unknown): BerthError =>
+    const notRunning = (error?: unknown): BerthError =>
       new BerthError('state', `${this.id} does not run`, { cause: error });
-    if (!this.isRunning) throw idle();
+    if (!this.isRunning) throw notRunning();
     try {
-      return await this.#ask((container) => startExecution(container, argv, options));
+      return await this.#callContainer((container) => startExecution(container, argv, options));
     } catch (error) {
-      throw isWrongState(error) || isNotFound(error) ? idle(error) : error;
+      throw isWrongState(error) || isNotFound(error) ? notRunning(error) : error;
     }
   }
 
@@ -211,46 +214,46 @@ export class DockerInstance {
     const hostPort = ports.get(port);
     if (hostPort === undefined || !this.isRunning) return undefined;
     const now = performance.now();
-    const known = this.#found.get(port);
+    const known = this.#addressCache.get(port);
     if (known !== undefined && known.until > now) return known.address;
-    this.#found.delete(port);
+    this.#addressCache.delete(port);
     if (!(await isListening({ address, gateway, port, hostPort })) || !this.isRunning) return undefined;
     const found = { host: '127.0.0.1', port: hostPort };
-    this.#found.set(port, { address: found, until: performance.now() + ADDRESS_CACHE_TTL_MS });
+    this.#addressCache.set(port, { address: found, until: performance.now() + ADDRESS_CACHE_TTL_MS });
     return found;
   }
 
-  /** Without its GPUs, of which the machine knows. */
+  /** Without GPUs, whose usage the engine adds. */
   async usage(): Promise<Omit<InstanceUsage, 'gpus'> | undefined> {
     if (!this.isRunning) return undefined;
-    const stats = await this.#ask(
+    const stats = await this.#callContainer(
       (container) => container.stats({ stream: false, 'one-shot': true }) as Promise<ContainerStats>,
     ).catch((error: unknown) => (isWrongState(error) ? undefined : ignoreNotFound(error)));
     const at = Date.parse(stats?.read ?? '');
-    // One that does not run any more is counted in the year 1.
+    // An ended container has a timestamp in the year 1.
     if (stats === undefined || !(at > 0)) return undefined;
     return { cpu: this.#cpu.update(cpuSecondsOf(stats), at), memoryInBytes: memoryOf(stats) };
   }
 
-  /** Lets go of it; it goes on. */
+  /** Stops managing the instance, which keeps running. */
   async detach(): Promise<void> {
     await this.#log.detach();
   }
 
   async #signal(signal: string): Promise<void> {
     try {
-      await this.#ask((container) => container.kill({ signal }));
+      await this.#callContainer((container) => container.kill({ signal }));
     } catch (error) {
       if (!isWrongState(error) && !isNotFound(error)) throw error;
     }
   }
 
-  #ask<T>(question: (container: Docker.Container) => Promise<T>): Promise<T> {
-    return this.#deps.daemon.call((client) => question(client.getContainer(this.containerId)));
+  #callContainer<T>(request: (container: Docker.Container) => Promise<T>): Promise<T> {
+    return this.#deps.daemon.call((client) => request(client.getContainer(this.containerId)));
   }
 }
 
-/** Undefined where there is none. */
+/** Undefined if there is no such container. */
 export async function inspectContainer(
   daemon: Daemon,
   nameOrId: string,
@@ -263,7 +266,7 @@ export async function removeContainer(daemon: Daemon, containerId: string): Prom
   try {
     await daemon.call((client) => client.getContainer(containerId).remove({ force: true, v: true }));
   } catch (error) {
-    // Somebody else is at it, or was.
+    // Another removal is in progress or has finished.
     if (isWrongState(error))
       await daemon
         .call((client) => client.getContainer(containerId).wait({ condition: 'removed' }))

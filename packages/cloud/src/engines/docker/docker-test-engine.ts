@@ -3,7 +3,7 @@ import type { InstanceEngine } from '../engine.ts';
 import { createDockerEngine } from './docker-engine.ts';
 import type { GpuCapacity } from '../../domain/placement/engine-capacity.ts';
 
-/** Where the daemon for the tests is, for every process that takes part. */
+/** The daemon's address for all processes of a test run. */
 export const TEST_HOST = 'BERTH_TEST_DOCKER_HOST';
 export const VIRTUAL_GPU: GpuCapacity = {
   gpuTypeId: 'NVIDIA L4',
@@ -14,7 +14,10 @@ export const VIRTUAL_GPU: GpuCapacity = {
   memoryInGb: 24,
 };
 
-/** A Docker engine on a machine whose GPUs are virtual, whatever the real one has. Each folder is an installation of its own. */
+/**
+ * A Docker engine with virtual GPUs, whatever the real machine has. Each folder is an installation of its
+ * own.
+ */
 export function openEngine(data: string): Promise<InstanceEngine> {
   const host = process.env[TEST_HOST];
   if (host === undefined) throw new Error(`${TEST_HOST} is not set`);

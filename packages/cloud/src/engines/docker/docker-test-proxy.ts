@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { dockerClientOptions } from './daemon-discovery.ts';
 
-/** A connection to the daemon that can be cut, for everyone who came in by it. */
+/** A proxy to the daemon whose connections can be cut. */
 export class DockerTestProxy {
   readonly host: string;
   readonly #path: string;

@@ -7,12 +7,15 @@ const MANIFEST = 'application/vnd.docker.distribution.manifest.v2+json';
 const LOGIN = { username: 'reader', password: 'open sesame' };
 const TOKEN = 'a-token-for-a-while';
 
-/** A registry with one image under the tags v1 to v8, for those who have its login. Docker takes one on the loopback without TLS. */
+/**
+ * A registry with one image under the tags v1 to v8, which requires credentials. Docker accepts it on the
+ * loopback without TLS.
+ */
 export class TestRegistry {
   readonly login = LOGIN;
-  /** Never answers for an image with this tag. */
+  /** Requests for this tag are never answered. */
   readonly silentTag = 'never';
-  /** How often it was asked for anything. */
+  /** The number of requests. */
   requests = 0;
   readonly #server: Server;
   readonly #blobs = new Map<string, Buffer>();
@@ -20,9 +23,9 @@ export class TestRegistry {
 
   readonly #authScheme: 'basic' | 'bearer';
 
-  /** How it wants to be told who asks: at once, or with a token that it gives to those who say it. */
-  constructor(layer: Buffer, way: 'basic' | 'bearer' = 'basic') {
-    this.#authScheme = way;
+  /** Basic authentication, or a bearer token that is issued for the credentials. */
+  constructor(layer: Buffer, authScheme: 'basic' | 'bearer' = 'basic') {
+    this.#authScheme = authScheme;
     const config = Buffer.from(
       JSON.stringify({
         architecture: process.arch === 'x64' ? 'amd64' : process.arch,

@@ -5,7 +5,7 @@ interface DaemonError extends Error {
   json?: { message?: string; cause?: string } | Buffer | null;
 }
 
-/** What the daemon says of a failure, without the library's words around it. */
+/** The daemon's message, without the text that the library adds. */
 export function daemonMessage(error: unknown): string {
   const { json, message } = error as DaemonError;
   if (json !== null && json !== undefined && 'message' in json && json.message) return json.message.trim();
@@ -23,7 +23,7 @@ export function isNotFound(error: unknown): boolean {
   return daemonStatus(error) === 404;
 }
 
-/** It is not in the state for that: a container that does not run cannot be signalled. */
+/** The container is in the wrong state, such as a signal to one that does not run. */
 export function isWrongState(error: unknown): boolean {
   return (
     [304, 409].includes(daemonStatus(error) ?? 0) ||
@@ -31,7 +31,7 @@ export function isWrongState(error: unknown): boolean {
   );
 }
 
-/** A request that is wrong in itself will never be right; everything else may be tried again. */
+/** Client errors are permanent, except conflicts and rate limits; everything else may be retried. */
 export function toDockerError(error: unknown): BerthError {
   const status = daemonStatus(error);
   if (status === undefined)
@@ -41,7 +41,7 @@ export function toDockerError(error: unknown): BerthError {
   return new BerthError(code, `Docker refused: ${daemonMessage(error)}`, { cause: error });
 }
 
-/** Failures of a start that lie in what is to be started, in the words of the runtimes. */
+/** Messages of the runtimes for errors in the spec or the image, which a retry does not fix. */
 const PERMANENT_START_ERRORS = [
   /executable file/i,
   /not found in \$PATH/i,
@@ -59,7 +59,7 @@ export function toStartError(error: unknown): BerthError {
   if (
     failure.code === 'unavailable' &&
     daemonStatus(error) !== undefined &&
-    PERMANENT_START_ERRORS.some((words) => words.test(failure.message))
+    PERMANENT_START_ERRORS.some((pattern) => pattern.test(failure.message))
   )
     return new BerthError('rule', failure.message, { cause: error });
   return failure;

@@ -7,7 +7,7 @@ import { registryLogin, parseReference } from './image-reference.ts';
 import { jsonLines } from './json-lines.ts';
 import { type PullMessage, PullProgress } from './pull-progress.ts';
 
-/** What registries say when it is no use to ask again. */
+/** Messages of registries for errors that a retry does not fix. */
 const PERMANENT_PULL_ERRORS = [
   /not found/i,
   /manifest unknown/i,
@@ -21,16 +21,16 @@ const PERMANENT_PULL_ERRORS = [
   /unsupported media type/i,
 ];
 
-/** Makes sure that the daemon has the image. One that it has is taken as it is. */
+/** Pulls the image unless the daemon has it. An existing image is not updated. */
 export async function ensureImage(
   daemon: Daemon,
   { image, registry }: Pick<InstanceSpec, 'image' | 'registry'>,
-  say: (line: string) => Promise<void>,
+  reportProgress: (line: string) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
   const { full } = parseReference(image);
   if (await hasImage(daemon, full)) return;
-  await say(`Pulling the image ${image}.`);
+  await reportProgress(`Pulling the image ${image}.`);
   const client = await daemon.client();
   try {
     const stream = (await client.pull(full, {
@@ -41,14 +41,14 @@ export async function ensureImage(
     for await (const message of jsonLines<PullMessage>(stream)) {
       if (message.error !== undefined) throw new Error(message.error);
       const line = progress.update(message);
-      if (line !== undefined) await say(line);
+      if (line !== undefined) await reportProgress(line);
     }
   } catch (error) {
     throw signal.aborted ? signal.reason : toPullError(image, error, registry !== undefined);
   }
   // An aborted stream may end like a finished one.
   signal.throwIfAborted();
-  await say('The image is here.');
+  await reportProgress('The image is here.');
 }
 
 async function hasImage(daemon: Daemon, image: string): Promise<boolean> {
@@ -61,7 +61,7 @@ async function hasImage(daemon: Daemon, image: string): Promise<boolean> {
   }
 }
 
-/** What registries say to whoever shows nothing, or the wrong thing. */
+/** Messages of registries for missing or wrong credentials. */
 const AUTHENTICATION_ERRORS = [
   /denied/i,
   /unauthorized/i,
@@ -71,18 +71,18 @@ const AUTHENTICATION_ERRORS = [
 ];
 
 export function toPullError(image: string, error: unknown, hasCredentials = false): BerthError {
-  const words = daemonMessage(error);
+  const message = daemonMessage(error);
   const status = daemonStatus(error);
-  const never =
-    status === 400 || status === 404 || PERMANENT_PULL_ERRORS.some((pattern) => pattern.test(words));
-  const why = !AUTHENTICATION_ERRORS.some((pattern) => pattern.test(words))
+  const isPermanent =
+    status === 400 || status === 404 || PERMANENT_PULL_ERRORS.some((pattern) => pattern.test(message));
+  const hint = !AUTHENTICATION_ERRORS.some((pattern) => pattern.test(message))
     ? ''
     : hasCredentials
       ? ' (the registry does not accept the saved credentials: replace them)'
       : ' (the registry asks for credentials: save some and name them as its registry)';
   return new BerthError(
-    never ? 'rule' : 'unavailable',
-    `the image ${image} could not be pulled: ${words}${why}`,
+    isPermanent ? 'rule' : 'unavailable',
+    `the image ${image} could not be pulled: ${message}${hint}`,
     { cause: error },
   );
 }

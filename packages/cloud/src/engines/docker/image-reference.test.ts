@@ -4,8 +4,8 @@ import { registryLogin, parseReference, referenceProblem } from './image-referen
 
 const DIGEST = `sha256:${'0a'.repeat(32)}`;
 
-describe('the name of an image', () => {
-  test('tells its registry, and which one of its versions is meant', () => {
+describe('image references', () => {
+  test('parse to the registry and the full reference', () => {
     const cases: [string, string, string][] = [
       ['alpine', 'docker.io', 'alpine:latest'],
       ['team/image:1.2', 'docker.io', 'team/image:1.2'],
@@ -20,7 +20,7 @@ describe('the name of an image', () => {
       assert.deepEqual(parseReference(image), { registry, full }, image);
   });
 
-  test('what is none is refused with a reason', () => {
+  test('an invalid reference is refused with a reason', () => {
     for (const image of [
       '',
       'Image',
@@ -37,7 +37,7 @@ describe('the name of an image', () => {
     assert.equal(referenceProblem('localhost/shell'), undefined);
   });
 
-  test('a login is for the registry of the image', () => {
+  test('credentials are for the registry of the image', () => {
     const login = { username: 'me', password: 'secret' };
     assert.deepEqual(registryLogin('ghcr.io/team/image', login), { ...login, serveraddress: 'ghcr.io' });
     for (const image of ['team/image', 'docker.io/team/image', 'index.docker.io/team/image'])

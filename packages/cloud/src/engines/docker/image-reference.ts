@@ -1,18 +1,18 @@
 import { ruleError } from '../../support/errors.ts';
 
-/** A registry's host is told from a name by a dot, a port, or being this machine. */
+/** The first part is a registry's host if it has a dot or a port, or is localhost. */
 const HOST = /^(?:localhost|[^/]*[.:][^/]*)$/;
 const NAME = /^[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*$/;
 const TAG = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/;
 const DIGEST = /^[a-z0-9]+(?:[+._-][a-z0-9]+)*:[0-9a-fA-F]{32,}$/;
 
 const DOCKER_HUB = 'docker.io';
-/** Docker Hub's logins are under this name, for historical reasons. */
+/** Docker Hub's credentials use this address, for historical reasons. */
 const DOCKER_HUB_LOGIN = 'https://index.docker.io/v1/';
 
 export interface ImageReference {
   registry: string;
-  /** As the daemon is asked for it. A name alone would mean every tag there is. */
+  /** The reference for the daemon, always with a tag or digest: a name alone would mean all tags. */
   full: string;
 }
 
@@ -22,7 +22,7 @@ export interface RegistryLogin {
   serveraddress: string;
 }
 
-/** What keeps this from being the name of an image; undefined where it is one. */
+/** Why this is not a valid reference to run; undefined if it is. */
 export function referenceProblem(image: string): string | undefined {
   if (image.startsWith('local/'))
     return `the image ${JSON.stringify(image)} is a folder of this machine: the process engine runs those, Docker runs images of a registry`;
@@ -55,7 +55,7 @@ function parse(image: string): ImageReference | undefined {
   };
 }
 
-/** How one logs in to the registry that an image comes from. */
+/** The credentials for the registry of an image. */
 export function registryLogin(
   image: string,
   { username, password }: { username: string; password: string },

@@ -1,6 +1,6 @@
 const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
-/** It can stand in the name of a container and of a folder. */
+/** Valid in the name of a container and of a folder. */
 export function isInstanceId(id: string): boolean {
   return ID.test(id);
 }

@@ -10,14 +10,17 @@ function lineAt(ts: number, index: number): DaemonLine {
   return { ts, stamp: `${ts}.${index}`, line: Buffer.from(String(index)) };
 }
 
-/** Daemons differ: one leaves out every line before the time, another everything before the first line since the time. */
+/**
+ * Daemons differ: one drops every line before the time, another everything before the first line since the
+ * time.
+ */
 const DAEMONS = {
   filters: (lines: readonly DaemonLine[], since: number) => lines.filter(({ ts }) => ts >= since * 1000),
   skips: (lines: readonly DaemonLine[], since: number) =>
     lines.slice(lines.findIndex(({ ts }) => ts >= since * 1000)),
 };
 
-/** Some time passes before each line, and lines may stand a little out of the order of their times. */
+/** Time passes before each line, and lines may be slightly out of order. */
 const log = fc
   .array(fc.tuple(fc.oneof(fc.constant(0), fc.nat(300), fc.nat(5000)), fc.nat(400)), {
     minLength: 1,
@@ -29,16 +32,16 @@ const log = fc
   });
 
 for (const [name, since] of Object.entries(DAEMONS)) {
-  test(`every line is written down once, whenever the writer comes back (a daemon that ${name})`, () => {
+  test(`every line is logged once, whenever the writer restarts (a daemon that ${name})`, () => {
     fc.assert(
       fc.property(log, fc.array(fc.nat(60), { maxLength: 6 }), (lines, stops) => {
         const written: string[] = [];
         let mark = '';
-        // At each stop there is a part of the lines, of which the writer writes down a part and is gone.
+        // At each stop a part of the lines exists; the writer logs a part of them and stops.
         for (const stop of [...stops.sort((a, b) => a - b), lines.length]) {
-          const there = lines.slice(0, stop + 5);
+          const available = lines.slice(0, stop + 5);
           const cursor = new LogCursor('c', mark);
-          const answer = since(there, cursor.anchor.second);
+          const answer = since(available, cursor.anchor.second);
           assert.ok(answer[0] === undefined || startsAtAnchor(cursor.anchor, answer[0]));
           const first = cursor.anchor.index;
           answer.forEach((line, position) => {
@@ -61,7 +64,7 @@ for (const [name, since] of Object.entries(DAEMONS)) {
   });
 }
 
-test('little is read again: the anchor follows the lines', () => {
+test('the anchor follows the lines, so little is read twice', () => {
   const cursor = new LogCursor('c', '');
   for (let index = 0; index < 1000; index += 1) cursor.observe(index, lineAt(START + index * 100, index));
   cursor.written = 1000;
@@ -70,7 +73,7 @@ test('little is read again: the anchor follows the lines', () => {
   assert.equal(later.anchor.index, (later.anchor.second * 1000 - START) / 100);
 });
 
-test('the mark of another container counts for nothing, and dropped lines are noticed', () => {
+test('the mark of another container is ignored, and dropped lines are detected', () => {
   const cursor = new LogCursor('c', '');
   for (let index = 0; index < 100; index += 1) cursor.observe(index, lineAt(START + index * 100, index));
   const mark = cursor.mark(100, true);
@@ -85,7 +88,7 @@ test('the mark of another container counts for nothing, and dropped lines are no
   );
 });
 
-test('a reading that began before the cursor moved on is held against where it began', () => {
+test('a read that started before the cursor moved is compared with its own anchor', () => {
   const cursor = new LogCursor('c', '');
   for (let index = 0; index < 50; index += 1) cursor.observe(index, lineAt(START + index * 100, index));
   const { anchor } = cursor;

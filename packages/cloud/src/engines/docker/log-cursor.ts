@@ -1,26 +1,24 @@
 import type { DaemonLine } from './daemon-log-lines.ts';
 
-/** Lines that come at once may stand in the wrong order of their times, by far less than this. */
+/** Lines written at the same time may be out of order, by far less than this. */
 const REORDER_WINDOW_SECONDS = 2;
 
-/** Where a reading begins. */
+/** The position where a read starts. */
 export interface LogAnchor {
-  /** The daemon is asked for everything since this second. */
+  /** The read requests everything since this second. */
   second: number;
-  /** The number of the first line that it answers with, counted from 0. */
+  /** The index of the first line of the response, from 0. */
   index: number;
-  /** The time of that line. Another one in its place means that the daemon has dropped some. */
+  /** The timestamp of that line. A different first line means that the daemon has dropped lines. */
   stamp: string;
 }
 
 /**
- * How far the lines of one container are in the log.
- *
- * The daemon's lines have no numbers; it can only be asked for those since a time. So a place is
- * kept as a second (the anchor), the number of the first line since then, and the number of lines
- * that are written down. Asked again for the same second, the daemon gives the same lines, of
- * which the right number is skipped. The anchor moves on only to a second that parts what came
- * before from what came after, with nothing out of order around it.
+ * The position up to which a container's lines are logged.
+ * The daemon's lines have no numbers and can only be requested since a time. So the position is a second (the
+ * anchor), the index of the first line since then, and the number of logged lines. For the same second the
+ * daemon returns the same lines, and the logged ones are skipped. The anchor moves only to a second that
+ * cleanly separates earlier lines from later ones, with nothing out of order around it.
  */
 export class LogCursor {
   readonly #container: string;
@@ -28,9 +26,9 @@ export class LogCursor {
   #candidates: LogAnchor[] = [];
   #observed: number;
   #newest = -Infinity;
-  /** How many lines are written down. */
+  /** The number of logged lines. */
   written: number;
-  /** Everything is written down, the end included. */
+  /** All lines and the exit are logged. */
   complete: boolean;
 
   constructor(container: string, checkpoint: string) {
@@ -45,25 +43,25 @@ export class LogCursor {
     this.#observed = this.#anchor.index;
   }
 
-  /** As it is now: while one reading is under way, another may move it on. */
+  /** A copy: another read may move the anchor. */
   get anchor(): Readonly<LogAnchor> {
     return { ...this.#anchor };
   }
 
-  /** The mark when so many lines are written down. */
+  /** The mark for this number of logged lines. */
   mark(written: number, complete = false): string {
     const { second, index, stamp } = this.#anchor;
     return [this.#container, second, index, written, stamp, ...(complete ? ['complete'] : [])].join(' ');
   }
 
-  /** What was skipped is gone for good: the next line that comes is one that is not written down. */
+  /** Lines were lost in the daemon: the next line is one that is not logged yet. */
   skipLostLines(): void {
     this.#anchor = { second: this.#anchor.second, index: this.written, stamp: '' };
     this.#candidates = [];
     this.#observed = this.written;
   }
 
-  /** Hears of each line, whoever reads it. Those it knows change nothing. */
+  /** Called for each line of each read. Known lines change nothing. */
   observe(index: number, { ts, stamp }: DaemonLine): void {
     if (index !== this.#observed) return;
     this.#observed += 1;
@@ -82,7 +80,7 @@ export class LogCursor {
   }
 }
 
-/** Whether the daemon's answer begins where the reading did. */
+/** Whether the response starts with the anchor's line. */
 export function startsAtAnchor({ stamp }: Readonly<LogAnchor>, first: DaemonLine): boolean {
   return stamp === '' || stamp === first.stamp;
 }

@@ -4,7 +4,7 @@ import { containerName } from './container-options.ts';
 import type { Daemon } from './daemon.ts';
 import { DockerInstance, inspectContainer } from './docker-instance.ts';
 
-/** How long one that was seen running is taken to run. */
+/** How long a running container is cached. */
 const CACHE_TTL_MS = 1000;
 
 export interface PeerContainersDeps {
@@ -14,8 +14,8 @@ export interface PeerContainersDeps {
 }
 
 /**
- * Containers that another Berth of this installation looks after. They can be reached and asked how
- * they are; their logs and their end are the other's business.
+ * Containers that another Berth server of this installation manages. Their addresses and usage can be read;
+ * their logs and their end are left to that server.
  */
 export class PeerContainers {
   readonly #deps: PeerContainersDeps;
@@ -25,7 +25,7 @@ export class PeerContainers {
     this.#deps = deps;
   }
 
-  /** One that runs now. */
+  /** Finds a running instance. */
   async find(id: string): Promise<DockerInstance | undefined> {
     const known = this.#cache.get(id);
     if (known !== undefined && performance.now() < known.until) return known.instance;
@@ -38,7 +38,7 @@ export class PeerContainers {
       this.#cache.delete(id);
       return undefined;
     }
-    // The same one keeps what it was last asked, so that what it used since can be told.
+    // Keep the object of the same container: its CPU meter needs the last reading.
     const instance =
       known?.instance.containerId === container.containerId ? known.instance : this.#create(container);
     this.#cache.set(id, { instance, until: performance.now() + CACHE_TTL_MS });

@@ -2,57 +2,60 @@ import { connect, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
 const CONNECT_TIMEOUT_MS = 1000;
-/** Docker's proxy takes any connection and closes it when nobody listens behind it. This long it may take for that. */
+/** Docker's proxy accepts every connection and closes it when nothing listens behind it, within this time. */
 const PROXY_CLOSE_DELAY_MS = 100;
 const DRAIN_TIMEOUT_MS = 1000;
 
 export interface ProbeTarget {
-  /** The container's own address, and this machine's in its network; empty where there is none. */
+  /** The container's address and the host's address in its network; empty if there is none. */
   address: string;
   gateway: string;
   port: number;
-  /** The number that is published on this machine. */
+  /** The published port on this machine. */
   hostPort: number;
 }
 
-/** Whether somebody listens on a container's port. */
+/** Whether a process listens on a container's port. */
 export function isListening({ address, gateway, port, hostPort }: ProbeTarget): Promise<boolean> {
-  // From a machine in the same network the port itself can be asked, which answers at once.
+  // In the same network, the container's port can be probed directly, without the proxy.
   return address !== '' && isLocalAddress(gateway)
     ? connectionOpens(address, port, 0)
     : connectionOpens('127.0.0.1', hostPort, PROXY_CLOSE_DELAY_MS);
 }
 
-/** Whether this machine has the address itself; it has not where containers live in a virtual machine. */
+/** Whether the address belongs to this machine. It does not if containers run in a virtual machine. */
 export function isLocalAddress(address: string): boolean {
   return Object.values(networkInterfaces()).some((addresses) =>
     addresses?.some((one) => one.address === address),
   );
 }
 
-/** A connection that opens and stays open for a while, or brings something. */
+/** Whether a connection opens and then stays open for a while or receives data. */
 function connectionOpens(host: string, port: number, staysMs: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host, port });
-    const tell = (answer: boolean): void => {
+    const finish = (isOpen: boolean): void => {
       clearTimeout(timer);
-      if (answer) drainAndClose(socket);
+      if (isOpen) drainAndClose(socket);
       else socket.destroy();
-      resolve(answer);
+      resolve(isOpen);
     };
-    let timer = setTimeout(() => tell(false), CONNECT_TIMEOUT_MS);
-    socket.once('error', () => tell(false));
-    socket.once('close', () => tell(false));
+    let timer = setTimeout(() => finish(false), CONNECT_TIMEOUT_MS);
+    socket.once('error', () => finish(false));
+    socket.once('close', () => finish(false));
     socket.once('connect', () => {
-      if (staysMs === 0) return tell(true);
+      if (staysMs === 0) return finish(true);
       clearTimeout(timer);
-      timer = setTimeout(() => tell(true), staysMs);
-      socket.once('data', () => tell(true));
+      timer = setTimeout(() => finish(true), staysMs);
+      socket.once('data', () => finish(true));
     });
   });
 }
 
-/** Whoever greets those who connect is heard out: a connection that is cut off meanwhile is an error, which ends the simplest of servers. */
+/**
+ * Reads what a server sends first before closing: a connection cut off in between is an error that ends
+ * simple servers.
+ */
 function drainAndClose(socket: Socket): void {
   socket.resume().end();
   socket.setTimeout(DRAIN_TIMEOUT_MS, () => socket.destroy()).unref();

@@ -1,13 +1,13 @@
 /** One message of the daemon while it pulls an image. */
 export interface PullMessage {
   status?: string;
-  /** Of a layer. */
+  /** The id of a layer. */
   id?: string;
   progressDetail?: { current?: number; total?: number };
   error?: string;
 }
 
-/** A line for every so many percent that arrived. */
+/** The step between two progress lines. */
 const PERCENT_STEP = 10;
 const MEGABYTE = 1_000_000;
 
@@ -17,14 +17,14 @@ interface Layer {
   done: boolean;
 }
 
-/** Makes few lines for people of the many messages of a pull. */
+/** Condenses the messages of a pull to a few progress lines. */
 export class PullProgress {
   readonly #layers = new Map<string, Layer>();
-  #told = 0;
+  #reportedPercent = 0;
 
-  /** The line that is due after this message, if one is. */
+  /** The progress line after this message, if one is due. */
   update({ status = '', id, progressDetail }: PullMessage): string | undefined {
-    // The first message has the tag for an id.
+    // The first message has the tag as its id.
     if (id === undefined || status.startsWith('Pulling from')) return undefined;
     const layer = this.#layers.get(id) ?? { current: 0, total: 0, done: false };
     this.#layers.set(id, layer);
@@ -43,11 +43,11 @@ export class PullProgress {
     const known = layers.filter(({ total, done }) => total > 0 || done);
     const current = known.reduce((sum, layer) => sum + layer.current, 0);
     const total = known.reduce((sum, layer) => sum + layer.total, 0);
-    // Before the size of every layer is known, a share would only go back again.
+    // Wait until the size of every layer is known; the percentage would go back otherwise.
     if (known.length < layers.length || total === 0) return undefined;
     const percent = Math.floor((100 * current) / total);
-    if (percent < this.#told + PERCENT_STEP) return undefined;
-    this.#told = percent - (percent % PERCENT_STEP);
-    return `${this.#told} % of ${(total / MEGABYTE).toFixed(1)} MB are here, ${layers.filter(({ done }) => done).length} of ${layers.length} layers are unpacked.`;
+    if (percent < this.#reportedPercent + PERCENT_STEP) return undefined;
+    this.#reportedPercent = percent - (percent % PERCENT_STEP);
+    return `${this.#reportedPercent} % of ${(total / MEGABYTE).toFixed(1)} MB are here, ${layers.filter(({ done }) => done).length} of ${layers.length} layers are unpacked.`;
   }
 }

@@ -6,15 +6,15 @@ import type { SegmentedLog } from '../logs/segmented-log.ts';
 import { StartAttempts, type StartFunction } from './start-attempts.ts';
 
 const HANDLE: InstanceHandle = { engine: 'docker', id: 'a', state: {} };
-const BOOK = {} as SegmentedLog;
+const LOG = {} as SegmentedLog;
 const ended = new BerthError('state', 'a was ended while it started');
 
-/** Starts until it is told to end. */
-const untilEnded: StartFunction = (signal) =>
+/** A start that runs until it is cancelled. */
+const untilCancelled: StartFunction = (signal) =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as BerthError)));
 
-describe('starts that are under way', () => {
-  test('are one for all who wish the same, and free for the next when they have ended', async () => {
+describe('starts in progress', () => {
+  test('are shared by all callers with the same id, until they end', async () => {
     const starts = new StartAttempts();
     const { promise, resolve } = Promise.withResolvers<InstanceHandle>();
     let begun = 0;
@@ -31,9 +31,9 @@ describe('starts that are under way', () => {
     assert.equal(begun, 2);
   });
 
-  test('end with the reason that is given, and the next wish begins anew at once', async () => {
+  test('are cancelled with a reason, and the next call starts again at once', async () => {
     const starts = new StartAttempts();
-    const first = assert.rejects(starts.run('a', untilEnded), ended);
+    const first = assert.rejects(starts.run('a', untilCancelled), ended);
     const over = starts.cancel('a', ended);
     const second = starts.run('a', async () => HANDLE);
     await Promise.all([first, over]);
@@ -41,24 +41,24 @@ describe('starts that are under way', () => {
     await starts.cancel('unknown', ended);
   });
 
-  test('all end when Berth does', async () => {
+  test('are all cancelled when Berth stops', async () => {
     const starts = new StartAttempts();
-    const all = ['a', 'b'].map((id) => assert.rejects(starts.run(id, untilEnded), ended));
+    const all = ['a', 'b'].map((id) => assert.rejects(starts.run(id, untilCancelled), ended));
     await starts.cancelAll(ended);
     await Promise.all(all);
   });
 
-  test('say where they write as soon as they do, and that they wrote nothing when they have ended', async () => {
+  test('provide their log once it is open, and undefined if they end without one', async () => {
     const starts = new StartAttempts();
-    const talking = starts.run('a', async (_, hasBook) => {
-      hasBook(BOOK);
+    const logging = starts.run('a', async (_, onLogOpened) => {
+      onLogOpened(LOG);
       return HANDLE;
     });
     const book = starts.book('a');
-    const silent = assert.rejects(starts.run('b', untilEnded), ended);
+    const silent = assert.rejects(starts.run('b', untilCancelled), ended);
     const none = starts.book('b');
     await starts.cancel('b', ended);
-    await Promise.all([talking, silent]);
-    assert.deepEqual([await book, await none, await starts.book('unknown')], [BOOK, undefined, undefined]);
+    await Promise.all([logging, silent]);
+    assert.deepEqual([await book, await none, await starts.book('unknown')], [LOG, undefined, undefined]);
   });
 });

@@ -8,13 +8,13 @@ interface StartAttempt {
   handle: Promise<InstanceHandle>;
 }
 
-/** Goes on until the instance runs, or the signal ends it. It says into which book it writes as soon as it does. */
+/** Runs until the instance runs or the signal aborts it. Calls `onLogOpened` as soon as its log is open. */
 export type StartFunction = (
   signal: AbortSignal,
-  hasBook: (book: SegmentedLog) => void,
+  onLogOpened: (book: SegmentedLog) => void,
 ) => Promise<InstanceHandle>;
 
-/** Starts that are under way, by the id of the instance. Whoever wishes the same gets the one that there is. */
+/** The starts in progress, by instance id. A second caller gets the start that is in progress. */
 export class StartAttempts {
   readonly #running = new Map<string, StartAttempt>();
 
@@ -22,27 +22,30 @@ export class StartAttempts {
     return this.#running.has(id);
   }
 
-  async run(id: string, starting: StartFunction): Promise<InstanceHandle> {
+  async run(id: string, start: StartFunction): Promise<InstanceHandle> {
     const earlier = this.#running.get(id);
     if (earlier !== undefined && !earlier.leave.signal.aborted) return earlier.handle;
-    const { promise: log, resolve: hasBook } = Promise.withResolvers<SegmentedLog | undefined>();
+    const { promise: log, resolve: onLogOpened } = Promise.withResolvers<SegmentedLog | undefined>();
     const leave = new AbortController();
-    const attempt = { leave, book: log, handle: starting(leave.signal, hasBook) };
+    const attempt = { leave, book: log, handle: start(leave.signal, onLogOpened) };
     this.#running.set(id, attempt);
     try {
       return await attempt.handle;
     } finally {
-      hasBook(undefined);
+      onLogOpened(undefined);
       if (this.#running.get(id) === attempt) this.#running.delete(id);
     }
   }
 
-  /** Resolves as soon as a start that is under way has something to say; undefined where there is none, or when it has ended without. */
+  /**
+   * Resolves when the log of a start in progress is open; undefined if there is no start, or it ended without
+   * a log.
+   */
   async book(id: string): Promise<SegmentedLog | undefined> {
     return this.#running.get(id)?.book;
   }
 
-  /** Resolves when the start has ended. Whoever asked for it is told the reason. */
+  /** Resolves when the start has ended. Its callers get the reason. */
   async cancel(id: string, reason: BerthError): Promise<void> {
     const attempt = this.#running.get(id);
     attempt?.leave.abort(reason);

@@ -5,7 +5,10 @@ export interface Frame {
   payload: Buffer;
 }
 
-/** Takes the daemon's stream apart, in which both outputs of a container come in frames: one byte for the stream, three of nothing, four for the length. */
+/**
+ * Parses the daemon's multiplexed output stream. A frame header is one byte for the stream, three unused
+ * bytes and four bytes for the length.
+ */
 export class FrameParser {
   #rest: Buffer = Buffer.alloc(0);
 
