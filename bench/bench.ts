@@ -1,4 +1,5 @@
-// Measures Berth beside its peers on this machine: `npm run bench -- start|accept|drain|latency|steady|idle|depth|coldstart|gateway|ledger|pods`, without a word all of them.
+// Measures Berth beside its peers on this machine: `npm run bench --
+// start|accept|drain|latency|steady|idle|depth|coldstart|gateway|ledger|pods`, without a word all of them.
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { accept } from './accept.bench.ts';

@@ -24,7 +24,9 @@ interface FilledData {
   endpointId: string;
 }
 
-/** A million jobs are queued through the store before the server starts; `/run` would need minutes for them. */
+/**
+ * A million jobs are queued through the store before the server starts; `/run` would need minutes for them.
+ */
 async function createFilledQueue(stage: CleanupScope, jobs: number): Promise<FilledData> {
   const place = { data: stage.folder('depth'), database: '' };
   const first = await startBerth(place);

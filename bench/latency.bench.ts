@@ -11,7 +11,10 @@ import type { LoadResult } from './support/wrk.ts';
 import { startPythonServer } from './peers/python-server.ts';
 
 const CLIENTS = [1, 64];
-/** Calls one after the other. Until then the servers still compile what they run, and each second is quicker than the one before. */
+/**
+ * Calls one after the other. Until then the servers still compile what they run, and each second is quicker
+ * than the one before.
+ */
 const WARM_CALLS = 40_000;
 const WARM_STEP_SECONDS = 4;
 const WARM_SECONDS = 60;

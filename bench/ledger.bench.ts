@@ -50,7 +50,9 @@ const QUERIES: { name: string; wish: HistoryQuery; barred: boolean }[] = [
   },
 ];
 
-/** A year of ten thousand pods is written through the ledger, counted again from its events, and asked for. */
+/**
+ * A year of ten thousand pods is written through the ledger, counted again from its events, and asked for.
+ */
 export async function ledger(bench: BenchContext): Promise<void> {
   const { report, rounds } = bench;
   report.part(

@@ -14,7 +14,10 @@ const BAR = 0.8;
 const KEPT = 'results that are kept';
 const FORGOTTEN = 'results that are forgotten as fast as they come';
 
-/** A queue that runs for longer than its results are kept forgets as many jobs as it serves. The other parts end before that. */
+/**
+ * A queue that runs for longer than its results are kept forgets as many jobs as it serves. The other parts
+ * end before that.
+ */
 export async function steady(bench: BenchContext): Promise<void> {
   const { report, tools, rounds, seconds } = bench;
   report.part(

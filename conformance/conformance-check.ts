@@ -1,6 +1,9 @@
 import type { Deployment } from './deployment.ts';
 
-/** One thing that a deployment does or does not do. It makes what it needs, and the site removes that afterwards. */
+/**
+ * One thing that a deployment does or does not do. It makes what it needs, and the site removes that
+ * afterwards.
+ */
 export interface ConformanceCheck {
   /** The interface that it looks at. */
   group: 'REST v1' | 'REST v2' | 'jobs' | 'GraphQL';

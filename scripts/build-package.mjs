@@ -1,6 +1,6 @@
-// Builds the package in the current folder for `npm pack`: JavaScript and types into dist/, beside it the licence and
-// what else the package brings along. `--clean` removes all of it again, so that a clone keeps no second copy.
-// The clone itself never runs what is built here.
+// Builds the package in the current folder for `npm pack`: JavaScript and types into dist/, beside it the
+// licence and what else the package brings along. `--clean` removes all of it again, so that a clone keeps no
+// second copy. The clone itself never runs what is built here.
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,

@@ -1,5 +1,6 @@
-// Installs what is missing, so that `npm start` and `npm test` work in a fresh clone. With --production only what the
-// server runs on. Runs on any Node from 20 on; everything after it runs on the Node that it installs.
+// Installs what is missing, so that `npm start` and `npm test` work in a fresh clone. With --production only
+// what the server runs on. Runs on any Node from 20 on; everything after it runs on the Node that it
+// installs.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -33,7 +34,8 @@ function install() {
     );
     process.exit(status ?? 1);
   }
-  // The package `node` links its program from a package inside it, which also has 68 MB of headers and manuals.
+  // The package `node` links its program from a package inside it, which also has 68 MB of headers and
+  // manuals.
   const inner = 'node_modules/node/node_modules';
   for (const name of existsSync(inner) ? readdirSync(inner) : [])
     if (name.startsWith('node-'))

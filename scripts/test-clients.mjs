@@ -1,6 +1,7 @@
-// Runs existing clients, unmodified, against a real Berth. A client is a folder below clients/ with an install.mjs, which
-// brings it to clients/.installed/<name>/, and the test files beside it. One that cannot be installed here is left out and
-// said so; that is a failure for those whose path contains a word of BERTH_REQUIRE_CLIENTS. Words narrow the run to clients and files whose path contains one of them.
+// Runs existing clients, unmodified, against a real Berth. A client is a folder below clients/ with an
+// install.mjs, which brings it to clients/.installed/<name>/, and the test files beside it. One that cannot
+// be installed here is left out and said so; that is a failure for those whose path contains a word of
+// BERTH_REQUIRE_CLIENTS. Words narrow the run to clients and files whose path contains one of them.
 import { spawn } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -65,7 +66,8 @@ if (docker !== undefined && 'host' in docker) await docker.stop();
 process.exit(/ 0 failed/.test(last) ? 0 : 1);
 
 /**
- * A word that is in the path of a client takes all its files; else those whose path has it. A folder within a client's folder that is a client itself is not part of the outer one.
+ * A word that is in the path of a client takes all its files; else those whose path has it. A folder within a
+ * client's folder that is a client itself is not part of the outer one.
  * @param {string[]} folders
  * @returns {Client[]}
  */
@@ -99,7 +101,10 @@ function install({ name, folder }) {
   });
 }
 
-/** What the test runner tells of all files, after the clients that had to be there and are not. A suite that several clients share is told as the file that runs it. */
+/**
+ * What the test runner tells of all files, after the clients that had to be there and are not. A suite that
+ * several clients share is told as the file that runs it.
+ */
 async function* events() {
   const required = (process.env['BERTH_REQUIRE_CLIENTS'] ?? '').split(' ').filter((word) => word !== '');
   for (const [name, reason] of missing) {

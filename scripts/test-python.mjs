@@ -1,5 +1,6 @@
-// Runs the tests of the worker SDK for Python and prints `N passed, N failed` as the last line. Words narrow the run to
-// test modules whose path contains one of them. Without python3 nothing runs, which fails where BERTH_REQUIRE_PYTHON=1.
+// Runs the tests of the worker SDK for Python and prints `N passed, N failed` as the last line. Words narrow
+// the run to test modules whose path contains one of them. Without python3 nothing runs, which fails where
+// BERTH_REQUIRE_PYTHON=1.
 import { spawn, spawnSync } from 'node:child_process';
 import { globSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';

@@ -1,4 +1,5 @@
-// Prints a line for each file as it ends, every failure when it happens and in full at the end, and `N passed, N failed` as the last line.
+// Prints a line for each file as it ends, every failure when it happens and in full at the end, and `N
+// passed, N failed` as the last line.
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, relative } from 'node:path';
 
@@ -44,7 +45,8 @@ export default async function* report(events) {
 }
 
 /**
- * What to run again: the file; where that is a suite, whatever file uses it, if only through another suite; where a client could not be installed, all of that client.
+ * What to run again: the file; where that is a suite, whatever file uses it, if only through another suite;
+ * where a client could not be installed, all of that client.
  * @param {string} file
  * @returns {string[]}
  */

@@ -2,7 +2,8 @@
 //   --unit                     only the unit tier: no server, no database server, no Docker; SQLite alone
 //   --test-name-pattern=TEXT   only tests whose name matches
 //   --test-concurrency=N       files at once
-// Without --unit a PostgreSQL is started for the run, and the Docker suites run where a daemon answers or can be started.
+// Without --unit a PostgreSQL is started for the run, and the Docker suites run where a daemon answers or can
+// be started.
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';

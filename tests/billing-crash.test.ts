@@ -135,7 +135,8 @@ for (const kind of DATABASES) {
         const time = await billed(id);
         const trueEnd = killedAt.get(index) ?? (isRunning ? (asking + Date.now()) / 2 : noted(index, 'end'));
         const slack = 1_000 + (isRunning ? (Date.now() - asking) / 2 : 0);
-        // It began after it was asked for, and before it could write that down: on a busy machine that is a while.
+        // It began after it was asked for, and before it could write that down: on a busy machine that is a
+        // while.
         const [shortest, longest] = [trueEnd - noted(index, 'start'), trueEnd - askedAt];
         assert.ok(
           time > shortest - slack && time < longest + slack,

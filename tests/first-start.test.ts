@@ -325,7 +325,9 @@ describe('a configuration that makes no sense', () => {
   });
 });
 
-/** Sends the head and half the body of a request, waits for what `meanwhile` does, and then sends the rest. */
+/**
+ * Sends the head and half the body of a request, waits for what `meanwhile` does, and then sends the rest.
+ */
 function halfSent(
   server: ServerProcess,
   meanwhile: () => Promise<unknown>,

@@ -11,7 +11,10 @@ import { startServerProcess } from '../packages/testing/src/server-process.ts';
 import type { ServerProcess } from '../packages/testing/src/server-process.ts';
 import { deployHandler, waitFor } from '../packages/testing/src/deploy-handler.ts';
 
-/** A handler of the OpenAI interface as the worker images have it: the route and the body come in the input; streams are events in text. */
+/**
+ * A handler of the OpenAI interface as the worker images have it: the route and the body come in the input;
+ * streams are events in text.
+ */
 const HANDLER = `
 interface Input { openai_route: string; openai_input?: { stream?: boolean; messages?: { content: string }[]; slow?: boolean } }
 export default async function* ({ input: { openai_route: route, openai_input: body } }: { input: Input }) {

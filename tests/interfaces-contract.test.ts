@@ -400,7 +400,8 @@ for (const kind of DATABASES) {
         });
         assert.deepEqual(
           problems
-            // The job API is at /v2/{endpointId}, beside the resources: no endpoint has the name of one as its id.
+            // The job API is at /v2/{endpointId}, beside the resources: no endpoint has the name of one as
+            // its id.
             .filter(
               ({ ruleId, message }) => ruleId !== 'no-ambiguous-paths' || !message.includes('{endpointId}'),
             )

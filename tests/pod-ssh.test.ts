@@ -43,7 +43,10 @@ new Server({ hostKeys: [hostKey] }, (client) => {
 }).listen(Number(process.env.RUNPOD_TCP_PORT_22));
 `;
 
-/** What the start script of an image with a server does: keys from PUBLIC_KEY, a host key, a server on its port. As root it insists on a folder of its own. */
+/**
+ * What the start script of an image with a server does: keys from PUBLIC_KEY, a host key, a server on its
+ * port. As root it insists on a folder of its own.
+ */
 const START = `
 [ "$(id -u)" -ne 0 ] || mkdir -p /run/sshd
 mkdir -p .ssh && chmod 700 .ssh && printf '%s\\n' "$PUBLIC_KEY" >.ssh/authorized_keys

@@ -145,7 +145,10 @@ for (const kind of DATABASES) {
       reader = stage.server.client(body.key);
     });
 
-    /** Whatever is refused is refused in the shape of its interface, shows nothing of the inside, and has changed nothing. */
+    /**
+     * Whatever is refused is refused in the shape of its interface, shows nothing of the inside, and has
+     * changed nothing.
+     */
     const refused = async (
       expected: number,
       path: string,
@@ -375,7 +378,10 @@ function checkShape(path: string, { status, headers, body, text }: ApiResponse, 
 
 type Operations = OpenApiDocument['paths'][string][string];
 
-/** The addresses and methods of both interfaces that `wanted` picks, with an id in the place of each parameter. */
+/**
+ * The addresses and methods of both interfaces that `wanted` picks, with an id in the place of each
+ * parameter.
+ */
 function operationsOf(
   { v1, v2 }: { v1: OpenApiDocument; v2: OpenApiDocument },
   wanted: (operation: Operations, method: string) => boolean,
@@ -409,7 +415,10 @@ function methodsOf(document: OpenApiDocument, path: string): string[] {
   ].sort();
 }
 
-/** A body in pieces that is far too large, sent to its end before anything is read, and then another request on the same connection. */
+/**
+ * A body in pieces that is far too large, sent to its end before anything is read, and then another request
+ * on the same connection.
+ */
 function inPieces(url: string, path: string, key: string): Promise<string> {
   const piece = `${(1_000_000).toString(16)}\r\n${long(1_000_000)}\r\n`;
   const head = `POST ${path} HTTP/1.1\r\nhost: berth\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`;

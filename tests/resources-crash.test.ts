@@ -13,7 +13,10 @@ import { startServerProcess } from '../packages/testing/src/server-process.ts';
 import type { ServerProcess } from '../packages/testing/src/server-process.ts';
 import { parseLogLines } from '../packages/testing/src/server-fixture.ts';
 
-/** How often the server is killed while it writes. A server of its own in front of PostgreSQL has little to lose, so fewer will do. */
+/**
+ * How often the server is killed while it writes. A server of its own in front of PostgreSQL has little to
+ * lose, so fewer will do.
+ */
 const KILLS = { sqlite: 50, postgres: 10 };
 const WRITERS = 6;
 const MOST_WRITES = 50;
@@ -100,7 +103,10 @@ for (const kind of DATABASES) {
       for (const [name, value] of values) assert.equal(value, secretValue(name));
     });
 
-    /** Writers write as fast as they can until one of them pulls the plug, after a number of acknowledgements that the seed knows. */
+    /**
+     * Writers write as fast as they can until one of them pulls the plug, after a number of acknowledgements
+     * that the seed knows.
+     */
     async function writeUntilKilled(round: number): Promise<void> {
       let left = 1 + Math.floor(random() * MOST_WRITES);
       let killed: Promise<void> | undefined;
@@ -211,7 +217,10 @@ async function sameEverywhere(client: ApiClient, lists: Lists): Promise<void> {
   await audited(client, new Set(Object.values(lists).flatMap(ids)));
 }
 
-/** A change and its line in the audit log are written together: each thing that is there was created once, and not deleted. */
+/**
+ * A change and its line in the audit log are written together: each thing that is there was created once, and
+ * not deleted.
+ */
 async function audited(client: ApiClient, there: ReadonlySet<string>): Promise<void> {
   const state = new Map<string, string[]>();
   for (let before = ''; ; ) {

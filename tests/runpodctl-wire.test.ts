@@ -7,7 +7,10 @@ import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 
 type Decoded = 'text' | 'whole' | 'number' | 'flag' | 'texts' | 'map' | 'object' | 'list';
 
-/** A decoder of Go: a value of another type than its field ends the program. What is absent or null is left as it is. */
+/**
+ * A decoder of Go: a value of another type than its field ends the program. What is absent or null is left as
+ * it is.
+ */
 const DECODERS: Record<Decoded, (value: unknown) => boolean> = {
   text: (value) => typeof value === 'string',
   whole: (value) => Number.isInteger(value),
@@ -84,8 +87,8 @@ interface Thing extends Record<string, unknown> {
 }
 
 /**
- * What runpodctl sends and how it reads the answers, spoken by hand: for machines where the program itself cannot be had.
- * `clients/go/` runs the program.
+ * What runpodctl sends and how it reads the answers, spoken by hand: for machines where the program itself
+ * cannot be had. `clients/go/` runs the program.
  */
 describe('runpodctl, by what it sends', () => {
   const stage = serverFixture('sqlite');

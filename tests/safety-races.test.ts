@@ -208,7 +208,8 @@ async function step(run: Run): Promise<void> {
   else if (dice < 77) await queue.reaper.workerGone(endpoint.id, worker, 'gone');
   else if (dice < 79) clock.advance(chance.between(1, 3_000));
   else if (got !== undefined) {
-    // By the worker and its lease, by the worker alone as the public protocol does, or by one that never held it.
+    // By the worker and its lease, by the worker alone as the public protocol does, or by one that never held
+    // it.
     const holder = chance.pick([
       { workerId: got.job.workerId ?? '', lease: got.job.lease ?? undefined },
       { workerId: got.job.workerId ?? '' },

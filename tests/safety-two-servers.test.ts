@@ -26,7 +26,9 @@ const BOTH_UP = { least: 100, most: 1_500 };
 const ONE_DOWN = { least: 0, most: 1_500 };
 /** A worker stays on one connection for about this long. */
 const STAYS = { least: 500, most: 4_000 };
-/** A job whose server died before it could hand it over is noticed after a look (10 s) and some doubt (15 s). */
+/**
+ * A job whose server died before it could hand it over is noticed after a look (10 s) and some doubt (15 s).
+ */
 const SETTLES_WITHIN_MS = 70_000;
 
 test(`two servers share the work; ${KILLS} kills, now of one, now of the other, lose nothing and change no end`, {
@@ -180,7 +182,8 @@ for (const protocol of ['public', 'channel'] as const) {
       report: (event) => void history.push(event),
     });
     closing(() => worker.stop());
-    // The worker is there and known before the other server takes the next job for it, and ends without a word.
+    // The worker is there and known before the other server takes the next job for it, and ends without a
+    // word.
     await clients.submit();
     await clients.waitForAllEnds(20_000);
     const taking = dying.queue.take('safety', 'worker', 1, 20_000, new AbortController().signal);

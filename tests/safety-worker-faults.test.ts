@@ -13,8 +13,8 @@ import { DATABASES, createTestDatabase } from '../packages/testing/src/test-data
 import { seed } from '../packages/testing/src/property-testing.ts';
 import { ROOT_KEY } from '../packages/testing/src/server-process.ts';
 
-// Streams are not looked at here. The public protocol names no attempt, so a worker that thaws beside a second attempt of
-// its own at the same job mixes the chunks of both; its results stay one.
+// Streams are not looked at here. The public protocol names no attempt, so a worker that thaws beside a
+// second attempt of its own at the same job mixes the chunks of both; its results stay one.
 
 /** Half a minute of silence takes 1.5 s. */
 const RATE = 20;

@@ -25,7 +25,10 @@ const KILLS = 3;
 const ONE_IN = 500;
 const LARGE = 'ü'.repeat(700_000);
 
-/** With `auto` most of a job goes over HTTP, one post for each chunk, after its channel was not offered for once: fewer are enough. */
+/**
+ * With `auto` most of a job goes over HTTP, one post for each chunk, after its channel was not offered for
+ * once: fewer are enough.
+ */
 const STORIES: [kind: DatabaseKind, servers: number, channel: 'fast' | 'auto', chunks: number][] = [
   ['sqlite', 1, 'fast', 2_000],
   ['postgres', 2, 'fast', 2_000],

@@ -13,7 +13,9 @@ import type { PublicProtocolWorker, WorkerResponse } from '../packages/testing/s
 
 describe('a result while the database is away', () => {
   const MASTER_KEY = '1e'.repeat(32);
-  /** The SDK posts again after a 5xx, two seconds and three more seconds later, and then forgets the result. */
+  /**
+   * The SDK posts again after a 5xx, two seconds and three more seconds later, and then forgets the result.
+   */
   const REPEATED_AFTER_MS = [2_000, 3_000];
   const postAsSdk = async (
     worker: PublicProtocolWorker,
@@ -46,7 +48,10 @@ describe('a result while the database is away', () => {
     await database.drop();
   });
 
-  /** Two results of one worker, posted so many milliseconds after the database went away; it is back 8 s after the post. */
+  /**
+   * Two results of one worker, posted so many milliseconds after the database went away; it is back 8 s after
+   * the post.
+   */
   const surviving = async (postedAfter: number): Promise<void> => {
     const jobs = await createQueueEndpoint(server.url, server.key);
     const token = new WorkerTokens(Buffer.from(MASTER_KEY, 'hex')).tokenFor(jobs.id, 'w');

@@ -1,4 +1,5 @@
-// The least that a Fastify server can be. Plain JavaScript, so that its start is not charged for removing types.
+// The least that a Fastify server can be. Plain JavaScript, so that its start is not charged for removing
+// types.
 import Fastify from 'fastify';
 
 const app = Fastify();

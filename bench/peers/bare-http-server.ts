@@ -1,7 +1,10 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** The least that an HTTP server in Node can do: reads a body and answers JSON of the size that `/run` answers. */
+/**
+ * The least that an HTTP server in Node can do: reads a body and answers JSON of the size that `/run`
+ * answers.
+ */
 const ANSWER = JSON.stringify({ id: '00000000-0000-8000-8000-000000000000-u1', status: 'IN_QUEUE' });
 
 const server = createServer((request, response) => {

@@ -2,7 +2,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { LONG_POLL_MS } from '../../packages/cloud/src/http/workers/workers.routes.ts';
 
-/** The least that a server in Node can do with long polls: it holds each as long as Berth does and answers nothing. It knows no worker and hands out no job. */
+/**
+ * The least that a server in Node can do with long polls: it holds each as long as Berth does and answers
+ * nothing. It knows no worker and hands out no job.
+ */
 const server = createServer(
   (_request, response) => void setTimeout(() => response.writeHead(204).end(), LONG_POLL_MS),
 );

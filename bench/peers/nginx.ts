@@ -21,7 +21,9 @@ export function findNginx(): Nginx | undefined {
   return undefined;
 }
 
-/** nginx as a plain proxy in front of one server: one process, and connections that are kept on both sides. */
+/**
+ * nginx as a plain proxy in front of one server: one process, and connections that are kept on both sides.
+ */
 export async function startNginx(
   { command }: Nginx,
   stage: CleanupScope,

@@ -10,7 +10,10 @@ import runpod
 runpod.serverless.start({"handler": lambda job: {"ok": True}})
 `;
 
-/** The local server of the Python worker SDK, with a handler that does nothing. It keeps jobs in memory, runs them when they are asked for, and is gone with them. */
+/**
+ * The local server of the Python worker SDK, with a handler that does nothing. It keeps jobs in memory, runs
+ * them when they are asked for, and is gone with them.
+ */
 export async function startPythonServer(
   stage: CleanupScope,
   python: string,

@@ -10,7 +10,10 @@ import type { FilledQueue } from './filled-queue.ts';
 
 const CONNECTIONS = 500;
 
-/** A Berth that lives through all runs, as PostgreSQL and the worker processes of all queues do. Every run has an endpoint of its own, filled by `/run`. */
+/**
+ * A Berth that lives through all runs, as PostgreSQL and the worker processes of all queues do. Every run has
+ * an endpoint of its own, filled by `/run`.
+ */
 export async function filledBerth(
   bench: BenchContext,
   stage: CleanupScope,

@@ -80,7 +80,10 @@ export function formatValue(value: number, { name, digits = 0 }: Pick<Unit, 'nam
   return `${value.toLocaleString('en-US', { maximumFractionDigits: digits, minimumFractionDigits: digits })}${name}`;
 }
 
-/** How many times `other` goes into `one`: the median over the rounds. Each is compared with what came right before or after it, as the machine is another one a minute later. */
+/**
+ * How many times `other` goes into `one`: the median over the rounds. Each is compared with what came right
+ * before or after it, as the machine is another one a minute later.
+ */
 export function ratio(one: readonly number[], other: readonly number[]): number {
   return median(one.map((value, round) => value / (other[round] ?? Number.NaN)));
 }

@@ -18,7 +18,10 @@ export interface BerthStorage {
   env?: Record<string, string>;
 }
 
-/** Starts Berth as a person would, without rate limits. BENCH_PROFILE names a folder for a processor profile of every server. */
+/**
+ * Starts Berth as a person would, without rate limits. BENCH_PROFILE names a folder for a processor profile
+ * of every server.
+ */
 export async function startBerth({ data, database, env = {} }: BerthStorage): Promise<BerthProcess> {
   const profiles = process.env['BENCH_PROFILE'];
   const program = await startProgram({

@@ -6,7 +6,10 @@ import { quantile } from './statistics.ts';
 const PAGE = Buffer.alloc(4096);
 const SYNCS = 300;
 
-/** What it costs to bring one page to this disk, in microseconds. Every durable queue pays it once for each commit. */
+/**
+ * What it costs to bring one page to this disk, in microseconds. Every durable queue pays it once for each
+ * commit.
+ */
 export function syncCost(): Promise<{ median: number; p99: number }> {
   return withCleanup(async (stage) => {
     const file = openSync(join(stage.folder('disk'), 'page'), 'w');

@@ -5,7 +5,10 @@ const LOOK_MS = 100;
 const MOST_LOOKS = 30;
 const IDLE = 0.9;
 
-/** What was written before must not be on its way to the disk while something is measured, and what has just been started must be up. */
+/**
+ * What was written before must not be on its way to the disk while something is measured, and what has just
+ * been started must be up.
+ */
 export async function waitUntilIdle(): Promise<void> {
   await runProgram('sync', []);
   for (let look = 0; look < MOST_LOOKS; look += 1) if ((await idleShare(LOOK_MS)) > IDLE) return;

@@ -35,7 +35,8 @@ export async function channelWorker({
   };
   const started = Promise.withResolvers<void>();
   const ready = Promise.withResolvers<void>();
-  // All that a worker does before its first job is done then; the last of its checks passes when it is told to start.
+  // All that a worker does before its first job is done then; the last of its checks passes when it is told
+  // to start.
   const toldToStart = (): Promise<void> => {
     ready.resolve();
     return started.promise;

@@ -9,7 +9,9 @@ function ignore(): void {
   // A connection that breaks while it is idle is replaced; one that breaks in use fails its query.
 }
 
-/** Graphile Worker with its batched settings: a local queue, and completions that go to the database together. */
+/**
+ * Graphile Worker with its batched settings: a local queue, and completions that go to the database together.
+ */
 export async function graphileWorker({ target, concurrency }: WorkerOptions): Promise<BenchWorker> {
   let done = 0;
   const pool = new pg.Pool({ connectionString: target, max: 6 });

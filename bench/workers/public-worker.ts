@@ -5,10 +5,15 @@ import type { BenchWorker, WorkerOptions } from './worker-messages.ts';
 const RESULT = '{"output":{"ok":true}}';
 /** Fewer free places than this are not worth a request of their own. */
 const SMALLEST_BATCH = 10;
-/** For results. More would only wait at the server, and many processes at once would overrun its listening socket. */
+/**
+ * For results. More would only wait at the server, and many processes at once would overrun its listening
+ * socket.
+ */
 const CONNECTIONS = 32;
 
-/** A worker that speaks the public protocol and does nothing else: takes in batches, one result to a request. */
+/**
+ * A worker that speaks the public protocol and does nothing else: takes in batches, one result to a request.
+ */
 export async function publicWorker({
   target,
   key = '',

@@ -1,6 +1,9 @@
 import type { WorkerMessage, WorkerCommand, Role, BenchWorker, WorkerOptions } from './worker-messages.ts';
 
-/** A worker process of the bench. It can play any role, so that one set of processes serves every queue in turn. */
+/**
+ * A worker process of the bench. It can play any role, so that one set of processes serves every queue in
+ * turn.
+ */
 const REPORT_EVERY_MS = 10;
 
 let session: BenchWorker | undefined;

@@ -1,6 +1,6 @@
 /**
- * A worker without any library: the public worker protocol is four addresses, which Berth hands to
- * the container in its environment. Take a job, do it, send the result.
+ * A worker without any library: the public worker protocol is four URLs, which Berth sets in the
+ * container's environment. Take a job, run it, send the result.
  */
 const {
   RUNPOD_WEBHOOK_GET_JOB: take = '',
@@ -13,7 +13,7 @@ const headers = { authorization: key };
 let current = '';
 let stopping = false;
 
-/** What the worker is for. @param {{ input: { text?: string } }} job */
+/** The handler. @param {{ input: { text?: string } }} job */
 function handle({ input }) {
   return { text: (input.text ?? '').toUpperCase(), worker };
 }
@@ -21,7 +21,7 @@ function handle({ input }) {
 /** @param {string} address @param {string} id */
 const fill = (address, id) => address.replaceAll('$RUNPOD_POD_ID', worker).replaceAll('$ID', id);
 
-// A worker that is not heard of for long is taken for lost.
+// A worker that does not ping for long is presumed lost.
 const pinging = setInterval(
   () => {
     const address = fill(ping, worker) + (current === '' ? '' : `&job_id=${current}`);
@@ -43,7 +43,7 @@ while (!stopping) {
       headers,
       signal: AbortSignal.timeout(90_000),
     });
-    // Anything else means that there is nothing to do now.
+    // Any other status means that there is no job now.
     if (response.status !== 200) {
       if (response.status >= 400) await new Promise((resolve) => setTimeout(resolve, 1000));
       continue;

@@ -6,7 +6,10 @@ import type { Duplex } from 'node:stream';
 const HANDSHAKE = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 const [TEXT, CLOSE, PING, PONG] = [0x1, 0x8, 0x9, 0xa];
 
-/** Answers every text message of a WebSocket. As much of the protocol as short messages need; a real service takes a library. */
+/**
+ * Answers every text message of a WebSocket. As much of the protocol as short messages need; a real service
+ * takes a library.
+ */
 export function acceptWebSocket(
   request: IncomingMessage,
   socket: Duplex,

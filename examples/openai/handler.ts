@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** A call of the OpenAI interface comes as its route and, where it has one, its body. */
+/** A call of the OpenAI API arrives as its route and, where it has one, its body. */
 interface Job {
   id: string;
   input: { openai_route: string; openai_input?: Completion };
@@ -15,7 +15,7 @@ interface Completion {
 const MODEL = 'parrot';
 const PAUSE_MS = 50;
 
-/** What it yields is the answer; while streaming, it yields the text of the events itself. */
+/** The yielded values are the answer; while streaming, they are the text of the events. */
 export default async function* parrot({
   id,
   input: { openai_route: route, openai_input: body },

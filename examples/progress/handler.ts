@@ -9,7 +9,10 @@ interface Context {
   progress(value: unknown): void;
 }
 
-/** A slow job that tells how far it is. The signal is aborted when the job is cancelled or out of time, and ends the pause. */
+/**
+ * A slow job that reports progress. The signal is aborted when the job is cancelled or times out, and
+ * ends the pause.
+ */
 export default async function bake(
   { input: { steps = 5, stepMs = 1000 } }: Job,
   { signal, progress }: Context,

@@ -110,7 +110,10 @@ export function podUsageSuite(stage: PodAccessFixture): void {
   });
 }
 
-/** What a port says; nothing where nobody answers. An attempt that came too early may never be answered, so each has its time. */
+/**
+ * What a port says; nothing where nobody answers. An attempt that came too early may never be answered, so
+ * each has its time.
+ */
 function said(port: number, host: string): Promise<string> {
   const socket = connect(port, host);
   socket.setTimeout(ATTEMPT_MS, () => socket.destroy());

@@ -7,7 +7,9 @@ import { waitForReadyWorkers, serverlessFixture } from '../../packages/testing/s
 
 const MEGABYTES = 100;
 
-/** Workers that do what no worker should: it is said, others are not affected, and nothing is left of them. */
+/**
+ * Workers that do what no worker should: it is said, others are not affected, and nothing is left of them.
+ */
 export function faultyWorkersSuite(name: string, open: () => Promise<EngineFixture>): void {
   describe(`bad workers of the ${name} engine`, () => {
     const stage = serverlessFixture(open);

@@ -9,7 +9,10 @@ const IDLE_SECONDS = 1;
 const ROUNDS = 20;
 const IN_A_ROUND = 25;
 const EVERY_MS = 10;
-/** A worker goes with the first look of the fleet after its time, which may be half a second later: the rounds begin all over that time. */
+/**
+ * A worker goes with the first look of the fleet after its time, which may be half a second later: the rounds
+ * begin all over that time.
+ */
 const RACE_WINDOW_MS = 600;
 
 /** 500 requests, one every 10 ms, that begin when the worker is about to go, goes, or has gone. */

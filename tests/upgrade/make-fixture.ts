@@ -1,8 +1,8 @@
 // Makes the fixture of one released version for tests/upgrade.test.ts:
 //   node tests/upgrade/make-fixture.ts CHECKOUT NAME POSTGRES_URL
-// CHECKOUT is a clone of that version with its packages installed. Its server runs on SQLite and then on PostgreSQL, is
-// filled over the API and killed. pg_dump must be of the PostgreSQL server's version; 15 or older is best, because the
-// test restores the dump into any newer one.
+// CHECKOUT is a clone of that version with its packages installed. Its server runs on SQLite and then on
+// PostgreSQL, is filled over the API and killed. pg_dump must be of the PostgreSQL server's version; 15 or
+// older is best, because the test restores the dump into any newer one.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';

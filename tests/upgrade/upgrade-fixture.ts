@@ -158,7 +158,10 @@ async function deliverWebhook(work: (url: string) => Promise<string>): Promise<s
   }
 }
 
-/** All that the API says of it, by path, but for streams: who reads a chunk consumes it. The server's own URL is left out. */
+/**
+ * All that the API says of it, by path, but for streams: who reads a chunk consumes it. The server's own URL
+ * is left out.
+ */
 export async function readEverything(root: ApiClient, filled: Filled): Promise<Record<string, unknown>> {
   const { endpointId } = filled;
   const jobs = [...Object.values(filled.ended), ...filled.queued, filled.running];

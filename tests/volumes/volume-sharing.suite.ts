@@ -44,7 +44,10 @@ const MB = 1024 ** 2;
 /** Where a mount is, on either engine. */
 const AT = '"${BERTH_ROOT:-}/shared"';
 
-/** One volume, several pods and a worker that have it at once, and S3; and files copied into pods and out of them. */
+/**
+ * One volume, several pods and a worker that have it at once, and S3; and files copied into pods and out of
+ * them.
+ */
 export function volumeSharingSuite(open: () => Promise<EngineFixture>): void {
   let engine: EngineFixture;
   let place: TestDatabase;

@@ -41,7 +41,10 @@ export async function listWorkers(client: ApiClient, endpointId: string): Promis
     .workers;
 }
 
-/** Looks again and again until it is so; a state that others bring about has no event to wait for from outside. */
+/**
+ * Looks again and again until it is so; a state that others bring about has no event to wait for from
+ * outside.
+ */
 export async function waitFor<T>(
   what: string,
   look: () => Promise<T | undefined | false>,

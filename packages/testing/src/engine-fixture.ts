@@ -11,7 +11,10 @@ export interface EngineFixture {
   image: string;
   /** For the server. */
   env: Record<string, string>;
-  /** The workers of an endpoint that have something running or lying about now, each with what makes its run another one than the next. */
+  /**
+   * The workers of an endpoint that have something running or lying about now, each with what makes its run
+   * another one than the next.
+   */
   instancesOf(endpointId: string): Promise<Map<string, string>>;
   /** The networks that clusters have there now, where the engine makes any. */
   networks?(): Promise<string[]>;

@@ -25,7 +25,10 @@ export interface ExampleJobView {
   workerId?: string;
 }
 
-/** A server with workers, and the command line on its machine. All endpoints go before the server does: workers outlive it. */
+/**
+ * A server with workers, and the command line on its machine. All endpoints go before the server does:
+ * workers outlive it.
+ */
 export interface ExamplesFixture {
   database: TestDatabase;
   server: ServerProcess;

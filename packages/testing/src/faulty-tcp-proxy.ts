@@ -2,7 +2,10 @@ import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import type { SeededRandom } from './safety/seeded-random.ts';
 
-/** An address behind which servers stand, and between which and them wires are cut at any byte, in either direction. */
+/**
+ * An address behind which servers stand, and between which and them wires are cut at any byte, in either
+ * direction.
+ */
 export interface FaultyTcpProxy {
   url: string;
   /** From now on wires are cut; at first none is. */
@@ -16,7 +19,10 @@ export interface FaultyTcpProxy {
 
 /** A wire lasts for so many milliseconds, or is cut before by the number of its bytes. */
 const CONNECTION_LIFETIME_MS = { least: 50, most: 800 };
-/** As a power of ten: small numbers are as likely as large ones. Less comes back than goes, and acknowledgements shall be cut too. */
+/**
+ * As a power of ten: small numbers are as likely as large ones. Less comes back than goes, and
+ * acknowledgements shall be cut too.
+ */
 const BYTE_LIMIT_EXPONENTS = { there: [3, 7], back: [1, 4] } as const;
 
 /** Each connection goes to whichever server `target` names then. */

@@ -3,7 +3,10 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { acceptWebSocket } from '../../../examples/http-server/web-socket.ts';
 
-/** A load balanced worker with a path for everything that a request may meet. It is uploaded together with the WebSocket of an example. */
+/**
+ * A load balanced worker with a path for everything that a request may meet. It is uploaded together with the
+ * WebSocket of an example.
+ */
 const worker = process.env['RUNPOD_POD_ID'] ?? 'local';
 /** How many health checks are answered with 204 first. */
 const startingPings = Number(process.env['STARTING_PINGS'] ?? 0);

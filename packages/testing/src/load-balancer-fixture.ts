@@ -30,7 +30,9 @@ export interface LoadBalancedWorkerState {
 export interface LoadBalancerFixture {
   server: ServerProcess;
   client: ApiClient;
-  /** A load balancing endpoint of the test worker: a CPU, and one worker at all times if not said otherwise. */
+  /**
+   * A load balancing endpoint of the test worker: a CPU, and one worker at all times if not said otherwise.
+   */
   endpoint(settings?: {
     workers?: object;
     env?: Record<string, string>;

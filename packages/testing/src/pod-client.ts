@@ -122,7 +122,10 @@ export async function containerLogLines(client: ApiClient, id: string): Promise<
     .map(({ line }) => line);
 }
 
-/** The processes on this machine that belong to a pod or a worker, the first of them first; the one that looks after them is Berth's. */
+/**
+ * The processes on this machine that belong to a pod or a worker, the first of them first; the one that looks
+ * after them is Berth's.
+ */
 export function processesOfInstance(podId: string): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))

@@ -230,7 +230,9 @@ export async function openChannelOrFail(place: WorkerTarget): Promise<ChannelWor
   return channel;
 }
 
-/** What the server still has to say is said: a result that is acknowledged comes after everything before it. */
+/**
+ * What the server still has to say is said: a result that is acknowledged comes after everything before it.
+ */
 export async function flushChannel(channel: ChannelWorker): Promise<void> {
   channel.send('D nonsense none {}');
   assert.equal(await channel.next('A'), 'nonsense none');

@@ -133,12 +133,16 @@ export async function submitAndTake(
   return id;
 }
 
-/** What is woken comes in milliseconds, on a busy machine in seconds; what is not, after the 24 s of a poll. */
+/**
+ * What is woken comes in milliseconds, on a busy machine in seconds; what is not, after the 24 s of a poll.
+ */
 export const WAKEUP_LIMIT_MS = 6_000;
 
 const POLL_INTERVAL_MS = 25;
 
-/** Looks again and again until nothing is wrong any more, or the time is over. For what no request waits for. */
+/**
+ * Looks again and again until nothing is wrong any more, or the time is over. For what no request waits for.
+ */
 export async function waitUntilPasses<T>(look: () => Promise<T> | T, within = 10_000): Promise<T> {
   const until = Date.now() + within;
   for (;;) {

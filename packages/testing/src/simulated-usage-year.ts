@@ -17,7 +17,10 @@ export interface PodUsageYear {
   changes: UsageChange[];
 }
 
-/** Pods that start, stop, grow, change their price and end, at any millisecond of a year. Some go on beyond it. */
+/**
+ * Pods that start, stop, grow, change their price and end, at any millisecond of a year. Some go on beyond
+ * it.
+ */
 export function simulateUsageYear(pods: number, random: () => number, accountId: string): PodUsageYear[] {
   return Array.from({ length: pods }, (_, index) => {
     const pod = onePod(`pod${index}`, random, accountId);

@@ -74,7 +74,9 @@ export async function openTerminal(
   };
 }
 
-/** The answer to one that is not let in; whoever is let in after all goes away again, and that is a failure. */
+/**
+ * The answer to one that is not let in; whoever is let in after all goes away again, and that is a failure.
+ */
 export async function openRefusedTerminal(
   url: string,
   headers: Record<string, string> = {},

@@ -49,7 +49,10 @@ process.exit(0);
 `;
 }
 
-/** A load balanced worker. `answer` is the text of a function of (request, response); `ping` answers the health check. */
+/**
+ * A load balanced worker. `answer` is the text of a function of (request, response); `ping` answers the
+ * health check.
+ */
 export function loadBalancedWorkerSource(
   answer: string,
   ping = '(request, response) => response.end()',

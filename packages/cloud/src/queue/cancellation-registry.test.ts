@@ -15,7 +15,7 @@ function fixture(): { clock: ManualClock; heartbeats: WorkerHeartbeats; stops: C
 }
 
 describe('a worker', () => {
-  test('is told at once what to stop, and again every few seconds', () => {
+  test('is sent its cancellations immediately, and again every few seconds', () => {
     const { clock, stops } = fixture();
     assert.deepEqual(stops.due('e', 'w'), []);
     stops.add('e', 'w', 'j1');
@@ -28,7 +28,7 @@ describe('a worker', () => {
     assert.deepEqual(stops.due('e', 'w'), ['j1']);
   });
 
-  test('waits until there is something to stop, or until it is enough', async () => {
+  test('waits until there is a cancellation, or until the timeout', async () => {
     const { clock, stops } = fixture();
     const { signal } = new AbortController();
     const [first, released, all] = [
@@ -47,13 +47,13 @@ describe('a worker', () => {
     assert.deepEqual(await again, ['j1'], 'as soon as it has to be said again');
   });
 
-  test('is not told what others have to stop', () => {
+  test('is not sent the cancellations of others', () => {
     const { stops } = fixture();
     stops.add('e', 'w', 'j1');
     assert.deepEqual([stops.due('e', 'other'), stops.due('other', 'w')], [[], []]);
   });
 
-  test('is not told again once it has posted a result, lists the job no longer, or has it anew', () => {
+  test('is not sent it again once it has posted a result, no longer lists the job, or was given it again', () => {
     const { clock, stops } = fixture();
     for (const id of ['posted', 'listed', 'unlisted']) stops.add('e', 'w', id);
     stops.due('e', 'w');
@@ -64,14 +64,14 @@ describe('a worker', () => {
     assert.deepEqual(stops.due('e', 'w'), ['listed']);
   });
 
-  test('is told even if it lists nothing yet: it was not told before', () => {
+  test('is sent it even if it lists nothing yet: it was not sent before', () => {
     const { stops } = fixture();
     stops.add('e', 'w', 'j1');
     stops.recordRunningJobs('e', 'w', []);
     assert.deepEqual(stops.due('e', 'w'), ['j1']);
   });
 
-  test('is told again although it lists the job only later: while its handler blocks it, it cannot have read what came to it', () => {
+  test('is sent it again although it lists the job only later: a blocked handler cannot have read the first one', () => {
     const { clock, stops } = fixture();
     stops.add('e', 'w', 'j1');
     assert.deepEqual(stops.due('e', 'w'), ['j1']);
@@ -83,7 +83,7 @@ describe('a worker', () => {
     assert.equal(stops.size, 0);
   });
 
-  test('that has asked again since it was told, and does not list the job, has none', () => {
+  test('that has polled again since it was sent, and does not list the job, does not hold it', () => {
     const { clock, stops } = fixture();
     stops.add('e', 'w', 'j1');
     stops.due('e', 'w');
@@ -93,7 +93,7 @@ describe('a worker', () => {
     assert.equal(stops.size, 0);
   });
 
-  test('is told for as long as it lists the job', () => {
+  test('is sent it for as long as it lists the job', () => {
     const { clock, stops } = fixture();
     stops.add('e', 'w', 'j1');
     for (let time = 0; time < 200; time += 10) {
@@ -104,7 +104,7 @@ describe('a worker', () => {
     assert.deepEqual(stops.due('e', 'w'), ['j1']);
   });
 
-  test('is told no more after a minute', () => {
+  test('is sent nothing more after a minute', () => {
     const { clock, stops } = fixture();
     stops.add('e', 'w', 'j1');
     clock.advance(60 * SECOND);
@@ -114,7 +114,7 @@ describe('a worker', () => {
     assert.equal(stops.size, 0);
   });
 
-  test('that never asks leaves nothing behind', () => {
+  test('that never polls leaves no entries behind', () => {
     const { clock, stops } = fixture();
     for (let time = 0; time < 1_000; time += 1) {
       stops.add('e', `w${time}`, 'j');
@@ -124,8 +124,8 @@ describe('a worker', () => {
   });
 });
 
-describe('a worker that shall stop a job', () => {
-  /** It pings every ten seconds for so long, and lists these jobs. */
+describe('a worker with a cancelled job', () => {
+  /** It pings every ten seconds for this long, and lists these jobs. */
   function ping({ clock, stops }: ReturnType<typeof fixture>, seconds: number, ...jobs: string[]): void {
     for (let time = 0; time < seconds; time += 10) {
       clock.advance(10 * SECOND);
@@ -133,7 +133,7 @@ describe('a worker that shall stop a job', () => {
     }
   }
 
-  test('and still lists it after a while is stubborn, although it could not be told', () => {
+  test('ignores the cancellation if it still lists the job after a while, although it could not be sent', () => {
     const on = fixture();
     on.stops.add('e', 'w', 'j1');
     ping(on, 10, 'j1');
@@ -144,7 +144,7 @@ describe('a worker that shall stop a job', () => {
     assert.equal(on.stops.ignoresCancellation('e', 'w'), true);
   });
 
-  test('and never asks what to stop, but ends it by itself, is not', () => {
+  test('does not ignore it if it never polls for cancellations but ends the job by itself', () => {
     const on = fixture();
     for (const job of ['posted', 'unlisted', 'never listed']) on.stops.add('e', 'w', job);
     ping(on, 10, 'posted', 'unlisted');
@@ -153,7 +153,7 @@ describe('a worker that shall stop a job', () => {
     assert.equal(on.stops.ignoresCancellation('e', 'w'), false);
   });
 
-  test('and says nothing any more is stubborn if it was told here: otherwise it may speak to another server', () => {
+  test('that is silent ignores it if this server sent it: otherwise it may talk to another server', () => {
     const { clock, heartbeats, stops } = fixture();
     for (const worker of ['told', 'untold', 'takes']) stops.add('e', worker, 'j1');
     for (const worker of ['told', 'takes']) stops.due('e', worker);
@@ -178,7 +178,7 @@ describe('a worker that shall stop a job', () => {
     assert.deepEqual([stops.isStuck('e', 'w'), stops.ignoresCancellation('e', 'w')], [false, true]);
   });
 
-  test('is not stuck while it asks what to stop; that its channel does so on its behalf proves nothing', async () => {
+  test('is not stuck while it polls for cancellations; polls that its channel makes for it prove nothing', async () => {
     const asks = async (departureOf: () => LightCancelSignal): Promise<boolean> => {
       const on = fixture();
       on.stops.add('e', 'w', 'j1');
@@ -192,7 +192,7 @@ describe('a worker that shall stop a job', () => {
     assert.deepEqual([await asks(() => new LightCancelSignal()), await asks(() => channel)], [false, true]);
   });
 
-  test('is not stuck with it where it has an earlier job, which may be what it is busy with', () => {
+  test('is not stuck where it holds an earlier job, which it may be busy with', () => {
     const on = fixture();
     const [earlier, later] = [1, 2].map((seq) => ({ seq, id: newJobId(seq, false), lease: null }));
     assert.ok(earlier !== undefined && later !== undefined);

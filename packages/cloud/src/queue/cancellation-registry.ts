@@ -6,33 +6,38 @@ import { seqFromJobId } from '../domain/job-ids.ts';
 import type { WorkerHeartbeats } from './worker-heartbeats.ts';
 import { Waiters } from './waiters.ts';
 
-/** A worker forgets what it was told about a job that it has not begun, so it is told again, at this pace. */
+/**
+ * A worker forgets a cancellation for a job that it has not started, so it is sent again at this interval.
+ */
 const REPEAT_MS = 3_000;
-/** A worker that still runs a job this long after it was asked to stop it cannot be stopped by words. */
+/** A worker that still runs a job this long after its cancellation does not react to cancellations. */
 const IGNORED_AFTER_MS = 15_000;
-/** Longer than any poll stays open: a worker whose loop runs has asked for something anew by then. */
+/** Longer than any poll stays open: a worker whose loop runs has sent a new request by then. */
 const STUCK_MS = 30_000;
-/** After this the worker has heard it, or never will. One that still lists the job is not given up. */
+/**
+ * After this the worker has received the cancellation, or never will. Entries for jobs that it still lists
+ * are kept.
+ */
 const EXPIRE_MS = 60_000;
 
 interface Cancellation {
   addedAt: number;
   sentAt: number;
   sendCount: number;
-  /** When the worker last listed the job, since it is to be stopped. */
+  /** When the worker last listed the job since the cancellation. */
   listedAt: number;
-  /** The last list that came since then does not name the job. */
+  /** The last list since then does not contain the job. */
   isUnlisted: boolean;
 }
 
-/** What is known of a worker's own loop. Pings prove nothing about it: another process sends them. */
+/** The activity of a worker's own loop. Pings prove nothing about it: another process sends them. */
 type WorkerActivity = Pick<WorkerHeartbeats, 'activeAt' | 'holdsEarlierJob'>;
 
-/** What one worker shall stop, by job. */
+/** The cancellations of one worker, by job. */
 class WorkerCancellations extends Map<string, Cancellation> {
   readonly endpointId: string;
   readonly workerId: string;
-  /** When the worker itself last asked what to stop. */
+  /** When the worker itself last polled for cancellations. */
   polledAt = -Infinity;
   #lastPoll: CancelSignal | undefined;
 
@@ -42,14 +47,17 @@ class WorkerCancellations extends Map<string, Cancellation> {
     this.workerId = workerId;
   }
 
-  /** Each poll of a worker departs on its own. A channel asks again and again with one departure, and its worker need not live for that. */
+  /**
+   * Each poll of a worker has its own signal. A channel polls repeatedly with one signal, which does not
+   * prove that its worker is alive.
+   */
   recordPoll(poll: CancelSignal, now: number): void {
     if (this.#lastPoll !== undefined && this.#lastPoll !== poll) this.polledAt = now;
     this.#lastPoll = poll;
   }
 }
 
-/** Which jobs each worker shall stop, and the workers that wait to hear of one. */
+/** Which jobs each worker must cancel, and the long polls that wait for one. */
 export class CancellationRegistry {
   readonly #clock: Clock;
   readonly #loop: WorkerActivity;
@@ -77,7 +85,7 @@ export class CancellationRegistry {
     this.#waiters.wake(endpointId, workerId);
   }
 
-  /** What to tell the worker, as soon as there is something. */
+  /** The cancellations to send to the worker, as soon as there are any. */
   waitForDue(
     endpointId: string,
     workerId: string,
@@ -92,22 +100,22 @@ export class CancellationRegistry {
       .then(() => this.due(endpointId, workerId));
   }
 
-  /** The worker waits no longer. */
+  /** Ends the worker's long poll. */
   endLongPoll(endpointId: string, workerId: string): void {
     this.#waiters.wake(endpointId, workerId);
   }
 
-  /** Every worker looks again, or leaves where the server stops. */
+  /** Wakes every long poll: each checks again, or ends where the server stops. */
   wakeAll(): void {
     this.#waiters.wakeAll();
   }
 
-  /** How many workers have something to stop. */
+  /** How many workers have cancellations. */
   get size(): number {
     return this.#stops.size;
   }
 
-  /** The job is over for the worker too: it posted a result, no longer lists it, or was given it anew. */
+  /** The job is over for the worker too: it posted a result, no longer lists it, or was given it again. */
   remove(endpointId: string, workerId: string, jobId: string): void {
     const stops = this.#stops.get(endpointId, workerId);
     stops?.delete(jobId);
@@ -115,9 +123,9 @@ export class CancellationRegistry {
   }
 
   /**
-   * What the worker lists is still running there; what it listed before and does not list now is
-   * settled. So is what it was told twice: the first time it may not have read the job yet, but
-   * then it has asked again.
+   * Jobs that the worker lists still run there. A job that it listed before and does not list now is done. So
+   * is one that was sent twice: at the first time the worker may not have read the job yet, but then it has
+   * polled again.
    */
   recordRunningJobs(endpointId: string, workerId: string, jobIds: readonly string[]): void {
     const stops = this.#stops.get(endpointId, workerId);
@@ -129,7 +137,7 @@ export class CancellationRegistry {
     }
   }
 
-  /** What to tell the worker now. */
+  /** The cancellations that are due now. */
   due(endpointId: string, workerId: string): string[] {
     const now = this.#clock.now();
     const stops = this.#stops.get(endpointId, workerId);
@@ -146,19 +154,19 @@ export class CancellationRegistry {
   }
 
   /**
-   * Whether the worker goes on with a job that it shall stop. A handler that never yields hears
-   * nothing, and old workers never ask, so it need not have been told: it is enough that it
-   * still lists the job. One that lists nothing goes on if it was told here and has said nothing
-   * since; if it was not, it may speak to another server.
+   * Whether the worker goes on with a cancelled job. A handler that never yields reads no cancellation, and
+   * old workers never poll for them, so it need not have been sent: it is enough that the worker still lists
+   * the job. A worker that lists nothing counts if this server sent the cancellation and has heard nothing
+   * since; otherwise it may talk to another server.
    */
   ignoresCancellation(endpointId: string, workerId: string): boolean {
     return this.#goesOn(endpointId, workerId).length > 0;
   }
 
   /**
-   * Whether the stopped job keeps the worker from everything else: its loop has not run since it
-   * was asked to stop, so its other jobs do not run either. It begins jobs in the order in which
-   * they come, so where it holds an earlier one, that may be what it is busy with, and rightly.
+   * Whether the cancelled job blocks the whole worker: its loop has not run since the cancellation, so its
+   * other jobs do not run either. It starts jobs in the order in which they arrive, so where it holds an
+   * earlier one, it may rightly be busy with that.
    */
   isStuck(endpointId: string, workerId: string): boolean {
     const now = this.#clock.now();
@@ -170,7 +178,7 @@ export class CancellationRegistry {
     );
   }
 
-  /** The jobs with which it goes on, and when its loop last ran for certain. */
+  /** The cancelled jobs that it goes on with, and when its loop last ran for certain. */
   #goesOn(endpointId: string, workerId: string): { jobId: string; addedAt: number; aliveAt: number }[] {
     const stops = this.#stops.get(endpointId, workerId);
     if (stops === undefined) return [];
@@ -183,7 +191,7 @@ export class CancellationRegistry {
       .map(([jobId, { addedAt }]) => ({ jobId, addedAt, aliveAt }));
   }
 
-  /** Milliseconds until something has to be said again. */
+  /** Milliseconds until a cancellation has to be sent again. */
   #nextIn(endpointId: string, workerId: string): number {
     const now = this.#clock.now();
     let next = Infinity;
@@ -192,7 +200,7 @@ export class CancellationRegistry {
     return next;
   }
 
-  /** A worker that never asks, or asks another server, leaves nothing behind. */
+  /** Evicts the entries of workers that never poll, or poll another server. */
   #clear(): void {
     const now = this.#clock.now();
     if (isRecent(this.#clearedAt, EXPIRE_MS, now)) return;

@@ -5,7 +5,7 @@ import { systemClock } from '../support/clock.ts';
 import { createLog } from '../support/log.ts';
 import { Dispatcher } from './dispatcher.ts';
 
-/** Jobs that wait, and what was asked for. */
+/** Queued jobs, and the takes that were made. */
 function handOutOf(waiting: { jobs: number }): {
   dispatcher: Dispatcher;
   asked: number[];
@@ -36,7 +36,7 @@ function handOutOf(waiting: { jobs: number }): {
   return { dispatcher, asked, wait };
 }
 
-test('a take asks for a few, for more while there is more, and for a few again', async () => {
+test('a take asks for a few jobs, for more while there are more, and for a few again', async () => {
   const waiting = { jobs: 1_000 };
   const { asked, wait } = handOutOf(waiting);
   assert.deepEqual([await wait(), await wait(), await wait(), await wait()], [4, 32, 256, 400]);
@@ -48,7 +48,7 @@ test('a take asks for a few, for more while there is more, and for a few again',
   assert.deepEqual(asked, [4, 32, 256, 400, 400, 400, 4]);
 });
 
-test('of many who come to wait where nothing does, not each looks; what comes in wakes them at once, and without a word they are looked after a little later', async () => {
+test('many long polls on an empty queue do not each query the store; a wake serves them immediately, and without one the queue is checked a little later', async () => {
   const waiting = { jobs: 0 };
   const { dispatcher, asked, wait } = handOutOf(waiting);
   const leaving = new AbortController();
@@ -60,7 +60,7 @@ test('of many who come to wait where nothing does, not each looks; what comes in
   waiting.jobs = 1;
   dispatcher.wake('e');
   assert.equal(await first, 1);
-  // Told by nobody: as when the word of another server is lost.
+  // Without a wake: as when the notification of another server is lost.
   waiting.jobs = 1;
   const late = wait('late', leaving.signal);
   assert.equal(await Promise.race([...others, late]), 1);
@@ -68,12 +68,12 @@ test('of many who come to wait where nothing does, not each looks; what comes in
   await Promise.all([...others, late]);
 });
 
-test('what comes in while a take is on its way, and is not seen by it, goes to whoever asks next, at once', async () => {
+test('a job that arrives during a take that misses it goes to the next long poll immediately', async () => {
   const waiting = { jobs: 0 };
   const { dispatcher, asked, wait } = handOutOf(waiting);
   const leaving = new AbortController();
   const gone = wait('gone', leaving.signal);
-  // The take looks before the job is there, and its worker leaves before it has looked.
+  // The take reads before the job is there, and its worker leaves before it has finished.
   dispatcher.wake('e');
   leaving.abort();
   waiting.jobs = 1;

@@ -3,7 +3,7 @@ import { EndpointDispatcher } from './endpoint-dispatcher.ts';
 import type { DispatcherDeps } from './endpoint-dispatcher.ts';
 import type { TakenJob } from '../domain/job-records.ts';
 
-/** Brings waiting jobs to waiting workers, each endpoint by itself. */
+/** Dispatches queued jobs to waiting workers, separately for each endpoint. */
 export class Dispatcher {
   readonly #deps: DispatcherDeps;
   readonly #endpoints = new Map<string, EndpointDispatcher>();
@@ -13,7 +13,10 @@ export class Dispatcher {
     this.#deps = deps;
   }
 
-  /** Waits for up to `room` jobs. Answers none when the time is over, the worker gives up, or it is released. */
+  /**
+   * Waits for up to `room` jobs. Resolves to none when the time is over, the request is aborted, or the wait
+   * is released.
+   */
   waitForJobs(
     endpointId: string,
     workerId: string,
@@ -30,7 +33,7 @@ export class Dispatcher {
     return endpoint.waitForJobs(workerId, room, milliseconds, signal);
   }
 
-  /** There may be something on this endpoint. */
+  /** The endpoint may have new jobs. */
   wake(endpointId: string): void {
     this.#endpoints.get(endpointId)?.wake();
   }
@@ -39,18 +42,18 @@ export class Dispatcher {
     for (const endpoint of this.#endpoints.values()) endpoint.wake();
   }
 
-  /** Ends the wait of one worker, with nothing. */
+  /** Ends the waits of one worker without jobs. */
   endPendingTakes(endpointId: string, workerId: string): void {
     this.#endpoints.get(endpointId)?.endPendingTakes((waiting) => waiting === workerId);
   }
 
-  /** The endpoint is gone, and nobody waits there any longer. */
+  /** The endpoint was deleted: ends all of its waits. */
   removeEndpoint(endpointId: string): void {
     this.#endpoints.get(endpointId)?.endPendingTakes(() => true);
     this.#endpoints.delete(endpointId);
   }
 
-  /** Lets everyone go who waits. */
+  /** Ends all waits. */
   close(): void {
     this.#closed = true;
     for (const endpoint of this.#endpoints.values()) endpoint.endPendingTakes(() => true);

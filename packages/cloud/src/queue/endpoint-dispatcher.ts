@@ -10,19 +10,22 @@ import { PendingTakes } from './pending-takes.ts';
 import type { PendingTake } from './pending-takes.ts';
 import * as transitions from '../domain/job-transitions.ts';
 
-/** One commit carries no more than this many hand-outs of an endpoint. */
+/** One commit carries at most this many takes of an endpoint. */
 const MAX_TAKE_BATCH = 500;
 /**
- * Workers may ask for far more than there is, and every claim costs something. So a first take asks
- * for a few, and as long as takes bring all that they asked for, the next one asks for more.
+ * Workers may ask for far more than there is, and every claim has a cost. So the first take asks for a few
+ * jobs, and as long as takes return all that they asked for, the next one asks for more.
  */
 const MIN_TAKE_BATCH = 4;
 const TAKE_BATCH_GROWTH = 8;
-/** Where nothing waits, whoever comes to wait is looked after this much later: of a thousand that come at once, each would look. Whatever comes in wakes them at once. */
+/**
+ * After a take found the queue empty, new long polls wait this long before the next take: otherwise each of a
+ * thousand would query the store. A wake serves them immediately.
+ */
 const EMPTY_QUEUE_MEMO_MS = 500;
-/** Jobs that were in somebody's hands are looked for again this much later. */
+/** Jobs that another transaction had locked are tried again after this time. */
 const LOCKED_JOBS_RETRY_MS = 20;
-/** Before jobs are handed out again after the store refused. */
+/** The pause after a failed take. */
 const FAILED_TAKE_RETRY_MS = 250;
 
 export interface DispatcherDeps {
@@ -31,35 +34,41 @@ export interface DispatcherDeps {
   log: Log;
   /** A job left the queue. */
   onTaken(job: Job): void;
-  /** A worker has them now. */
+  /** A worker holds these jobs now. */
   onDispatched(endpointId: string, workerId: string, jobs: readonly Job[]): void;
-  /** Jobs that were taken and reached nobody go back. */
+  /** Returns jobs that were taken and reached no worker. */
   returnTaken(endpointId: string, taken: readonly TakenJob[]): Promise<void>;
 }
 
-/** A round in which takers are served. */
+/** One pass that serves the pending takes. */
 interface DispatchPass {
-  /** Something happened meanwhile: another one follows. */
+  /** Something changed meanwhile: another pass follows. */
   again: boolean;
-  /** And that was that something may have come in. */
+  /** The change may be a new job. */
   mayHaveNewJobs: boolean;
 }
 
-/** What a take found out about the queue. It is forgotten after a while, and looked at again if somebody asked for it. */
+/**
+ * Remembers that a take found the queue empty. It expires after a while; the queue is then checked again if a
+ * worker asked meanwhile.
+ */
 interface EmptyQueueMemo {
   isEmpty: boolean;
   wasAskedAgain: boolean;
 }
 
-/** Brings the waiting jobs of one endpoint to its waiting workers: one take from the store serves all of them. */
+/**
+ * Dispatches the queued jobs of one endpoint to its waiting workers: one take from the store serves all of
+ * them.
+ */
 export class EndpointDispatcher {
   readonly #deps: DispatcherDeps;
   readonly #endpointId: string;
   readonly #pendingTakes = new PendingTakes<TakenJob>();
   #round: DispatchPass | undefined;
-  /** How much the next take asks for. */
+  /** How many jobs the next take asks for. */
   #size = MIN_TAKE_BATCH;
-  /** Set where a take left nothing lately. */
+  /** Set where a recent take left the queue empty. */
   #left: EmptyQueueMemo | undefined;
 
   constructor(deps: DispatcherDeps, endpointId: string) {
@@ -67,7 +76,10 @@ export class EndpointDispatcher {
     this.#endpointId = endpointId;
   }
 
-  /** Waits for up to `room` jobs. Answers none when the time is over, the worker gives up, or it is released. */
+  /**
+   * Waits for up to `room` jobs. Resolves to none when the time is over, the request is aborted, or the wait
+   * is released.
+   */
   waitForJobs(
     workerId: string,
     room: number,
@@ -97,19 +109,19 @@ export class EndpointDispatcher {
     });
   }
 
-  /** There may be something. */
+  /** There may be new jobs. */
   wake(): void {
     this.#mayHold();
     if (this.#round !== undefined) this.#round.mayHaveNewJobs = true;
     this.#serveAll();
   }
 
-  /** Ends the wait of those that the test picks, with nothing. */
+  /** Ends the matching waits without jobs. */
   endPendingTakes(picked: (workerId: string) => boolean): void {
     this.#pendingTakes.end((pendingTake) => picked(pendingTake.workerId));
   }
 
-  /** Serves those who wait, one round at a time. What comes in meanwhile makes another round. */
+  /** Serves the pending takes, one pass at a time. A wake meanwhile adds another pass. */
   #serveAll(): void {
     if (this.#round !== undefined) {
       this.#round.again = true;
@@ -124,7 +136,7 @@ export class EndpointDispatcher {
     });
   }
 
-  /** One take. Answers whether another one may find something. */
+  /** One take. Resolves to whether another one may find jobs. */
   async #serve(round: DispatchPass): Promise<boolean> {
     const { store, clock, log, onTaken, onDispatched, returnTaken } = this.#deps;
     const endpointId = this.#endpointId;
@@ -159,10 +171,11 @@ export class EndpointDispatcher {
     const given = new Map<PendingTake<TakenJob>, TakenJob[]>();
     const stray: TakenJob[] = [];
     for (const job of taken) {
-      // Its time to live was over before any sweep came. It reaches nobody: its lease is due, and the next sweep ends it.
+      // Its time to live ended before a sweep came. It is given to nobody: its lease is due, and the next
+      // sweep ends it.
       if (transitions.isExpired(job.job, job.job.takenAt ?? 0)) continue;
       const owner = owners.get(job.job.lease ?? '');
-      // Whoever left while its jobs were on their way gets none of them.
+      // A worker that left during the take gets none of its jobs.
       if (owner === undefined || !this.#pendingTakes.has(owner)) stray.push(job);
       else if (!given.get(owner)?.push(job)) given.set(owner, [job]);
       onTaken(job.job);
@@ -197,7 +210,7 @@ export class EndpointDispatcher {
     if (this.#left !== undefined) this.#left.isEmpty = false;
   }
 
-  /** Jobs that cannot be put back now are found when their lease runs out. */
+  /** Jobs that cannot be returned now are found when their lease expires. */
   async #putBack(work: Promise<void>): Promise<void> {
     try {
       await work;
@@ -206,7 +219,7 @@ export class EndpointDispatcher {
     }
   }
 
-  /** A take that failed may have taken effect all the same: whatever carries its leases goes back. */
+  /** A take that failed may still have been committed: jobs with its leases are returned. */
   async #undoTake(leases: ReadonlyMap<string, unknown>): Promise<void> {
     const { store, returnTaken } = this.#deps;
     if (leases.size === 0) return;

@@ -13,7 +13,7 @@ import * as transitions from '../domain/job-transitions.ts';
 const MEGABYTE = 1024 * 1024;
 const HOUR = 3_600_000;
 
-test('a piece holds as many jobs as fit, and at least one', () => {
+test('a page holds as many jobs as fit, and at least one', () => {
   const sized = (...sizes: number[]): { seq: number; bytes: number }[] =>
     sizes.map((bytes, seq) => ({ seq, bytes }));
   assert.equal(countWithinBytes(sized(3, 3, 3), 9), 3);
@@ -26,15 +26,15 @@ test('a piece holds as many jobs as fit, and at least one', () => {
 for (const kind of DATABASES) {
   describe(`lists of jobs, on ${kind}`, () => {
     const clock = new ManualClock(Date.UTC(2026, 5, 1));
-    let place: MigratedDatabase;
+    let migrated: MigratedDatabase;
     let store: JobStore;
     let number = 0;
 
     before(async () => {
-      place = await createMigratedDatabase(kind);
-      store = place.database.jobs();
+      migrated = await createMigratedDatabase(kind);
+      store = migrated.database.jobs();
     });
-    after(() => place.drop());
+    after(() => migrated.drop());
 
     const submit = async (endpointId: string, input = '1', retention = HOUR): Promise<Job> => {
       const endpoint = {
@@ -51,7 +51,7 @@ for (const kind of DATABASES) {
       store.change(endpointId, seq, (job) => transitions.cancel(job, clock.now()));
     const several = (count: number, make: () => Promise<Job>): Promise<Job[]> =>
       Promise.all(Array.from({ length: count }, make));
-    /** What a list answers, and what was loaded for it, piece by piece. */
+    /** The jobs that a list returns, and those that were loaded for it, page by page. */
     const listed = async (
       endpointId: string,
       filter: Partial<JobFilter> = {},
@@ -78,7 +78,7 @@ for (const kind of DATABASES) {
     const newestFirst = (jobs: Job[]): number[] =>
       jobs.map(({ seq }) => seq).sort((one, other) => other - one);
 
-    test('nothing is loaded but what is answered', async () => {
+    test('only the returned jobs are loaded', async () => {
       const jobs = newestFirst(await several(10, () => submit('few')));
       assert.deepEqual(await listed('few'), { seqs: jobs, loaded: [jobs] });
       assert.deepEqual(await listed('few', { limit: 3, offset: 5 }), {
@@ -101,7 +101,7 @@ for (const kind of DATABASES) {
       assert.deepEqual(loaded, [jobs.slice(0, 1), jobs.slice(1, 3), jobs.slice(3)]);
     });
 
-    test('a job is found however many others lie before it', async () => {
+    test('a job is found however many others come before it', async () => {
       const oldest = await submit('many');
       const others = await several(4_500, () => submit('many'));
       await cancel(oldest);
@@ -117,7 +117,7 @@ for (const kind of DATABASES) {
       );
     });
 
-    test('those that are over take no place in a page', async () => {
+    test('expired jobs take no space in a page', async () => {
       const kept = await several(3, () => submit('over'));
       const over = await several(5, () => submit('over', '1', 1_000));
       for (const job of over) await cancel(job);
@@ -127,7 +127,7 @@ for (const kind of DATABASES) {
       assert.deepEqual((await listed('over', { limit: 2, offset: 2 })).seqs, newestFirst(kept).slice(2));
     });
 
-    test('a job that changes between the look and the load is what it has become, and the page is filled all the same', async () => {
+    test('a job that changes between the query and the load is shown as it is now, and the page is still filled', async () => {
       const jobs = await several(4, () => submit('changing'));
       const [first = 0, second = 0, third = 0] = newestFirst(jobs);
       const newest = jobs.find(({ seq }) => seq === first) as Job;
@@ -140,7 +140,7 @@ for (const kind of DATABASES) {
       assert.deepEqual((await listed('changing')).seqs, []);
     });
 
-    test('others have their turn while a list is made', async () => {
+    test('other requests are served while a list is read', async () => {
       let turns = 0;
       let next: NodeJS.Immediate | undefined;
       const turn = (): void => {

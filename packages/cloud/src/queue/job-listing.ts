@@ -4,15 +4,18 @@ import type { JobWithPayloads } from '../domain/job-records.ts';
 import type { JobPage, JobStore, JobListQuery } from '../store/job-store.ts';
 import type { Clock } from '../support/clock.ts';
 
-/** A look at the store is over within a few milliseconds, however many jobs there are. Between two of them others have their turn: SQLite answers without letting go. */
+/**
+ * A query returns within a few milliseconds, however many jobs there are. Between two queries other requests
+ * are served: SQLite queries are synchronous.
+ */
 const PAGE_ROWS = 2_000;
-/** About this much of what jobs carry is in memory at a time. */
+/** Approximate limit for the payloads that are in memory at a time. */
 const BATCH_BYTES = 1024 * 1024;
 
 /**
- * The jobs of an endpoint, newest first, a piece at a time: a thousand of them may carry more
- * than fits into memory. What is passed over, by its status or by the offset, is not loaded.
- * A job that changes meanwhile is shown as it has become, or not at all where it is no longer asked for.
+ * The jobs of an endpoint, newest first, a page at a time: a thousand of them may not fit into memory. Jobs
+ * that are skipped by status or offset are not loaded. A job that changes meanwhile is shown in its new
+ * state, or left out where it no longer matches.
  */
 export async function* listJobs(
   { store, clock }: { store: JobStore; clock: Clock },
@@ -22,12 +25,12 @@ export async function* listJobs(
   let [skip, left] = [offset, limit];
   let before: number | undefined;
   do {
-    const look: JobListQuery = {
+    const query: JobListQuery = {
       now: clock.now(),
       maxRowsScanned: status === undefined ? Math.min(PAGE_ROWS, skip + left) : PAGE_ROWS,
     };
     const page = await store.list(endpointId, {
-      ...look,
+      ...query,
       ...(status !== undefined && { status }),
       ...(before !== undefined && { before }),
     });
@@ -51,7 +54,7 @@ export async function* listJobs(
   } while (left > 0 && before !== undefined);
 }
 
-/** How many of the first are together at most so large; one always fits. */
+/** How many of the first jobs fit into the limit; one always does. */
 export function countWithinBytes(jobs: JobPage['jobs'], bytes: number): number {
   let size = 0;
   const over = jobs.findIndex((job) => (size += job.bytes) > bytes);

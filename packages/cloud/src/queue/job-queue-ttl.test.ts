@@ -5,10 +5,10 @@ import type { Job } from '../domain/job-records.ts';
 import { queueFixtures, POLL_MS, SECOND } from './job-queue.fixture.ts';
 
 for (const kind of DATABASES) {
-  describe(`a time to live that is over before a sweep came, on ${kind}`, () => {
+  describe(`a time to live that ends before a sweep came, on ${kind}`, () => {
     const bench = queueFixtures(kind);
 
-    test('is what whoever waits for the job is told', async () => {
+    test('ends the wait of callers with an expired job', async () => {
       const on = bench();
       const calling = on.queue.submitAndWait(
         on.request({ ttl: 10 * SECOND, sync: { wait: POLL_MS, waitGiven: true } }),
@@ -30,7 +30,7 @@ for (const kind of DATABASES) {
       }
     });
 
-    test('keeps the job from every worker, and those behind it do not wait for a sweep', async () => {
+    test('keeps the job from every worker, and later jobs do not wait for a sweep', async () => {
       const on = bench();
       const late: Job[] = [];
       for (let count = 0; count < 20; count += 1) late.push(await on.submit({ ttl: 10 * SECOND }));

@@ -6,7 +6,7 @@ import type { JobOptions } from './job-submission.ts';
 import { queueFixtures, POLL_MS, SECOND } from './job-queue.fixture.ts';
 import type { QueueFixture } from './job-queue.fixture.ts';
 
-/** What is had at once comes within this, and what has to be waited for does not. */
+/** An immediate answer comes within this time, and one that has to be waited for does not. */
 const AT_ONCE_MS = 2 * SECOND;
 
 describe('two servers on one database', () => {
@@ -24,7 +24,7 @@ describe('two servers on one database', () => {
     return taken[0]?.job.seq;
   };
 
-  test('a result counts that a worker brings to the server that gave it the job first, and not last', async () => {
+  test('a result counts when the worker sends it to the server that gave it the job first', async () => {
     const on = bench();
     const [one, other] = both(on);
     const job = await on.submit();
@@ -40,7 +40,7 @@ describe('two servers on one database', () => {
     assert.equal(await on.status(job), 'COMPLETED');
   });
 
-  test('no worker waits beside a job that a take elsewhere had in hands and did not want', async () => {
+  test('no worker waits beside a job that a take on another server had locked and did not want', async () => {
     const low: JobOptions = { lowPriority: true };
     for (let round = 0; round < 10; round += 1) {
       const on = bench();
@@ -54,7 +54,7 @@ describe('two servers on one database', () => {
     }
   });
 
-  test('nor beside one that is changed just now', async () => {
+  test('no worker waits beside a job that is being changed', async () => {
     for (let round = 0; round < 20; round += 1) {
       const on = bench();
       const job = await on.submit();
@@ -66,10 +66,10 @@ describe('two servers on one database', () => {
   });
 });
 
-describe('a batch of which one part cannot be kept', () => {
+describe('a batch with one part that cannot be stored', () => {
   const bench = queueFixtures('postgres');
 
-  test('tells of the ends that were', async () => {
+  test('announces the job ends that were stored', async () => {
     const on = bench();
     const calling = on.queue.submitAndWait(
       on.request({ sync: { wait: POLL_MS, waitGiven: true } }),

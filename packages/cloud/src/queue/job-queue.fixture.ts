@@ -18,7 +18,7 @@ export const SECOND = 1_000;
 export const HOUR = 3_600 * SECOND;
 export const POLL_MS = 20 * SECOND;
 
-/** A queue over a real store, with a clock that is turned by hand. */
+/** A queue over a real store, with a manual clock. */
 export class QueueFixture {
   readonly clock = new ManualClock(Date.UTC(2026, 5, 1));
   readonly published: Wakeup[] = [];
@@ -26,7 +26,7 @@ export class QueueFixture {
   /** Workers that an engine runs. */
   readonly instances = new Set<string>();
   readonly store: JobStore;
-  /** Another server on the same database, with a memory of its own. */
+  /** Another server on the same database, with its own memory. */
   readonly otherServerStore: () => JobStore;
   queue: JobQueue;
   readonly #endpoint: EndpointQueueSettings;
@@ -53,7 +53,7 @@ export class QueueFixture {
     this.queue = this.newServer();
   }
 
-  /** A server that starts anew on the same store. */
+  /** A server that restarts on the same store. */
   newServer(store = this.store): JobQueue {
     this.queue = new JobQueue({
       store,
@@ -118,7 +118,7 @@ export class QueueFixture {
     await this.queue.reaper.sweepLost();
   }
 
-  /** Lets time pass in small steps, sweeping after each; `each` is what goes on meanwhile. */
+  /** Advances the clock in small steps and sweeps after each; `each` runs in between. */
   async advance(milliseconds: number, each: () => void = () => undefined, step = SECOND): Promise<void> {
     for (let passed = 0; passed < milliseconds; passed += step) {
       this.clock.advance(Math.min(step, milliseconds - passed));
@@ -132,23 +132,23 @@ export class QueueFixture {
   }
 }
 
-/** A store for the tests of a suite; every call answers a queue of its own on it. */
+/** A store for the tests of a suite; every call creates a new queue on it. */
 export function queueFixtures(
   kind: DatabaseKind,
 ): (settings?: Partial<EndpointQueueSettings>) => QueueFixture {
-  let place: MigratedDatabase;
+  let migrated: MigratedDatabase;
   let store: JobStore;
   const made: QueueFixture[] = [];
   before(async () => {
-    place = await createMigratedDatabase(kind);
-    store = place.database.jobs();
+    migrated = await createMigratedDatabase(kind);
+    store = migrated.database.jobs();
   });
   after(async () => {
     for (const bench of made) bench.close();
-    await place.drop();
+    await migrated.drop();
   });
   return (settings) => {
-    const bench = new QueueFixture(store, () => place.database.jobs(), `endpoint${made.length}`, settings);
+    const bench = new QueueFixture(store, () => migrated.database.jobs(), `endpoint${made.length}`, settings);
     made.push(bench);
     return bench;
   };

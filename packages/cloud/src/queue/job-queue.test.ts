@@ -11,7 +11,7 @@ for (const kind of DATABASES) {
   describe(`the queue, on ${kind}`, () => {
     const bench = queueFixtures(kind);
 
-    test('a job that nobody takes lives as long as it may, and is gone then', async () => {
+    test('a job that nobody takes expires after its time to live', async () => {
       const on = bench();
       const [day, short] = [await on.submit(), await on.submit({ ttl: 10 * SECOND })];
       await on.advance(9_999);
@@ -25,7 +25,7 @@ for (const kind of DATABASES) {
       assert.equal(await on.status(day), 'gone');
     });
 
-    test('a result is kept for 30 minutes, a synchronous one for 1 to 5 as the wait was, or as the request or endpoint says', async () => {
+    test('a result is kept for 30 minutes, a synchronous one for 1 to 5 depending on the wait, or as the request or endpoint says', async () => {
       const on = bench();
       const sync = (wait: number, waitGiven: boolean): JobOptions => ({ sync: { wait, waitGiven } });
       const cases: [JobOptions, number][] = [
@@ -55,7 +55,7 @@ for (const kind of DATABASES) {
       assert.equal(await own.status(job), 'gone');
     });
 
-    test('a job may run as long as its execution timeout says, however long its worker lives', async () => {
+    test('a job may run until its execution timeout, however long its worker lives', async () => {
       const on = bench({ executionTimeout: 10 * MINUTE });
       const [limited, endless] = [await on.submit(), await on.submit({ executionTimeout: 0 })];
       await on.take('w', 2);
@@ -74,7 +74,7 @@ for (const kind of DATABASES) {
       assert.equal(await on.status(endless), 'IN_PROGRESS');
     });
 
-    test('a retry by hand starts the time to live anew', async () => {
+    test('a manual retry restarts the time to live', async () => {
       const on = bench();
       const job = await on.submit({ ttl: HOUR, retention: HOUR });
       await on.advance(50 * MINUTE, undefined, 10 * MINUTE);
@@ -87,7 +87,7 @@ for (const kind of DATABASES) {
       assert.equal(await on.status(job), 'gone');
     });
 
-    test('jobs that did not reach their worker go back as if never taken', async () => {
+    test('jobs that did not reach their worker are returned as if never taken', async () => {
       const on = bench();
       const job = await on.submit();
       const taken = await on.take('w');
@@ -109,7 +109,7 @@ for (const kind of DATABASES) {
       assert.ok(counts.every((count) => count === 1 || count === 2) && counts[2] === 1, String(counts));
     });
 
-    test('a waiting worker is woken by a new job, a retry and a job that goes back', async () => {
+    test('a waiting worker is woken by a new job, a retry and a returned job', async () => {
       const on = bench();
       const first = on.takeOne('w1');
       const job = await on.submit();
@@ -140,11 +140,11 @@ for (const kind of DATABASES) {
       const straight = kind === 'sqlite' ? before : before + 1;
       assert.equal(told(), straight);
       await on.submit();
-      // One server alone has nobody to tell.
+      // A single server has no others to notify.
       assert.equal(told(), kind === 'sqlite' ? 0 : straight + 1);
     });
 
-    test('a worker that rests gets nothing and is answered soon; a dismissed one never gets anything again', async () => {
+    test('a paused worker gets nothing and is answered soon; a dismissed one never gets anything again', async () => {
       const on = bench();
       const waiting = on.take('w');
       on.queue.pauseWorker(on.id, 'w');
@@ -166,7 +166,7 @@ for (const kind of DATABASES) {
       assert.deepEqual(await on.take('w'), []);
     });
 
-    test('a worker that leaves while jobs are on their way to it gets none, and they lose nothing by it', async () => {
+    test('a worker that leaves during a take gets no jobs, and the take costs them no retry', async () => {
       const on = bench();
       const authenticator = Promise.withResolvers<void>();
       const reached = Promise.withResolvers<void>();
@@ -193,7 +193,7 @@ for (const kind of DATABASES) {
       assert.deepEqual([again.seq, again.attempt, again.retries], [back.seq, 1, 0]);
     });
 
-    test('a worker that leaves before its job was chosen leaves no job behind with nobody', async () => {
+    test('a worker that leaves before its job was chosen leaves no job without an owner', async () => {
       const on = bench();
       const authenticator = Promise.withResolvers<void>();
       on.newServer({
@@ -213,7 +213,7 @@ for (const kind of DATABASES) {
       assert.deepEqual([again.seq, again.attempt, again.retries, again.workerId], [job.seq, 1, 0, 'next']);
     });
 
-    test('a store that refuses to hand out is asked again, with a pause, and what it took all the same goes back', async () => {
+    test('a failed take is retried after a pause, and jobs that it took anyway are returned', async () => {
       const on = bench();
       let refusals = 3;
       const asked: number[] = [];
@@ -234,7 +234,7 @@ for (const kind of DATABASES) {
       assert.ok((asked[3] ?? 0) - (asked[0] ?? 0) >= 600, 'it was not asked in a tight loop');
     });
 
-    test('a job that is tried again on the worker that it was stopped on is not stopped again', async () => {
+    test('a job that is retried on the worker where it was cancelled is not cancelled again', async () => {
       const on = bench({ executionTimeout: 5 * SECOND });
       const job = await on.submit();
       await on.takeOne('w');
@@ -246,7 +246,7 @@ for (const kind of DATABASES) {
       assert.deepEqual(on.queue.cancellations.due(on.id, 'w'), []);
     });
 
-    test('a caller who waits hears of an end that came before its submission was answered', async () => {
+    test('a waiting caller sees an end that came before its submission was answered', async () => {
       const on = bench();
       const { promise: released, resolve: release } = Promise.withResolvers<void>();
       const queue = on.newServer({
@@ -274,7 +274,7 @@ for (const kind of DATABASES) {
       );
     });
 
-    test('a caller waits no longer for a clock that is set back meanwhile', async () => {
+    test('a caller waits no longer when the clock is set back meanwhile', async () => {
       const on = bench();
       const since = performance.now();
       const calling = on.queue.submitAndWait(
@@ -289,7 +289,7 @@ for (const kind of DATABASES) {
       assert.ok(took >= SECOND - 5 && took < 10 * SECOND, `it took ${took} ms`);
     });
 
-    test('a purge tells those who wait, and leaves who runs alone', async () => {
+    test('a purge wakes waiting callers and leaves running jobs alone', async () => {
       const on = bench();
       const running = await on.submit();
       await on.takeOne('w');

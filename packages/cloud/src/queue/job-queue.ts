@@ -33,12 +33,15 @@ import type { LeaseHolder, AttemptResult } from '../domain/job-transitions.ts';
 import { Waiters } from './waiters.ts';
 import type { CloudEventBus } from '../domain/events.ts';
 
-/** A worker that asked to be replaced gets nothing for this long; by then whoever runs it has acted. */
+/** A worker that asked to be replaced gets no jobs for this long; by then its engine has replaced it. */
 const WORKER_PAUSE_MS = 15_000;
-/** What a resting worker asks for is held this long: it shall neither spin nor, when it is told to end, wait for an answer that never comes. */
+/**
+ * A take of a paused worker is held this long: the worker must not poll in a hot loop, nor wait long for an
+ * answer when it is told to stop.
+ */
 const PAUSED_POLL_MS = 1_500;
 export interface JobQueueDeps {
-  /** Whether an engine runs this worker, where one is known to. */
+  /** Whether an engine runs this worker, where that is known. */
   instanceRuns?(endpointId: string, workerId: string): Promise<boolean>;
   /** Whether one answer to job-take may carry several short jobs. Default: true. */
   takeAhead?: boolean;
@@ -54,7 +57,7 @@ export interface JobQueueDeps {
 export interface SubmitRequest {
   endpoint: EndpointQueueSettings;
   accountId: string;
-  /** The body as it came. */
+  /** The request body, unparsed. */
   request: string;
   options: JobOptions;
   idempotency?: { key: string; bodyHash: string };
@@ -68,14 +71,14 @@ export interface FinishedAttempt {
 }
 
 /**
- * The queue: accepts, hands out and ends jobs. What a job is lies in the store and nowhere
- * else; here is only who waits for what, and which workers were heard of.
+ * The queue: accepts, dispatches and ends jobs. The state of jobs is in the store and nowhere else; this
+ * holds only the waiters and the liveness of workers.
  */
 export class JobQueue {
   readonly #deps: JobQueueDeps;
   readonly #numbers: JobSequence;
-  readonly #news: JobNotifier;
-  /** Workers that rest. */
+  readonly #notifier: JobNotifier;
+  /** Waits of paused workers. */
   readonly #resting = new Waiters<string>();
   readonly #dispatcher: Dispatcher;
   readonly #changes: JobUpdater;
@@ -89,7 +92,7 @@ export class JobQueue {
   constructor(deps: JobQueueDeps) {
     this.#deps = deps;
     this.#numbers = new JobSequence(deps.clock);
-    this.#news = new JobNotifier(deps.wakeups);
+    this.#notifier = new JobNotifier(deps.wakeups);
     this.heartbeats = new WorkerHeartbeats(deps.clock);
     this.takeAhead = new TakeAhead(this.heartbeats, deps.takeAhead ?? true);
     this.cancellations = new CancellationRegistry(deps.clock, this.heartbeats);
@@ -97,10 +100,10 @@ export class JobQueue {
       store: deps.store,
       clock: deps.clock,
       log: deps.log,
-      onTaken: ({ endpointId, seq }) => this.#news.changeWaiters.wake(endpointId, seq),
+      onTaken: ({ endpointId, seq }) => this.#notifier.changeWaiters.wake(endpointId, seq),
       onDispatched: (endpointId, workerId, jobs) => {
         this.heartbeats.assignJobs(endpointId, workerId, ...jobs);
-        // An earlier attempt may have been stopped on the same worker: that is no word about this one.
+        // An earlier attempt may have been cancelled on the same worker; that does not concern this one.
         for (const { id } of jobs) this.cancellations.remove(endpointId, workerId, id);
       },
       returnTaken: (endpointId, taken) => this.giveBack(endpointId, taken),
@@ -115,13 +118,16 @@ export class JobQueue {
       store: deps.store,
       onWorkerActivity: (endpointId, workerId, seq) =>
         this.heartbeats.recordJobActivity(endpointId, workerId, seq),
-      onAppended: (endpointId, seq) => this.#news.notify(endpointId, seq),
+      onAppended: (endpointId, seq) => this.#notifier.notify(endpointId, seq),
     });
     this.reaper = new JobReaper({ ...deps, heartbeats: this.heartbeats, updater: this.#changes });
     deps.wakeups.subscribe((wakeup) => this.#onWakeup(wakeup));
   }
 
-  /** After a restart: numbers go on where they were, also when the clock was set back meanwhile. What workers hold is theirs, and they have time to show themselves. */
+  /**
+   * After a restart: sequence numbers continue, even when the clock was set back meanwhile. Workers keep
+   * their jobs and have time to report them.
+   */
   async recover(): Promise<void> {
     this.#numbers.resumeAfter(await this.#deps.store.highestSeq());
     for (const job of await this.#deps.store.listRunning()) {
@@ -129,7 +135,7 @@ export class JobQueue {
     }
   }
 
-  // What clients do.
+  // Client operations.
 
   async submit(request: SubmitRequest): Promise<Job> {
     for (;;) {
@@ -138,7 +144,10 @@ export class JobQueue {
     }
   }
 
-  /** For a caller who waits for the end. It is listened for before anybody can know of the job, so it cannot be missed. */
+  /**
+   * Submits for a caller who waits for the end. The wait starts before the job can be seen by anyone, so the
+   * end cannot be missed.
+   */
   async submitAndWait(
     request: SubmitRequest,
     milliseconds: number,
@@ -147,13 +156,13 @@ export class JobQueue {
     const endpointId = request.endpoint.id;
     for (;;) {
       const seq = this.#numbers.next();
-      const ended = this.#news.endWaiters.wait(endpointId, seq, milliseconds, signal);
+      const ended = this.#notifier.endWaiters.wait(endpointId, seq, milliseconds, signal);
       let job: Job | undefined;
       try {
         job = this.#settled(request, await this.#offer(seq, request));
       } finally {
-        // Nobody waits for a job that is none, or for another one than there was.
-        if (job?.seq !== seq) this.#news.endWaiters.wake(endpointId, seq);
+        // Ends the wait where no job was created, or where the job has another number.
+        if (job?.seq !== seq) this.#notifier.endWaiters.wake(endpointId, seq);
       }
       if (job !== undefined)
         return {
@@ -166,13 +175,17 @@ export class JobQueue {
     }
   }
 
-  /** A job whose retention is over is not found, though its row may still be there. */
+  /** A job whose retention is over is not found, though its row may still exist. */
   async find(endpointId: string, seq: number): Promise<JobWithPayloads | undefined> {
     const found = await this.#deps.store.find(endpointId, seq);
     return found !== undefined && isPastRetention(found.job, this.#deps.clock.now()) ? undefined : found;
   }
 
-  /** Resolves when the job has ended or is gone, the time is over, or the caller gives up; with the job as it then is. `submitted`: the job, where it was just submitted, and its end, where it is listened for since before. */
+  /**
+   * Resolves with the current job when it has ended or is gone, the time is over, or the request is aborted.
+   * `submitted`: the job, where it was just submitted, and the wait for its end, where that was started
+   * before.
+   */
   async waitForEnd(
     endpointId: string,
     seq: number,
@@ -180,16 +193,21 @@ export class JobQueue {
     signal: CancelSignal,
     submitted?: { job: Job; ended?: Promise<JobOutcome | undefined> },
   ): Promise<JobOutcome | undefined> {
-    // Not by the clock, which may be set while somebody waits.
+    // A monotonic clock: the wall clock may be set during the wait.
     const until = performance.now() + milliseconds;
     let ended = submitted?.ended;
     let mayHaveEnded = ended === undefined || this.#closed;
     let woken = false;
     let last = submitted?.job;
     for (;;) {
-      ended ??= this.#news.endWaiters.wait(endpointId, seq, Math.max(0, until - performance.now()), signal);
+      ended ??= this.#notifier.endWaiters.wait(
+        endpointId,
+        seq,
+        Math.max(0, until - performance.now()),
+        signal,
+      );
       if (mayHaveEnded) {
-        // Whoever waited is told of an end, however short it is kept.
+        // A waiting caller gets the end, however short the retention is.
         const found = woken ? await this.#deps.store.find(endpointId, seq) : await this.find(endpointId, seq);
         if (found === undefined && last !== undefined) return this.#outlived(last);
         last = found?.job;
@@ -202,15 +220,18 @@ export class JobQueue {
         )
           return found;
       }
-      const told = await ended;
-      if (told !== undefined) return told;
+      const outcome = await ended;
+      if (outcome !== undefined) return outcome;
       ended = undefined;
       mayHaveEnded = true;
       woken = true;
     }
   }
 
-  /** What became of a job that is gone, as it was seen last: another server may have ended it with its time to live. */
+  /**
+   * The end of a job that is gone, from its last known state: another server may have ended it at its time to
+   * live.
+   */
   #outlived(last: Job): JobOutcome | undefined {
     const now = this.#deps.clock.now();
     return hasEnded(last) || !transitions.isExpired(last, now)
@@ -218,19 +239,19 @@ export class JobQueue {
       : outcomeOf(transitions.expire(last, now));
   }
 
-  /** The server stops: nobody waits any longer. */
+  /** The server stops: ends all client waits. */
   get isClosing(): boolean {
     return this.#closed;
   }
 
-  /** Resolves when something happens to the job, at the latest after the time. */
+  /** Resolves when the job changes, at the latest after the timeout. */
   async waitForChange(
     endpointId: string,
     seq: number,
     milliseconds: number,
     signal: CancelSignal,
   ): Promise<void> {
-    await this.#news.changeWaiters.wait(endpointId, seq, milliseconds, signal);
+    await this.#notifier.changeWaiters.wait(endpointId, seq, milliseconds, signal);
   }
 
   async cancel(endpointId: string, seq: number): Promise<Job | undefined> {
@@ -253,7 +274,7 @@ export class JobQueue {
       (job, now) => (job.position === position ? undefined : transitions.retry(job, position, now)),
       STORE_RETRY_MS.client,
     );
-    // Its new place tells that a try which seemed to fail was kept.
+    // The new sequence number shows whether an attempt that seemed to fail was committed.
     return done?.after.position === position ? { ...done, changed: true } : done;
   }
 
@@ -266,14 +287,14 @@ export class JobQueue {
     );
   }
 
-  /** Removes what waits. Synchronous callers of those jobs are told. */
+  /** Removes queued jobs and wakes their synchronous callers. */
   async purge(endpointId: string): Promise<number> {
     const removed = await this.#deps.store.purge(endpointId);
-    this.#news.notifyAll(endpointId);
+    this.#notifier.notifyAll(endpointId);
     return removed;
   }
 
-  /** Newest first, a piece at a time. */
+  /** Newest first, a page at a time. */
   list(endpointId: string, filter: JobFilter): AsyncGenerator<JobWithPayloads[]> {
     return listJobs(this.#deps, endpointId, filter);
   }
@@ -286,7 +307,7 @@ export class JobQueue {
     return this.#deps.store.countAhead(job, limit);
   }
 
-  /** The workers of an endpoint that any server has heard of lately. */
+  /** The workers of an endpoint that any server has heard from recently. */
   async workers(endpointId: string): Promise<WorkerHeartbeat[]> {
     const here = this.heartbeats.liveWorkers(endpointId);
     const known = new Set(here.map(({ workerId }) => workerId));
@@ -305,12 +326,15 @@ export class JobQueue {
     this.heartbeats.removeEndpoint(endpointId);
     this.takeAhead.removeEndpoint(endpointId);
     this.#dispatcher.removeEndpoint(endpointId);
-    this.#news.notifyAll(endpointId);
+    this.#notifier.notifyAll(endpointId);
   }
 
-  // What workers do.
+  // Worker operations.
 
-  /** Waits for up to `room` jobs. Answers none when the time is over, the worker gives up, or it shall rest. */
+  /**
+   * Waits for up to `room` jobs. Resolves to none when the time is over, the request is aborted, or the
+   * worker is paused.
+   */
   take(
     endpointId: string,
     workerId: string,
@@ -321,13 +345,14 @@ export class JobQueue {
     if (!this.heartbeats.isPaused(endpointId, workerId))
       return this.#dispatcher.waitForJobs(endpointId, workerId, room, milliseconds, signal);
     if (this.#closed) return Promise.resolve([]);
-    // A worker that rests waits for nothing, but it waits: an answer at once would make it ask again at once.
+    // A paused worker gets nothing, but its poll is held: an immediate answer would make it poll again
+    // immediately.
     return this.#resting
       .wait(endpointId, workerId, Math.min(milliseconds, PAUSED_POLL_MS), signal)
       .then(() => []);
   }
 
-  /** Jobs that were taken and did not reach their worker. */
+  /** Returns jobs that were taken and did not reach their worker. */
   async giveBack(endpointId: string, taken: readonly TakenJob[]): Promise<void> {
     await Promise.all(
       taken.map(({ job }) =>
@@ -339,12 +364,12 @@ export class JobQueue {
     );
   }
 
-  /** A job that its worker has not begun goes back as if it had never been taken. */
+  /** Returns a job that its worker has not started, as if it had never been taken. */
   async returnToQueue(endpointId: string, seq: number, holder: LeaseHolder): Promise<void> {
     await this.#changes.update(endpointId, seq, (job, now) => transitions.returnToQueue(job, holder, now));
   }
 
-  /** False where the worker does not hold the job, or no longer: then nothing changes. */
+  /** False where the worker does not hold the job (any more): then nothing changes. */
   async finish(
     endpointId: string,
     seq: number,
@@ -375,20 +400,20 @@ export class JobQueue {
     );
   }
 
-  /** The worker asked to be replaced: it gets no more jobs, and what it waits for ends now. */
+  /** The worker asked to be replaced: it gets no more jobs, and its long polls end now. */
   pauseWorker(endpointId: string, workerId: string): void {
     this.heartbeats.pause(endpointId, workerId, WORKER_PAUSE_MS);
     this.endLongPolls(endpointId, workerId);
     this.#deps.events.publish('worker.refresh-requested', { endpointId, workerId });
   }
 
-  /** The worker is on its way out: it gets no more jobs, and what it waits for ends now. */
+  /** The worker is being stopped: it gets no more jobs, and its long polls end now. */
   drainWorker(endpointId: string, workerId: string): void {
     this.heartbeats.drain(endpointId, workerId);
     this.endLongPolls(endpointId, workerId);
   }
 
-  /** What waits on an endpoint, for whoever decides about workers. */
+  /** The backlog of an endpoint, for the scaler. */
   countWaiting(
     endpointId: string,
     queuedBefore: number,
@@ -397,13 +422,13 @@ export class JobQueue {
     return this.#deps.store.countWaiting(endpointId, queuedBefore, limit);
   }
 
-  /** Ends what a worker waits for. */
+  /** Ends the long polls of a worker. */
   endLongPolls(endpointId: string, workerId: string): void {
     this.#dispatcher.endPendingTakes(endpointId, workerId);
     this.cancellations.endLongPoll(endpointId, workerId);
   }
 
-  /** The jobs that a worker shall stop, waiting for the first one. */
+  /** The jobs that a worker must cancel; waits for the first one. */
   waitForCancellations(
     endpointId: string,
     workerId: string,
@@ -418,7 +443,7 @@ export class JobQueue {
     return this.cancellations.waitForDue(endpointId, workerId, longest, signal);
   }
 
-  /** Lets everyone go who waits: the server stops. */
+  /** The server stops: ends all waits. */
   close(): void {
     this.#closed = true;
     this.reaper.close();
@@ -426,9 +451,9 @@ export class JobQueue {
     this.#wakeEveryone();
   }
 
-  // How it works.
+  // Internals.
 
-  /** Brings a new job into the store, under this number. */
+  /** Stores a new job under this sequence number. */
   #offer(
     seq: number,
     { endpoint, accountId, request, options, idempotency }: SubmitRequest,
@@ -446,7 +471,10 @@ export class JobQueue {
     }, STORE_RETRY_MS.client);
   }
 
-  /** The job that it became, or had been before. Undefined where another server gave the same number to a job of its own. */
+  /**
+   * The stored job, or the earlier one with the same idempotency key. Undefined where another server used the
+   * number for a job of its own.
+   */
   #settled(
     { endpoint, idempotency }: SubmitRequest,
     { job, created, seenByTakes, bodyHash }: SubmitResult,
@@ -484,12 +512,12 @@ export class JobQueue {
       this.#deps.events.publish('webhook.due', { endpointId });
     if (before.status === after.status) return;
     if (hasEnded(after))
-      this.#news.endWaiters.wake(endpointId, seq, change === undefined ? undefined : outcomeOf(change));
-    this.#news.notify(endpointId, seq);
+      this.#notifier.endWaiters.wake(endpointId, seq, change === undefined ? undefined : outcomeOf(change));
+    this.#notifier.notify(endpointId, seq);
   }
 
   #wakeEveryone(): void {
-    for (const waiters of [this.#news, this.cancellations, this.#resting]) waiters.wakeAll();
+    for (const waiters of [this.#notifier, this.cancellations, this.#resting]) waiters.wakeAll();
   }
 
   #stop(endpointId: string, workerId: string | null, jobId: string, seq: number): void {
@@ -505,7 +533,7 @@ export class JobQueue {
         this.#deps.events.publish('jobs.queued', { endpointId: wakeup.endpointId });
         return this.#dispatcher.wake(wakeup.endpointId);
       case 'job':
-        return this.#news.onRemoteChange(wakeup.endpointId, wakeup.seq);
+        return this.#notifier.onRemoteChange(wakeup.endpointId, wakeup.seq);
       case 'stop':
         return this.cancellations.add(wakeup.endpointId, wakeup.workerId, wakeup.jobId);
       case 'missed':
@@ -518,7 +546,7 @@ export class JobQueue {
   }
 }
 
-/** Known without a look, where the end brought both. */
+/** The job's outcome without a read, where the change has both parts. */
 function outcomeOf({ job, output, error }: JobChange): JobOutcome | undefined {
   return output === undefined || error === undefined ? undefined : { job, payloads: { output, error } };
 }

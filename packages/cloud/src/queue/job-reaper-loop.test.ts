@@ -4,7 +4,7 @@ import { createLog } from '../support/log.ts';
 import type { JobReaper } from './job-reaper.ts';
 import { JobReaperLoop } from './job-reaper-loop.ts';
 
-/** Only what a sweeper asks of it. */
+/** Only the methods that the loop calls. */
 function caretakerOf(
   sweep: () => Promise<boolean>,
   sweepLost: () => Promise<void>,
@@ -15,7 +15,7 @@ function caretakerOf(
 
 const silent = createLog({ level: 'silent', format: 'json' });
 
-test('what is due is looked after as long as there is more, then again a little later, also after a failure', async () => {
+test('sweeps as long as there is more, then again a little later, also after a failure', async () => {
   const done: string[] = [];
   const enough = Promise.withResolvers<void>();
   let sweeps = 0;
@@ -40,7 +40,7 @@ test('what is due is looked after as long as there is more, then again a little 
   assert.deepEqual(done, ['due', 'lost', 'due', 'lost', 'due', 'lost', 'due', 'due', 'lost']);
 });
 
-test('a sweeper that is closed ends the round that it is in and begins no other', async () => {
+test('a closed loop finishes its sweep and starts no other', async () => {
   const [began, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   let rounds = 0;
   const sweeper = new JobReaperLoop(
@@ -66,7 +66,7 @@ test('a sweeper that is closed ends the round that it is in and begins no other'
   assert.equal(rounds, 1);
 });
 
-test('one whose turn comes far too late was away: that is said before anything is looked after', async (t) => {
+test('a sweep that starts far too late reports the pause before it reaps anything', async (t) => {
   const now = Date.now.bind(Date);
   let late = 0;
   t.mock.method(Date, 'now', () => now() + late);

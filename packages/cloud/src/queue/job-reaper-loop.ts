@@ -2,10 +2,13 @@ import type { Log } from '../support/log.ts';
 import type { JobReaper } from './job-reaper.ts';
 
 const SWEEP_INTERVAL_MS = 500;
-/** A look that comes this much later than it should shows that the whole process was away: stopped, or on a machine that slept. */
+/**
+ * A sweep that starts this much too late shows that the whole process was paused: stopped, or on a machine
+ * that slept.
+ */
 const PROCESS_SUSPENDED_MS = 5_000;
 
-/** Lets time do its work: once or twice a second it looks at what is due, and goes on while there is more. */
+/** Sweeps due jobs once or twice a second, and continues while there are more. */
 export class JobReaperLoop {
   readonly #reaper: JobReaper;
   readonly #log: Log;

@@ -41,7 +41,7 @@ for (const kind of DATABASES) {
     });
 
     for (const how of ['gone', 'silent']) {
-      test(`a worker that is ${how} costs the jobs no retry that it cannot have begun`, async () => {
+      test(`a worker that is ${how} costs no retry for jobs that it cannot have started`, async () => {
         const on = bench({ maxRetries: 0 });
         const jobs = [await on.submit(), await on.submit(), await on.submit()];
         on.queue.heartbeats.recordConcurrency(on.id, 'w', 1);
@@ -65,7 +65,7 @@ for (const kind of DATABASES) {
       });
     }
 
-    test('a job is not spared for ever: it may be what ends its workers all the same', async () => {
+    test('a job is not spared forever: it may be what kills its workers', async () => {
       const on = bench({ maxRetries: 0 });
       const last = await on.submit({ lowPriority: true });
       let losses = 0;
@@ -79,7 +79,7 @@ for (const kind of DATABASES) {
       assert.equal(losses, 11);
     });
 
-    test('an endpoint without retries fails the job of a lost worker at once, one with more tries longer', async () => {
+    test('an endpoint without retries fails the job of a lost worker immediately, one with more retries later', async () => {
       const [none, three] = [bench({ maxRetries: 0 }), bench({ maxRetries: 3 })];
       const lost = await none.submit();
       await none.takeOne('w');
@@ -114,11 +114,11 @@ for (const kind of DATABASES) {
       assert.deepEqual([await on.status(pinged), await on.status(polled)], ['IN_PROGRESS', 'IN_QUEUE']);
     });
 
-    test('a worker that says it is idle has lost its job: noticed within 70 s, and given to another if it never showed it', async () => {
+    test('a worker that reports idle has lost its job: noticed within 70 s, and given to another if it never reported it', async () => {
       const on = bench();
       const job = await on.submit();
       await on.takeOne('w');
-      // It polls every 20 s and pings every 10 s, and knows nothing of the job.
+      // It polls every 20 s and pings every 10 s, and does not list the job.
       let since = 0;
       const idles = (): void => {
         since += SECOND;
@@ -132,7 +132,7 @@ for (const kind of DATABASES) {
       assert.equal(await on.finish('w2', job), true);
     });
 
-    test('a job that the worker had shown and then dropped without a result has failed', async () => {
+    test('a job that the worker had reported and then dropped without a result has failed', async () => {
       const on = bench();
       const job = await on.submit();
       await on.takeOne('w');
@@ -151,7 +151,7 @@ for (const kind of DATABASES) {
       );
     });
 
-    test('a job that is missing from pings is kept while its worker asks for nothing: a blocked loop lists nothing', async () => {
+    test('a job that is missing from pings is kept while its worker does not poll: a blocked loop lists nothing', async () => {
       const on = bench();
       const job = await on.submit();
       await on.takeOne('w');
@@ -160,7 +160,7 @@ for (const kind of DATABASES) {
       assert.equal(await on.finish('w', job), true);
     });
 
-    test('a list that is cut off says nothing about what is not on it', async () => {
+    test('a truncated list proves nothing about the jobs that are not on it', async () => {
       const on = bench();
       const [listed, left] = [await on.submit(), await on.submit()];
       await on.take('w', 2);
@@ -174,7 +174,7 @@ for (const kind of DATABASES) {
       assert.deepEqual([await on.status(listed), await on.status(left)], ['IN_PROGRESS', 'IN_PROGRESS']);
     });
 
-    test('a result that comes while the worker is doubted counts, and a list that names the job ends the doubt', async () => {
+    test('a result that comes while the job is suspected lost counts, and a list with the job clears the suspicion', async () => {
       const on = bench();
       const [late, listed] = [await on.submit(), await on.submit()];
       await on.take('w', 2);
@@ -190,7 +190,7 @@ for (const kind of DATABASES) {
       assert.deepEqual([await on.status(late), await on.status(listed)], ['COMPLETED', 'IN_PROGRESS']);
     });
 
-    test('a server that starts anew knows who holds what, and gives them time to show themselves', async () => {
+    test('a restarted server knows who holds what, and gives workers time to report', async () => {
       const on = bench();
       const [finished, silent] = [await on.submit(), await on.submit()];
       const [held] = [await on.takeOne('w1'), await on.takeOne('w2')];
@@ -203,7 +203,7 @@ for (const kind of DATABASES) {
       assert.equal(await on.status(silent), 'IN_QUEUE');
     });
 
-    test('a server that starts anew with its clock set back hands out jobs in the order in which they came', async () => {
+    test('a restarted server with its clock set back dispatches jobs in the order of submission', async () => {
       const on = bench();
       const first = await on.submit();
       on.clock.advance(-HOUR);
@@ -212,7 +212,7 @@ for (const kind of DATABASES) {
       assert.deepEqual([(await on.takeOne('w')).id, (await on.takeOne('w')).id], [first.id, second.id]);
     });
 
-    test('a server that was away itself gives its workers time to show themselves', async () => {
+    test('a server that was paused gives its workers time to report', async () => {
       const on = bench();
       const job = await on.submit();
       await on.takeOne('w');
@@ -224,7 +224,7 @@ for (const kind of DATABASES) {
       assert.equal(await on.status(job), 'IN_QUEUE');
     });
 
-    test('a server that was away itself gives a worker time also for what it was doubted for before', async () => {
+    test('a server that was paused gives time also to workers whose jobs were suspected lost before', async () => {
       const on = bench({ maxRetries: 0 });
       const job = await on.submit();
       await on.takeOne('w');
@@ -238,7 +238,7 @@ for (const kind of DATABASES) {
       assert.equal(await on.finish('w', job), true);
     });
 
-    test('the job of a dead worker comes back as soon when the clock was set back, and that of a living one stays', async () => {
+    test('with the clock set back, the job of a dead worker returns as soon, and that of a live one stays', async () => {
       const on = bench();
       const [dead, living] = [await on.submit(), await on.submit()];
       await on.takeOne('dead');
@@ -252,7 +252,7 @@ for (const kind of DATABASES) {
         (await on.queue.workers(on.id)).map(({ workerId }) => workerId),
         ['living'],
       );
-      // Another server knows of them from what was written down.
+      // Another server knows of them from the stored heartbeats.
       on.newServer();
       assert.deepEqual(
         (await on.queue.workers(on.id)).map(({ workerId }) => workerId),
@@ -260,7 +260,7 @@ for (const kind of DATABASES) {
       );
     });
 
-    test('workers are written down for other servers also after the clock was set back', async () => {
+    test('heartbeats are stored for other servers also after the clock was set back', async () => {
       const on = bench();
       on.queue.heartbeats.recordHeartbeat(on.id, 'before');
       await on.sweep();
@@ -273,7 +273,7 @@ for (const kind of DATABASES) {
       ]);
     });
 
-    test('workers that nobody has heard of for an hour are forgotten', async () => {
+    test('workers that have been silent for an hour are forgotten', async () => {
       const on = bench();
       on.queue.heartbeats.recordHeartbeat(on.id, 'long ago');
       await on.sweep();
@@ -286,7 +286,7 @@ for (const kind of DATABASES) {
       );
     });
 
-    test('where it cannot be written who was seen, what workers hold is compared and what nobody needs is cleared away all the same', async () => {
+    test('where heartbeats cannot be stored, held jobs are still compared and old rows still deleted', async () => {
       const on = bench();
       const done: string[] = [];
       const reaper = new JobReaper({
@@ -305,7 +305,7 @@ for (const kind of DATABASES) {
       assert.deepEqual(done, ['compared', 'tidied']);
     });
 
-    test('however many jobs are due, with leases among them or without, a sweep says that there may be more', async () => {
+    test('with any number of due jobs, with or without leases among them, a sweep reports that there may be more', async () => {
       const on = bench();
       const first = await on.submit();
       await on.takeOne('w');
@@ -316,7 +316,7 @@ for (const kind of DATABASES) {
       assert.deepEqual([await on.status(first), (await on.queue.counts(on.id)).inQueue], ['IN_PROGRESS', 0]);
     });
 
-    test('a worker that another server has heard of lives', async () => {
+    test('a worker that another server has heard from is alive', async () => {
       const on = bench();
       const job = await on.submit();
       await on.takeOne('w');
@@ -340,7 +340,7 @@ for (const kind of DATABASES) {
       assert.equal(await on.status(job), 'IN_QUEUE');
     });
 
-    test('what a worker holds that left goes back, unless it came back, another server has heard of it, or its instance runs', async () => {
+    test('the jobs of a worker that left are returned, unless it came back, another server has heard from it, or its instance runs', async () => {
       const on = bench();
       for (let count = 0; count < 4; count += 1) await on.submit();
       const leave = async (workerId: string): Promise<Job> => {

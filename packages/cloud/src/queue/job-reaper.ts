@@ -9,9 +9,12 @@ import { WORKER_TIMEOUT_MS } from './worker-heartbeats.ts';
 import * as transitions from '../domain/job-transitions.ts';
 
 const COMPACT_EVERY_MS = 10 * 60_000;
-/** Workers that nobody has heard of for this long are forgotten. */
+/** Workers that have been silent for this long are forgotten. */
 const FORGET_WORKERS_MS = 3_600_000;
-/** So often a job is spared. Which jobs were begun is a guess where results were lost together with their worker, and one that ends its worker must not do so for ever. */
+/**
+ * How often a job is spared. Which jobs were started is a guess where results were lost together with their
+ * worker, and a job that kills its worker must not do so forever.
+ */
 const MAX_FREE_RETURNS = 10;
 const MAX_REMEMBERED_RETURNS = 50_000;
 
@@ -23,14 +26,14 @@ export interface JobReaperDeps {
   clock: Clock;
   heartbeats: WorkerHeartbeats;
   updater: JobUpdater;
-  /** Whether an engine runs this worker, where one is known to. */
+  /** Whether an engine runs this worker, where that is known. */
   instanceRuns?(endpointId: string, workerId: string): Promise<boolean>;
 }
 
-/** Looks after jobs that time does something to, and after those that lost their worker. */
+/** Ends or returns jobs whose time is over and jobs that lost their worker. */
 export class JobReaper {
   readonly #deps: JobReaperDeps;
-  /** How often jobs were spared. */
+  /** How often each job was spared. */
   readonly #spared = new PairMap<string, number, number>();
   #comparedAt = -Infinity;
   #tidiedAt = -Infinity;
@@ -40,7 +43,7 @@ export class JobReaper {
     this.#deps = deps;
   }
 
-  /** Looks after every job that is due. Answers whether there may be more. */
+  /** Handles every due job. Resolves to whether there may be more. */
   async sweepDue(limit = 500): Promise<boolean> {
     const { store, clock, heartbeats, updater } = this.#deps;
     heartbeats.correctClockSetBack();
@@ -64,7 +67,7 @@ export class JobReaper {
     return due.length >= limit || forgotten >= limit;
   }
 
-  /** Gives up jobs that their worker evidently no longer has. */
+  /** Handles jobs that their live worker evidently no longer holds. */
   async sweepLost(): Promise<void> {
     const { heartbeats, updater, store } = this.#deps;
     await Promise.all(
@@ -86,18 +89,18 @@ export class JobReaper {
     try {
       await heartbeats.flush(store);
     } finally {
-      // Where the others cannot be told, everything else has its turn all the same.
+      // A failure to store heartbeats does not stop the other steps.
       await this.#compareHoldings();
       await this.#tidy();
     }
   }
 
-  /** This server itself was away for a while. */
+  /** This server itself was paused for a while. */
   onProcessResumed(): void {
     this.#deps.heartbeats.onProcessResumed();
   }
 
-  /** A worker is gone for certain: what it holds goes back now. */
+  /** A worker is gone for certain: its jobs are returned now. */
   async workerGone(endpointId: string, workerId: string, reason: string): Promise<void> {
     const { store, updater } = this.#deps;
     await this.#spare(endpointId, workerId);
@@ -111,7 +114,10 @@ export class JobReaper {
     );
   }
 
-  /** A worker left this server and did not come back since: what it holds goes back, unless another server has heard of it, or its instance runs. */
+  /**
+   * A worker disconnected from this server and did not come back: its jobs are returned, unless another
+   * server has heard from it or its instance runs.
+   */
   async workerLeft(endpointId: string, workerId: string, since: number, reason: string): Promise<void> {
     if (this.#closed || !this.#deps.heartbeats.isGoneSince(endpointId, workerId, since)) return;
     if (
@@ -122,18 +128,24 @@ export class JobReaper {
     await this.workerGone(endpointId, workerId, reason);
   }
 
-  /** No server has heard of a worker for so long that it is taken for dead, and it holds no job: one that runs a job may only be too busy to speak. */
+  /**
+   * Whether no server has heard from the worker for so long that it is presumed dead, and it holds no job:
+   * one that runs a job may be too busy to ping.
+   */
   async isUnresponsive(endpointId: string, workerId: string): Promise<boolean> {
     if (await this.#isHeardOf(endpointId, workerId)) return false;
     return !(await this.#deps.store.listRunning(endpointId)).some((job) => job.workerId === workerId);
   }
 
-  /** The server stops: workers leave it that go on elsewhere. */
+  /** The server stops: its workers continue on other servers. */
   close(): void {
     this.#closed = true;
   }
 
-  /** What a lost worker cannot have begun goes back as if it had never been taken: whatever ended the worker, those jobs did not, and it costs them no retry. */
+  /**
+   * Jobs that a lost worker cannot have started are returned as if never taken: they did not kill the worker,
+   * so it costs them no retry.
+   */
   async #spare(endpointId: string, workerId: string): Promise<void> {
     const { heartbeats, updater } = this.#deps;
     const notBegun = heartbeats
@@ -152,9 +164,9 @@ export class JobReaper {
   }
 
   /**
-   * Now and then, what workers hold according to the store is compared with what is known of
-   * them here. A job can come to a worker by another server, or by a take whose answer was
-   * lost: unless it is known here, nobody would notice that the worker does not have it.
+   * Periodically compares the jobs that workers hold according to the store with those known here. A worker
+   * can get a job from another server, or by a take whose answer was lost: unless the job is known here,
+   * nobody would notice that the worker does not have it.
    */
   async #compareHoldings(): Promise<void> {
     const { store, clock, heartbeats } = this.#deps;
@@ -166,7 +178,7 @@ export class JobReaper {
     await this.#bringNear(running.filter((job) => isBeyondAnyLease(job, asOf)));
   }
 
-  /** Leases that were written before the clock was set back are looked at as soon as any other. */
+  /** Leases that were written before the clock was set back become due as soon as any other. */
   async #bringNear(ahead: readonly Job[]): Promise<void> {
     const { updater } = this.#deps;
     await Promise.all(
@@ -180,7 +192,7 @@ export class JobReaper {
     );
   }
 
-  /** Now and then, what nobody needs any more is cleared away. */
+  /** Periodically deletes rows that are no longer needed. */
   async #tidy(): Promise<void> {
     const { store, clock } = this.#deps;
     const now = clock.now();
@@ -195,7 +207,7 @@ export class JobReaper {
     );
   }
 
-  /** By this server, or by another one. */
+  /** By this server or another one. */
   async #isHeardOf(endpointId: string, workerId: string): Promise<boolean> {
     const { clock, heartbeats } = this.#deps;
     return (
@@ -212,13 +224,16 @@ export class JobReaper {
     );
   }
 
-  /** Silence alone proves nothing: a handler that never yields keeps everything else waiting. Where its instance runs, the worker is not lost. */
+  /**
+   * Silence alone proves nothing: a handler that never yields blocks everything else. Where its instance
+   * runs, the worker is not lost.
+   */
   async #instanceRuns(endpointId: string, workerId: string): Promise<boolean> {
     return (await this.#deps.instanceRuns?.(endpointId, workerId)) ?? false;
   }
 }
 
-/** No lease is to be looked at that late, by any clock that goes right. */
+/** No lease is due this late by a correct clock. */
 function isBeyondAnyLease({ dueAt }: Job, now: number): boolean {
   return isBeyondClockSkew(dueAt, now + transitions.LEASE_MS);
 }

@@ -10,13 +10,13 @@ import type { LeaseHolder } from '../domain/job-transitions.ts';
 
 export interface JobStreamsDeps {
   store: Pick<JobStore, 'appendChunks' | 'listChunks' | 'change'>;
-  /** A worker has something to say about a job, kept or not. */
+  /** A worker reported something about a job, whether it is stored or not. */
   onWorkerActivity(endpointId: string, workerId: string, seq: number): void;
-  /** There are more chunks than before. */
+  /** There are new chunks. */
   onAppended(endpointId: string, seq: number): void;
 }
 
-/** What jobs stream: chunks that the worker that holds a job adds, and that readers are given in order. */
+/** Job streams: chunks that the worker that holds a job appends and that readers get in order. */
 export class JobStreams {
   readonly #deps: JobStreamsDeps;
 
@@ -29,7 +29,7 @@ export class JobStreams {
     return this.#deps.store.listChunks(endpointId, seq, after, bytes);
   }
 
-  /** Marks chunks as handed out by the stream; false where another reader was faster, or the job is tried anew. */
+  /** Marks chunks as read by the stream; false where another reader was faster, or the job is retried. */
   async markDrained(job: Job, number: number): Promise<boolean> {
     const done = await this.#deps.store.change(job.endpointId, job.seq, (current) =>
       transitions.drain(current, job, number),
@@ -37,7 +37,7 @@ export class JobStreams {
     return done?.changed ?? false;
   }
 
-  /** Chunks of a worker that does not number them. */
+  /** Appends chunks of a worker that does not number them. */
   async append(endpointId: string, seq: number, holder: LeaseHolder, chunks: string[]): Promise<void> {
     const { store, onWorkerActivity, onAppended } = this.#deps;
     onWorkerActivity(endpointId, holder.workerId, seq);
@@ -45,7 +45,7 @@ export class JobStreams {
     let found: Job | undefined;
     const kept = await withStoreRetries(async () => {
       const tried = found;
-      // A try that failed may have been kept all the same, and chunks are not for keeping twice.
+      // A write that failed may have been committed, and chunks must not be stored twice.
       if (
         before !== undefined &&
         holdsInOrder(await store.listChunks(endpointId, seq, before, Number.MAX_SAFE_INTEGER), chunks)
@@ -62,7 +62,10 @@ export class JobStreams {
     if (kept) onAppended(endpointId, seq);
   }
 
-  /** Keeps what was not kept before. Fails where a number was left out; from whoever does not hold the job, nothing is kept. */
+  /**
+   * Appends the chunks that are not stored yet. Fails where a number is missing; nothing is stored for a
+   * worker that does not hold the job.
+   */
   async appendNumbered(
     endpointId: string,
     seq: number,
@@ -71,15 +74,15 @@ export class JobStreams {
   ): Promise<void> {
     let missing: number | undefined;
     await this.#appendNew(endpointId, seq, holder, (end) => {
-      const news = unstoredChunks(said, end);
-      missing = news.missing;
-      return news.chunks;
+      const unstored = unstoredChunks(said, end);
+      missing = unstored.missing;
+      return unstored.chunks;
     });
     if (missing !== undefined)
       throw new BerthError('state', `chunk ${missing} is missing before those that came`);
   }
 
-  /** The same for a chunk that is sent until it is accepted or given up: numbers may be left out. */
+  /** The same for chunks that are each sent until accepted or dropped: numbers may be missing. */
   appendNumberedWithGaps(
     endpointId: string,
     seq: number,
@@ -89,18 +92,18 @@ export class JobStreams {
     return this.#appendNew(endpointId, seq, holder, (end) => unstoredChunkWithGaps(said, end));
   }
 
-  /** A try that failed and was kept all the same is seen by its numbers. */
+  /** A write that failed and was committed anyway is recognized by its numbers. */
   async #appendNew(
     endpointId: string,
     seq: number,
     holder: LeaseHolder,
-    news: (end: ChunkPosition) => NewChunk[],
+    unstored: (end: ChunkPosition) => NewChunk[],
   ): Promise<void> {
     const { store, onWorkerActivity, onAppended } = this.#deps;
     onWorkerActivity(endpointId, holder.workerId, seq);
     const end = await withStoreRetries(() =>
       store.appendChunks(endpointId, seq, (job, before) =>
-        transitions.holdsLease(job, holder) ? news(before) : undefined,
+        transitions.holdsLease(job, holder) ? unstored(before) : undefined,
       ),
     );
     if (end !== undefined) onAppended(endpointId, seq);

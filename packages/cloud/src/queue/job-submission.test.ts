@@ -16,7 +16,7 @@ const endpoint: EndpointQueueSettings = {
 };
 
 describe('a new job', () => {
-  test('waits, with what the endpoint says', () => {
+  test('is queued with the settings of the endpoint', () => {
     const { job, payloads } = newJob(endpoint, 'a', '{"input":1.0}', {}, 77, NOW);
     assert.deepEqual(payloads, { request: '{"input":1.0}', output: null, error: null });
     assert.deepEqual(
@@ -34,7 +34,7 @@ describe('a new job', () => {
     assert.ok(!job.id.startsWith('sync-'));
   });
 
-  test('has what the request says instead', () => {
+  test('has the settings of the request instead', () => {
     const { job } = newJob(
       endpoint,
       'a',
@@ -58,7 +58,7 @@ describe('a new job', () => {
   });
 });
 
-test('a result is kept as the interface promises, unless the endpoint or the request says otherwise', () => {
+test('a result is kept for the default retention, unless the endpoint or the request sets another', () => {
   const sync = (wait: number, waitGiven = true): Parameters<typeof retentionOf>[1] => ({
     sync: { wait, waitGiven },
   });
@@ -71,7 +71,7 @@ test('a result is kept as the interface promises, unless the endpoint or the req
   assert.equal(retentionOf({ retention: 7 }, { retention: 9 }), 9);
 });
 
-test('the bounds are those of the interface', () => {
+test('the bounds are those of the API', () => {
   assert.deepEqual(
     [EXECUTION_TIMEOUT_MS, JOB_TTL_MS, SYNC_WAIT_MS],
     [

@@ -3,19 +3,19 @@ import { newJobId } from '../domain/job-ids.ts';
 import { dueAt } from '../domain/job-transitions.ts';
 import { JOB_RETENTION_MS } from '../domain/limits.ts';
 
-/** What of an endpoint decides over its jobs. */
+/** The endpoint settings that apply to its jobs. */
 export interface EndpointQueueSettings {
   id: string;
   accountId: string;
-  /** 0 is without limit. */
+  /** 0 means no limit. */
   executionTimeout: number;
   jobTtl: number;
-  /** Overrides the built-in retention; null leaves it. */
+  /** Overrides the default retention; null keeps it. */
   retention: number | null;
   maxRetries: number;
 }
 
-/** What a request says about itself, checked. */
+/** The validated options of a request. */
 export interface JobOptions {
   executionTimeout?: number;
   ttl?: number;
@@ -26,7 +26,7 @@ export interface JobOptions {
   sync?: { wait: number; waitGiven: boolean };
 }
 
-/** A new job, waiting. */
+/** Creates a queued job. */
 export function newJob(
   endpoint: EndpointQueueSettings,
   accountId: string,
@@ -64,7 +64,7 @@ export function newJob(
   return { job: { ...job, dueAt: dueAt(job, now) }, payloads: { request, output: null, error: null } };
 }
 
-/** The request's own wish, else the endpoint's, else what the interface promises. */
+/** From the request, else from the endpoint, else the default. */
 export function retentionOf(
   endpoint: Pick<EndpointQueueSettings, 'retention'>,
   { retention, sync }: JobOptions,

@@ -4,18 +4,21 @@ import type { Clock } from '../support/clock.ts';
 import { hasEnded } from '../domain/job-status.ts';
 import { STORE_RETRY_MS, withStoreRetries } from './store-retry.ts';
 
-/** What becomes of a job, as of now; undefined where nothing does. `tried`: the job as an earlier try found it that failed, or seemed to. */
+/**
+ * Computes the change of a job; undefined where nothing changes. `tried`: the job as an earlier attempt of
+ * this update found it, where that attempt failed or seemed to.
+ */
 type Transition = (job: Job, now: number, tried: Job | undefined) => JobChange | undefined;
 
 interface JobUpdaterDeps {
   store: Pick<JobStore, 'change' | 'changeAll'>;
   clock: Clock;
   deliveryOf(job: Job, payloads: JobWithPayloads['payloads']): Delivery;
-  /** A job is no longer what it was. Told once for each change, also where the store first seemed to fail. */
+  /** A job changed. Called once for each change, also where the store first seemed to fail. */
   onChanged(changed: JobChangeResult, change: JobChange | undefined): void;
 }
 
-/** Brings rules to jobs, and tries again where the store is away. */
+/** Applies transitions to jobs, and retries where the store is unavailable. */
 export class JobUpdater {
   readonly #deps: JobUpdaterDeps;
 
@@ -32,14 +35,15 @@ export class JobUpdater {
     return this.#persist(new PendingChange(this.#deps, endpointId, seq, rule), patience);
   }
 
-  /** Rules for several jobs of an endpoint, which are kept together. */
+  /** Applies transitions to several jobs of an endpoint in one commit. */
   async updateAll(endpointId: string, asked: readonly { seq: number; rule: Transition }[]): Promise<void> {
     const pending = asked.map(({ seq, rule }) => new PendingChange(this.#deps, endpointId, seq, rule));
     let done: (JobChangeResult | undefined)[];
     try {
       done = await this.#deps.store.changeAll(pending);
     } catch {
-      // Each by itself: one that cannot be kept does not hold up the others, and what was kept all the same is found to be.
+      // Each by itself: one that cannot be stored does not block the others, and one that was committed
+      // anyway is recognized.
       await Promise.all(pending.map((one) => this.#persist(one, STORE_RETRY_MS.worker)));
       return;
     }
@@ -64,13 +68,16 @@ export class JobUpdater {
   }
 }
 
-/** A change on its way to the store: what a try made of the job. Where the store failed then, it may have kept that all the same, and the next try finds nothing to do. */
+/**
+ * An update in progress: the change that an attempt made. Where the store failed then, it may have committed
+ * the change anyway, and the next attempt finds nothing to do.
+ */
 class PendingChange implements JobChangeRequest {
   readonly #deps: Pick<JobUpdaterDeps, 'clock' | 'deliveryOf'>;
   readonly endpointId: string;
   readonly seq: number;
   readonly #rule: Transition;
-  /** The job that the change is made of. */
+  /** The job before the change. */
   #before: Job | undefined;
   change: JobChange | undefined;
   uncertain: JobChangeResult | undefined;

@@ -5,7 +5,7 @@ import { checkProperty, seed } from '../../../testing/src/property-testing.ts';
 import { unstoredChunks, unstoredChunkWithGaps } from './numbered-chunks.ts';
 import { type NewChunk, type ChunkPosition, positionAfter } from '../domain/job-records.ts';
 
-/** Every third is cut in two. */
+/** Every third is split in two. */
 const said = (number: number) => ({
   number,
   texts: number % 3 === 0 ? [`${number}a`, `${number}b`] : [`${number}`],
@@ -14,8 +14,8 @@ const from = (first: number, last: number) =>
   Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => said(first + index));
 const texts = (chunks: readonly NewChunk[]): string[] => chunks.map(({ text }) => text);
 
-describe('what a worker streams under numbers', () => {
-  test('is new after the last number that was kept', () => {
+describe('chunks that a worker streams with numbers', () => {
+  test('are new after the last stored number', () => {
     assert.deepEqual(unstoredChunks(from(1, 3), { number: 0, workerNumber: 0 }), {
       chunks: [
         { text: '1', workerNumber: 1 },
@@ -29,7 +29,7 @@ describe('what a worker streams under numbers', () => {
     assert.deepEqual(unstoredChunks([], { number: 1, workerNumber: 1 }), { chunks: [] });
   });
 
-  test('keeps nothing where a number was left out, and says which', () => {
+  test('are not stored where a number is missing, and the missing number is returned', () => {
     assert.deepEqual(unstoredChunks([said(2)], { number: 0, workerNumber: 0 }), { chunks: [], missing: 1 });
     assert.deepEqual(unstoredChunks([said(4), said(5), said(7)], { number: 3, workerNumber: 3 }), {
       chunks: [],
@@ -41,12 +41,12 @@ describe('what a worker streams under numbers', () => {
     });
   });
 
-  test('may leave numbers out where each is sent until it is given up', () => {
+  test('may skip numbers where each is sent until it is dropped', () => {
     assert.deepEqual(texts(unstoredChunkWithGaps(said(6), { number: 0, workerNumber: 4 })), ['6a', '6b']);
     assert.deepEqual(unstoredChunkWithGaps(said(4), { number: 0, workerNumber: 4 }), []);
   });
 
-  test(`is kept once and in order, however often the last part of it is said again (seed ${seed})`, async () => {
+  test(`are stored once and in order, however often the last part is resent (seed ${seed})`, async () => {
     await checkProperty(
       fc.property(
         fc.array(fc.record({ back: fc.nat(20), more: fc.nat(20), together: fc.integer({ min: 1, max: 7 }) })),

@@ -1,21 +1,21 @@
 import type { NewChunk, ChunkPosition } from '../domain/job-records.ts';
 
-/** What a worker streamed under a number of its own; more than one chunk where it was cut. */
+/** What a worker streamed under one number; more than one chunk where it was split. */
 export interface NumberedChunk {
   /** Counts 1, 2, 3 … within one lease. */
   number: number;
   texts: readonly string[];
 }
 
-/** What of it is new. `missing` is the number that should have come first, where one was left out. */
+/** The new chunks. `missing` is the number that should have come first, where one is missing. */
 interface UnstoredChunks {
   chunks: NewChunk[];
   missing?: number;
 }
 
 /**
- * A worker says again what was not acknowledged, in the same order and under the same numbers. So
- * whatever has a number that was kept is a repeat, and what is new follows the last one without a gap.
+ * A worker resends unacknowledged chunks in the same order and with the same numbers. So a number that is
+ * already stored is a repeat, and new chunks follow the last stored number without a gap.
  */
 export function unstoredChunks(said: readonly NumberedChunk[], end: ChunkPosition): UnstoredChunks {
   const chunks: NewChunk[] = [];
@@ -29,7 +29,10 @@ export function unstoredChunks(said: readonly NumberedChunk[], end: ChunkPositio
   return { chunks };
 }
 
-/** The same for one who sends each until it is accepted or given up: what is missing then does not come any more. */
+/**
+ * The same for a sender that retries each chunk until it is accepted or dropped: a missing number never comes
+ * later.
+ */
 export function unstoredChunkWithGaps({ number, texts }: NumberedChunk, end: ChunkPosition): NewChunk[] {
   return number <= end.workerNumber ? [] : texts.map((text) => ({ text, workerNumber: number }));
 }

@@ -10,8 +10,8 @@ function pendingTake(workerId: string, room: number): PendingTake<number> & { ha
   return { workerId, room, handed, resolve: (given) => void handed.push(given) };
 }
 
-describe('those who wait for jobs', () => {
-  test('get one each, in the order in which they came, before anyone gets two', () => {
+describe('pending takes', () => {
+  test('get one job each, in order of arrival, before any gets two', () => {
     const pendingTakes = new PendingTakes<number>();
     for (const one of [pendingTake('a', 3), pendingTake('b', 1), pendingTake('c', 2)]) pendingTakes.add(one);
     assert.deepEqual(
@@ -24,7 +24,7 @@ describe('those who wait for jobs', () => {
     );
   });
 
-  test('who left is known to be gone', () => {
+  test('that were removed are known to be gone', () => {
     const pendingTakes = new PendingTakes<number>();
     const [a, b] = [pendingTake('a', 2), pendingTake('b', 2)];
     pendingTakes.add(a);
@@ -37,7 +37,7 @@ describe('those who wait for jobs', () => {
     assert.deepEqual([pendingTakes.has(a), pendingTakes.has(b), pendingTakes.size], [true, false, 1]);
   });
 
-  test('may be let go with nothing', () => {
+  test('may be released without jobs', () => {
     const pendingTakes = new PendingTakes<number>();
     const [a, b] = [pendingTake('a', 2), pendingTake('b', 2)];
     pendingTakes.add(a);
@@ -46,7 +46,7 @@ describe('those who wait for jobs', () => {
     assert.deepEqual([a.handed, b.handed, pendingTakes.size], [[[]], [], 1]);
   });
 
-  test(`however many wait, all room is used and nobody is two ahead of another who has room (seed ${seed})`, async () => {
+  test(`use all room, and none is two jobs ahead of another that has room (seed ${seed})`, async () => {
     await checkProperty(
       fc.property(
         fc.array(fc.integer({ min: 0, max: 6 }), { maxLength: 8 }),

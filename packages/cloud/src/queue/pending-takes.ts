@@ -6,7 +6,7 @@ export interface PendingTake<Given> {
   resolve(given: Given[]): void;
 }
 
-/** Those who wait for jobs on one endpoint, in the order in which they came. */
+/** The pending takes of one endpoint, in order of arrival. */
 export class PendingTakes<Given> {
   #waiting = new Set<PendingTake<Given>>();
 
@@ -14,7 +14,7 @@ export class PendingTakes<Given> {
     this.#waiting.add(pendingTake);
   }
 
-  /** A set that would become empty is left behind for a new one, for the same reason as in SteadyMap. */
+  /** A set that would become empty is replaced by a new one, for the same reason as in SteadyMap. */
   remove(pendingTake: PendingTake<Given>): void {
     if (this.#waiting.size > 1) this.#waiting.delete(pendingTake);
     else if (this.#waiting.has(pendingTake)) this.#waiting = new Set();
@@ -28,10 +28,10 @@ export class PendingTakes<Given> {
     return this.#waiting.size;
   }
 
-  /** Who gets the next jobs, at most so many: everyone one before anyone two. */
+  /** The takes that get the next jobs, at most this many: each one before any gets two. */
   roundRobin(most: number): PendingTake<Given>[] {
     const turns: PendingTake<Given>[] = [];
-    // Thousands may wait for a few jobs: no more of them are looked at than get some.
+    // Thousands may wait for a few jobs: no more are visited than get some.
     for (const pendingTake of this.#waiting) {
       if (turns.length >= most) return turns;
       if (pendingTake.room > 0) turns.push(pendingTake);
@@ -44,7 +44,7 @@ export class PendingTakes<Given> {
     return turns;
   }
 
-  /** Ends the wait of those that the test picks, with nothing. */
+  /** Ends the matching takes without jobs. */
   end(picked: (pendingTake: PendingTake<Given>) => boolean): void {
     for (const pendingTake of [...this.#waiting]) {
       if (!picked(pendingTake)) continue;

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { withStoreRetries } from './store-retry.ts';
 
-describe('work that must reach the store', () => {
-  test('is done once where the store answers', async () => {
+describe('work with store retries', () => {
+  test('runs once where the store answers', async () => {
     let tries = 0;
     assert.equal(await withStoreRetries(async () => (tries += 1)), 1);
     assert.equal(tries, 1);
   });
 
-  test('is tried again, with longer and longer pauses, until the store answers', async () => {
+  test('is retried with growing pauses until the store answers', async () => {
     const at: number[] = [];
     const answer = await withStoreRetries(async () => {
       at.push(performance.now());
@@ -21,7 +21,7 @@ describe('work that must reach the store', () => {
     assert.ok((pauses[0] ?? 0) >= 45 && (pauses[1] ?? 0) >= 95 && (pauses[2] ?? 0) >= 195, pauses.join(', '));
   });
 
-  test('is given up when patience ends, with what the store last said', async () => {
+  test('fails after the time limit with the last error of the store', async () => {
     let tries = 0;
     const away = async (): Promise<never> => {
       tries += 1;

@@ -1,17 +1,20 @@
-/** How long a store may be away before whoever waits is told. A worker has nowhere else to bring its result, and waits minutes for an answer; a client can try again. */
+/**
+ * How long a store may be unavailable before the caller gets an error. A worker has nowhere else to send its
+ * result and waits minutes for an answer; a client can retry.
+ */
 export const STORE_RETRY_MS = { client: 5_000, worker: 60_000 };
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 2_000;
 
 /**
- * Tries until the store answers. Only for work that may safely run twice: every rule looks at
- * the job as it is, so a change that has happened already is not made again.
+ * Retries until the store answers. Only for work that may safely run twice: every transition checks the
+ * current job, so a change that was already committed is not made again.
  */
 export async function withStoreRetries<T>(
   work: () => Promise<T>,
   patience: number = STORE_RETRY_MS.worker,
 ): Promise<T> {
-  // Not by the clock, which may be set meanwhile.
+  // A monotonic clock: the wall clock may be set meanwhile.
   const until = performance.now() + patience;
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
     try {

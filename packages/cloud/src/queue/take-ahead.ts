@@ -1,16 +1,24 @@
 import type { WorkerHeartbeats } from './worker-heartbeats.ts';
 
-/** The public Python SDK sleeps this long between two requests for jobs, however quickly it ends what it got. */
+/**
+ * The public Python SDK sleeps this long between two requests for jobs, however quickly it ends what it got.
+ */
 const SDK_SLEEP_MS = 1_000;
 /** The SDK starts the first job of an answer up to this much later. */
 const SDK_PICKUP_MS = 100;
 /** So many of the last jobs say how long the next ones may take. */
 const SAMPLES = 20;
-/** The time of a first job includes the pickup. That of a job after it does not, and counts once there are so many. */
+/**
+ * The time of a first job includes the pickup. That of a job after it does not, and counts once there are so
+ * many.
+ */
 const MIN_FOLLOWERS = 3;
 /** One job of this length is enough to make others wait for too long: the longest decides then. */
 const LONG_MS = SDK_SLEEP_MS / 2;
-/** Otherwise the mean decides, but a single job may take at most so many times as long as is reckoned for each. */
+/**
+ * Otherwise the mean decides, but a single job may take at most so many times as long as is reckoned for
+ * each.
+ */
 const SPREAD = 10;
 const MAX_JOBS = 400;
 /** The clock counts whole milliseconds. */
@@ -26,9 +34,9 @@ interface EndpointTimes {
 }
 
 /**
- * How many jobs one answer to `job-take` may carry. The public Python SDK accepts a list there and runs its jobs one
- * after the other, but asks for more only once a second. So it gets as many as should end within that second, judged
- * by the last jobs of the endpoint; one where they are long or nothing is known of them.
+ * How many jobs one answer to `job-take` may carry. The public Python SDK accepts a list there and runs its
+ * jobs one after the other, but asks for more only once a second. So it gets as many as should end within
+ * that second, judged by the last jobs of the endpoint; one where they are long or nothing is known of them.
  */
 export class TakeAhead {
   readonly #heartbeats: WorkerHeartbeats;
@@ -40,7 +48,9 @@ export class TakeAhead {
     this.#isOn = isOn;
   }
 
-  /** How many jobs this worker may get in one answer. The dispatcher shares what there is among all that wait. */
+  /**
+   * How many jobs this worker may get in one answer. The dispatcher shares what there is among all that wait.
+   */
   roomFor(endpointId: string, workerId: string, userAgent: string | undefined): number {
     if (!this.#isOn || !acceptsListOnJobTake(userAgent)) return 1;
     if (this.#heartbeats.takesBatches(endpointId, workerId)) return 1;
@@ -51,8 +61,8 @@ export class TakeAhead {
   }
 
   /**
-   * A worker posts the result of a job. Answers how long the job waited in the worker before it started: jobs of one
-   * answer run one after the other, so each starts when the one before it ends.
+   * A worker posts the result of a job. Answers how long the job waited in the worker before it started: jobs
+   * of one answer run one after the other, so each starts when the one before it ends.
    */
   onResult(endpointId: string, workerId: string, seq: number, refresh: boolean): number {
     const run = this.#heartbeats.recordResult(endpointId, workerId, seq);
@@ -95,7 +105,9 @@ function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-/** The versions that were tried: 1.7.0 takes one job an answer, and nothing is known of later ones than 1.12. */
+/**
+ * The versions that were tried: 1.7.0 takes one job an answer, and nothing is known of later ones than 1.12.
+ */
 export function acceptsListOnJobTake(userAgent: string | undefined): boolean {
   const [, minor, patch] = /^RunPod-Python-SDK\/1\.(\d+)\.(\d+)/.exec(userAgent ?? '') ?? [];
   return minor === '7' ? Number(patch) >= 13 : Number(minor) >= 8 && Number(minor) <= 12;

@@ -4,7 +4,7 @@ import { Waiters } from './waiters.ts';
 
 const LONG_MS = 60_000;
 
-/** Whether a wait is over, without waiting for it. */
+/** Whether a wait is over, without awaiting it. */
 async function isOver(wait: Promise<void>): Promise<boolean> {
   return Promise.race([
     wait.then(() => true),
@@ -12,8 +12,8 @@ async function isOver(wait: Promise<void>): Promise<boolean> {
   ]);
 }
 
-describe('whoever waits', () => {
-  test('is woken by what it waits for, together with all who do, and by nothing else', async () => {
+describe('a waiter', () => {
+  test('is woken by its own key, together with the others on it, and by nothing else', async () => {
     const waiters = new Waiters<string>();
     const [one, two, other] = [
       waiters.wait('e', 'a', LONG_MS),
@@ -28,13 +28,13 @@ describe('whoever waits', () => {
     await other;
   });
 
-  test('is woken when its time is over', async () => {
+  test('is woken at its timeout', async () => {
     const from = performance.now();
     await new Waiters<string>().wait('e', 'a', 30);
     assert.ok(performance.now() - from >= 25);
   });
 
-  test('goes when it gives up, also if it has before it came', async () => {
+  test('ends when its signal is cancelled, also if it was before the wait', async () => {
     const waiters = new Waiters<string>();
     const leaving = new AbortController();
     const wait = waiters.wait('e', 'a', LONG_MS, leaving.signal);
@@ -43,7 +43,7 @@ describe('whoever waits', () => {
     await waiters.wait('e', 'a', LONG_MS, leaving.signal);
   });
 
-  test('may wait again from where it was woken', async () => {
+  test('may wait again right after it was woken', async () => {
     const waiters = new Waiters<string>();
     let rounds = 0;
     const waiting = (async () => {

@@ -20,7 +20,7 @@ const job = (seq: number): { seq: number; id: string; lease: string } => ({
 });
 
 describe('a worker', () => {
-  test('lives while something of it is open, and for a while after the last that was heard', () => {
+  test('is alive while a request of it is open, and for a while after the last one', () => {
     const { clock, heartbeats } = fixture();
     const left = heartbeats.requestStarted('e', 'w');
     clock.advance(10 * WORKER_TIMEOUT_MS);
@@ -34,14 +34,14 @@ describe('a worker', () => {
     assert.equal(heartbeats.isAlive('e', 'w'), true);
   });
 
-  test('that was never heard of may live: nobody knows, but right after a start it is given time', () => {
+  test('that was never heard from may be alive: unknown, and right after a start it is given time', () => {
     const { clock, heartbeats } = fixture();
     assert.equal(heartbeats.isAlive('e', 'w'), true);
     clock.advance(WORKER_TIMEOUT_MS);
     assert.equal(heartbeats.isAlive('e', 'w'), undefined);
   });
 
-  test('of one endpoint is none of another', () => {
+  test('of one endpoint is not a worker of another', () => {
     const { clock, heartbeats } = fixture();
     clock.advance(WORKER_TIMEOUT_MS);
     heartbeats.recordHeartbeat('e', 'w');
@@ -53,7 +53,7 @@ describe('a worker', () => {
     assert.deepEqual(heartbeats.liveWorkers('e'), []);
   });
 
-  test('is gone since it left unless it was heard of again', () => {
+  test('is gone since it left unless it was heard from again', () => {
     const { clock, heartbeats } = fixture();
     heartbeats.requestStarted('e', 'w')();
     const since = clock.now();
@@ -66,7 +66,7 @@ describe('a worker', () => {
     assert.equal(heartbeats.isGoneSince('e', 'never', since), true);
   });
 
-  test('is busy with what it was given until that is released', () => {
+  test('is busy with its jobs until they are released', () => {
     const { heartbeats } = fixture();
     heartbeats.assignJobs('e', 'w', job(1));
     heartbeats.assignJobs('e', 'w', job(2));
@@ -77,7 +77,7 @@ describe('a worker', () => {
     assert.equal(heartbeats.liveWorkers('e')[0]?.busy, 1);
   });
 
-  test('has worked from the first job on that came to it, here or by another server', () => {
+  test('has worked since its first job, from here or by another server', () => {
     const { clock, heartbeats } = fixture();
     for (const workerId of ['idle', 'here', 'elsewhere']) heartbeats.recordHeartbeat('e', workerId);
     heartbeats.assignJobs('e', 'here', job(1));
@@ -92,7 +92,7 @@ describe('a worker', () => {
     );
   });
 
-  test('cannot have begun what came after as many jobs as it runs at a time', () => {
+  test('cannot have started jobs beyond its concurrency', () => {
     const { heartbeats } = fixture();
     const notBegun = (): number[] => heartbeats.unstartedJobs('e', 'w').map(({ seq }) => seq);
     for (let seq = 1; seq <= 5; seq += 1) heartbeats.assignJobs('e', 'w', job(seq));
@@ -101,7 +101,7 @@ describe('a worker', () => {
     assert.deepEqual(notBegun(), [3, 4, 5]);
     heartbeats.unassignJob('e', 'w', 2);
     assert.deepEqual(notBegun(), [4, 5]);
-    // What ran before goes on where there are fewer places.
+    // Running jobs continue where the concurrency shrinks.
     heartbeats.recordConcurrency('e', 'w', 1);
     assert.deepEqual(notBegun(), [4, 5]);
     heartbeats.recordConcurrency('e', 'w', 3);
@@ -109,7 +109,7 @@ describe('a worker', () => {
     assert.deepEqual(heartbeats.unstartedJobs('e', 'unknown'), []);
   });
 
-  test('rests for as long as it was told', () => {
+  test('is paused for as long as requested', () => {
     const { clock, heartbeats } = fixture();
     assert.equal(heartbeats.isPaused('e', 'w'), false);
     heartbeats.pause('e', 'w', 15 * SECOND);
@@ -119,7 +119,7 @@ describe('a worker', () => {
     assert.equal(heartbeats.isPaused('e', 'w'), false);
   });
 
-  test('that was dismissed rests for good, however long it is silent; it is forgotten where nobody says for a day that it has ended', async () => {
+  test('that was dismissed is paused for good, however long it is silent; it is forgotten after a day without a reported end', async () => {
     const { clock, heartbeats } = fixture();
     const store = { saveHeartbeats: async () => undefined };
     heartbeats.drain('e', 'w');
@@ -135,7 +135,7 @@ describe('a worker', () => {
     assert.equal(heartbeats.statusOf('e', 'w'), undefined);
   });
 
-  test('is silent, and has rested, no later for a clock that was set back', () => {
+  test('is not silent or paused for longer when the clock is set back', () => {
     const { clock, heartbeats } = fixture();
     heartbeats.pause('e', 'w', 15 * SECOND);
     heartbeats.drain('e', 'leaving');
@@ -155,7 +155,7 @@ describe('a worker', () => {
     assert.equal(heartbeats.isPaused('e', 'leaving'), true);
   });
 
-  test('that is heard of just after the clock was set back lives on', () => {
+  test('that is heard from just after the clock was set back stays alive', () => {
     const { clock, heartbeats } = fixture();
     heartbeats.recordHeartbeat('e', 'w');
     clock.advance(-HOUR);
@@ -165,7 +165,7 @@ describe('a worker', () => {
     assert.equal(heartbeats.isAlive('e', 'w'), true);
   });
 
-  test('that reports a failed check is unhealthy, in words that any database keeps', () => {
+  test('that reports a failed check is unhealthy, with a text that any database can store', () => {
     const { heartbeats } = fixture();
     heartbeats.unhealthy('e', 'w', 'gpu: no\0 device');
     assert.equal(heartbeats.liveWorkers('e')[0]?.unhealthy, 'gpu: no device');
@@ -180,7 +180,7 @@ describe('a job', () => {
   const lost = (heartbeats: WorkerHeartbeats): [number, boolean][] =>
     heartbeats.lostJobs().map(({ seq, wasConfirmed }) => [seq, wasConfirmed]);
 
-  test('is lost when its worker says for a while that it runs nothing', () => {
+  test('is lost when its worker reports idle for a while', () => {
     const { clock, heartbeats } = fixture();
     heartbeats.assignJobs('e', 'w', job(1));
     heartbeats.recordTake('e', 'w', false);
@@ -193,7 +193,7 @@ describe('a job', () => {
     assert.deepEqual(lost(heartbeats), [[1, false]]);
   });
 
-  test('is lost when a worker that asked for work since leaves it out of its list, and not before it asked', () => {
+  test('is lost when a worker that polled for work since leaves it out of its list, and not before it polled', () => {
     const { clock, heartbeats } = fixture();
     heartbeats.recordTake('e', 'w', false);
     heartbeats.assignJobs('e', 'w', job(1));
@@ -208,7 +208,7 @@ describe('a job', () => {
     assert.deepEqual(lost(heartbeats), [[1, false]]);
   });
 
-  test('that the worker shows is not lost; one that it had shown is known to have begun', () => {
+  test('that the worker reports is not lost; one that it had reported is known to have started', () => {
     const { clock, heartbeats } = fixture();
     for (const seq of [1, 2, 3]) heartbeats.assignJobs('e', 'w', job(seq));
     clock.advance(SECOND);
@@ -227,7 +227,7 @@ describe('a job', () => {
     ]);
   });
 
-  test('is doubted anew by a server that was away: what the worker said meanwhile is still to be read', () => {
+  test('gets a new grace period on a server that was paused: what the worker sent meanwhile is still unread', () => {
     const { clock, heartbeats } = fixture();
     heartbeats.assignJobs('e', 'w', job(1));
     clock.advance(SECOND);
@@ -239,7 +239,7 @@ describe('a job', () => {
     assert.deepEqual(lost(heartbeats), [[1, false]]);
   });
 
-  test('is lost no later for a clock that was set back', () => {
+  test('is not lost later when the clock is set back', () => {
     const { clock, heartbeats } = fixture();
     heartbeats.assignJobs('e', 'w', job(1));
     clock.advance(SECOND);
@@ -252,8 +252,8 @@ describe('a job', () => {
   });
 });
 
-describe('what is told to other servers', () => {
-  test('is who was seen since it was last told, at a pace', async () => {
+describe('heartbeats for other servers', () => {
+  test('contain the workers seen since the last write, at an interval', async () => {
     const { clock, heartbeats } = fixture();
     const told: WorkerHeartbeat[][] = [];
     const store = { saveHeartbeats: async (records: WorkerHeartbeat[]) => void told.push(records) };
@@ -288,7 +288,7 @@ describe('what is told to other servers', () => {
     assert.equal(heartbeats.isAlive('e', 'w1'), undefined, 'who was not seen for long is forgotten');
   });
 
-  test('is told again at the next turn where the write failed, with what was heard while it was under way', async () => {
+  test('are written again at the next turn where the write failed, with what was heard meanwhile', async () => {
     const { clock, heartbeats } = fixture();
     const told: [workerId: string, seenAt: number][][] = [];
     let write = async (): Promise<void> => undefined;

@@ -5,17 +5,20 @@ import type { Clock } from '../support/clock.ts';
 import { PairMap } from '../support/pair-map.ts';
 import { ChurnMap } from '../support/churn-map.ts';
 
-/** Three missed pings: a worker that has said nothing for this long is taken for dead. */
+/** Three missed pings: a worker that has been silent for this long is presumed dead. */
 export const WORKER_TIMEOUT_MS = 30_000;
-/** How long evidence must stand that a worker no longer has a job before the job is given up. */
+/** How long the evidence must last that a worker no longer has a job before the job counts as lost. */
 const LOST_JOB_EVIDENCE_MS = 15_000;
-/** How often what was seen is written down for the other servers. */
+/** How often heartbeats are stored for the other servers. */
 const FLUSH_EVERY_MS = 5_000;
-/** A worker that waits, and of which nothing changes, is written down less often: half as long as silence may last. */
+/** An idle worker without changes is stored less often: at half of the silence limit. */
 const FLUSH_IDLE_EVERY_MS = 15_000;
-/** A silent worker is of no use to anybody from here on. */
+/** After this long a silent worker is forgotten. */
 const FORGET_TIMED_OUT_MS = 2 * WORKER_TIMEOUT_MS;
-/** One that was dismissed would get jobs again if it came back. Whoever ends it says so; where that never happens, it has ended by now. */
+/**
+ * A dismissed worker would get jobs again if it were forgotten too early. Its end is normally reported; where
+ * that never happens, it has ended by now.
+ */
 const FORGET_DRAINED_MS = 24 * 3_600_000;
 
 type HeldJob = Pick<Job, 'seq' | 'id' | 'lease'>;
@@ -23,24 +26,24 @@ type HeldJob = Pick<Job, 'seq' | 'id' | 'lease'>;
 interface HeldLease {
   jobId: string;
   seq: number;
-  /** Of the attempt that all this is about. */
+  /** The lease of the attempt that this entry concerns. */
   lease: string;
   since: number;
   /** When it was taken, where it came together with others in one answer of the public protocol. */
   takenTogetherAt: number | null;
-  /** The worker has shown that it has the job. */
+  /** The worker has reported the job. */
   confirmed: boolean;
-  /** Since when the worker says things that do not fit with having it. */
+  /** Since when the worker's reports contradict that it has the job. */
   missingSince: number | null;
 }
 
-/** A job that its living worker evidently no longer has. */
+/** A job that its live worker evidently no longer has. */
 interface LostJob {
   endpointId: string;
   workerId: string;
   seq: number;
   lease: string;
-  /** The worker had shown that it has it. */
+  /** The worker had reported the job. */
   wasConfirmed: boolean;
 }
 
@@ -48,45 +51,44 @@ interface Worker {
   endpointId: string;
   workerId: string;
   seenAt: number;
-  /** Requests of it that are open now. */
+  /** Its open requests. */
   openRequests: number;
   lastTakeAt: number;
-  /** When its own loop last said something. Pings may come from another process. */
+  /** When its own loop last sent something. Pings may come from another process. */
   lastActiveAt: number;
-  /** Gets no job before this time. */
+  /** Gets no jobs before this time. */
   pausedUntil: number;
   unhealthy: string | null;
-  /** It speaks the fast worker channel. */
+  /** It uses the channel. */
   accelerated: boolean;
   /** It asked for several jobs at a time over the public protocol. */
   takesBatches: boolean;
   /** When it last posted a result over the public protocol. */
   lastResultAt: number;
-  /** The most jobs that it said it runs at a time; Infinity where it does not say. */
+  /** The highest concurrency that it reported; Infinity where it does not report it. */
   concurrency: number;
-  /** In the order in which they came to it. */
+  /** In the order in which they were given to it. */
   jobs: ChurnMap<number, HeldLease>;
-  /** A job came to it at some time. */
+  /** It was given a job at some time. */
   hadJobs: boolean;
   flushed: boolean;
-  /** When it was last written down while it waited, and how. */
+  /** When it was last stored while idle, and with which values. */
   flushedAt: number;
   flushedState: string;
 }
 
 /**
- * Who works here. A worker is alive as long as anything is heard of it, by any of its
- * requests. A ping proves little: one can outlive its worker, and one can be missing while
- * the worker is busy. So a job is given up only on evidence that is specific to it: the worker
- * asked for work anew, says that it runs nothing or leaves the job out of its list, and sticks
- * to that.
+ * The liveness of workers. A worker is alive as long as any of its requests arrive. A ping proves little: it
+ * can outlive its worker, and it can be missing while the worker is busy. So a job counts as lost only on
+ * evidence that is specific to it: the worker polled for work again, reports idle or leaves the job out of
+ * its list, and this persists.
  */
 export class WorkerHeartbeats {
   readonly #clock: Clock;
   readonly #workers = new PairMap<string, string, Worker>();
-  /** Since when this server listens: what workers said before may not have been heard. */
+  /** Since when this server listens: earlier reports of workers may have been missed. */
   #awakeSince: number;
-  /** What the clock said when it was last looked at. */
+  /** The clock's value at the last check. */
   #lookedAt: number;
   #notedAt = 0;
 
@@ -96,12 +98,12 @@ export class WorkerHeartbeats {
     this.#lookedAt = this.#awakeSince;
   }
 
-  /** The time that all this goes by. */
+  /** The current time. */
   now(): number {
     return this.#clock.now();
   }
 
-  /** Anything was heard of a worker. Call the answer when its request ends. */
+  /** A request of a worker arrived. Call the returned function when it ends. */
   requestStarted(endpointId: string, workerId: string): () => void {
     const worker = this.recordHeartbeat(endpointId, workerId);
     worker.openRequests += 1;
@@ -140,23 +142,26 @@ export class WorkerHeartbeats {
     return worker;
   }
 
-  /** It asks for work. `idle`: it says that it runs nothing. */
+  /** It polls for work. `idle`: it reports that it runs nothing. */
   recordTake(endpointId: string, workerId: string, idle: boolean): void {
     const worker = this.recordHeartbeat(endpointId, workerId);
     worker.lastTakeAt = this.#clock.now();
     worker.lastActiveAt = worker.lastTakeAt;
-    // A worker whose check failed ends; whoever asks under its name has started anew.
+    // A worker whose check failed exits; a poll with its id comes from a restarted one.
     worker.unhealthy = null;
     if (idle) for (const held of worker.jobs.values()) this.#doubt(held);
   }
 
-  /** It runs so many jobs at a time. What runs goes on where there are fewer places than before, so the most of them counts. */
+  /** It reports its concurrency. Running jobs continue where it shrinks, so the highest value counts. */
   recordConcurrency(endpointId: string, workerId: string, places: number): void {
     const worker = this.recordHeartbeat(endpointId, workerId);
     worker.concurrency = worker.concurrency === Infinity ? places : Math.max(worker.concurrency, places);
   }
 
-  /** It asked for several jobs at a time over the public protocol: it may run more of them at a time than is known. */
+  /**
+   * It asked for several jobs at a time over the public protocol: it may run more of them at a time than is
+   * known.
+   */
   recordBatchTake(endpointId: string, workerId: string): void {
     const worker = this.recordHeartbeat(endpointId, workerId);
     worker.takesBatches = true;
@@ -181,8 +186,8 @@ export class WorkerHeartbeats {
   }
 
   /**
-   * It posts the result of a job over the public protocol. Of jobs that it took together, each started when the one
-   * before it ended. Undefined where the job is not known here.
+   * It posts the result of a job over the public protocol. Of jobs that it took together, each started when
+   * the one before it ended. Undefined where the job is not known here.
    */
   recordResult(
     endpointId: string,
@@ -200,12 +205,15 @@ export class WorkerHeartbeats {
     return { takenAt, startedAt, endedAt };
   }
 
-  /** It opened the fast worker channel. */
+  /** It opened the channel. */
   recordChannel(endpointId: string, workerId: string): void {
     this.recordHeartbeat(endpointId, workerId).accelerated = true;
   }
 
-  /** What it cannot have begun: it begins jobs in the order in which they come, as many at a time as it has places. */
+  /**
+   * The jobs that it cannot have started: it starts jobs in the order in which they arrive, up to its
+   * concurrency.
+   */
   unstartedJobs(endpointId: string, workerId: string): { seq: number; lease: string }[] {
     const worker = this.#workers.get(endpointId, workerId);
     return worker === undefined || worker.jobs.size <= worker.concurrency
@@ -213,7 +221,7 @@ export class WorkerHeartbeats {
       : [...worker.jobs.values()].slice(worker.concurrency);
   }
 
-  /** It lists what it runs; where it runs more than fits, a part of that, which says nothing about the others. */
+  /** It lists its running jobs. A partial list proves nothing about the others. */
   recordRunningJobs(endpointId: string, workerId: string, jobIds: readonly string[], isWhole = true): void {
     const worker = this.recordHeartbeat(endpointId, workerId);
     const listed = new Set(jobIds);
@@ -223,7 +231,7 @@ export class WorkerHeartbeats {
     }
   }
 
-  /** It showed that it has this job: a chunk, some progress. */
+  /** It showed that it has this job, by a chunk or progress. */
   recordJobActivity(endpointId: string, workerId: string, seq: number): void {
     const worker = this.recordHeartbeat(endpointId, workerId);
     worker.lastActiveAt = this.#clock.now();
@@ -231,7 +239,9 @@ export class WorkerHeartbeats {
     if (held !== undefined) this.#trust(held);
   }
 
-  /** It was given jobs, just now or, after a restart, some time ago: from now on it has time to show them. */
+  /**
+   * It was given jobs, just now or, after a restart, some time ago: from now on it has time to report them.
+   */
   assignJobs(endpointId: string, workerId: string, ...jobs: readonly HeldJob[]): void {
     const worker = this.recordHeartbeat(endpointId, workerId);
     const now = this.#clock.now();
@@ -239,7 +249,10 @@ export class WorkerHeartbeats {
     worker.hadJobs = true;
   }
 
-  /** What all workers hold, as the store said at `asOf`. Of those that are known here, what came to them elsewhere is known from now on, and what has ended elsewhere is not. */
+  /**
+   * The jobs that all workers hold, as the store said at `asOf`. For workers known here, adds jobs that they
+   * got elsewhere and removes those that ended elsewhere.
+   */
   syncWithStore(running: readonly Job[], asOf: number): void {
     const holdings = Map.groupBy(running, ({ endpointId, workerId }) => `${endpointId} ${workerId}`);
     this.#workers.forEach((worker) => {
@@ -259,7 +272,7 @@ export class WorkerHeartbeats {
   }
 
   unhealthy(endpointId: string, workerId: string, reason: string): void {
-    // PostgreSQL keeps no text with a NUL.
+    // PostgreSQL cannot store NUL in text.
     this.recordHeartbeat(endpointId, workerId).unhealthy = reason.replaceAll('\0', '');
   }
 
@@ -272,7 +285,7 @@ export class WorkerHeartbeats {
     return (this.#workers.get(endpointId, workerId)?.pausedUntil ?? 0) > this.#clock.now();
   }
 
-  /** What is known of a worker here; undefined before it was first heard of. */
+  /** The state of a worker here; undefined before it was first heard from. */
   statusOf(
     endpointId: string,
     workerId: string,
@@ -288,7 +301,7 @@ export class WorkerHeartbeats {
         };
   }
 
-  /** No new jobs ever: it is on its way out. */
+  /** No new jobs ever: it is being stopped. */
   drain(endpointId: string, workerId: string): void {
     this.pause(endpointId, workerId, Infinity);
   }
@@ -298,14 +311,17 @@ export class WorkerHeartbeats {
     this.#workers.delete(endpointId, workerId);
   }
 
-  /** This server itself was away for a while: what workers said meanwhile is still to be read, and they have time to show themselves. */
+  /**
+   * This server itself was paused: what workers sent meanwhile is still unread, and they have time to report.
+   */
   onProcessResumed(): void {
     this.#awakeSince = this.#clock.now();
   }
 
   /**
-   * To be called now and then: notices that the clock was set back. What was seen before would lie ahead, and
-   * last until the clock has caught up. It counts as seen now, so that nothing lasts much longer than it would have.
+   * Called periodically: detects that the clock was set back. Earlier times would then lie in the future and
+   * last until the clock has caught up. They are set to now, so that nothing lasts much longer than it would
+   * have.
    */
   correctClockSetBack(): void {
     const now = this.#clock.now();
@@ -327,13 +343,13 @@ export class WorkerHeartbeats {
     });
   }
 
-  /** It has started anew, or come back. Whether it still wants to be replaced it says itself. */
+  /** It restarted or came back. It reports itself whether it still wants to be replaced. */
   resume(endpointId: string, workerId: string): void {
     const worker = this.recordHeartbeat(endpointId, workerId);
     if (worker.pausedUntil !== Infinity) worker.pausedUntil = 0;
   }
 
-  /** Undefined where this server has never heard of it: another one may have. */
+  /** Undefined where this server has never heard from it: another one may have. */
   isAlive(endpointId: string, workerId: string): boolean | undefined {
     const now = this.#clock.now();
     const worker = this.#workers.get(endpointId, workerId);
@@ -341,13 +357,13 @@ export class WorkerHeartbeats {
     return worker.openRequests > 0 || now - Math.max(worker.seenAt, this.#awakeSince) < WORKER_TIMEOUT_MS;
   }
 
-  /** Nothing of it is open, and nothing was heard of it since. */
+  /** It has no open request, and nothing was heard from it since. */
   isGoneSince(endpointId: string, workerId: string, since: number): boolean {
     const worker = this.#workers.get(endpointId, workerId);
     return worker === undefined || (worker.openRequests === 0 && worker.seenAt <= since);
   }
 
-  /** When its own loop last asked for work or sent something of a job; 0 where that was never heard here. */
+  /** When its own loop last polled for work or sent something about a job; 0 where it never did so here. */
   activeAt(endpointId: string, workerId: string): number {
     return this.#workers.get(endpointId, workerId)?.lastActiveAt ?? 0;
   }
@@ -357,7 +373,7 @@ export class WorkerHeartbeats {
     return [...(this.#workers.get(endpointId, workerId)?.jobs.keys() ?? [])].some((held) => held < seq);
   }
 
-  /** Jobs that their living worker evidently no longer has. */
+  /** Jobs that their live workers evidently no longer have. */
   lostJobs(): LostJob[] {
     const now = this.#clock.now();
     const lost: LostJob[] = [];
@@ -371,7 +387,7 @@ export class WorkerHeartbeats {
     return lost;
   }
 
-  /** Tells the other servers who was seen, now and then; forgets who has not been for long. */
+  /** Periodically stores heartbeats for the other servers; forgets workers that have been silent for long. */
   async flush(store: Pick<JobStore, 'saveHeartbeats'>): Promise<void> {
     const now = this.#clock.now();
     if (isRecent(this.#notedAt, FLUSH_EVERY_MS, now)) return;
@@ -389,7 +405,7 @@ export class WorkerHeartbeats {
         isRecent(worker.flushedAt, FLUSH_IDLE_EVERY_MS, now)
       )
         continue;
-      // What is heard from here on is told the next time.
+      // What is heard from here on is stored the next time.
       worker.flushed = true;
       summary.push({
         worker,
@@ -446,7 +462,7 @@ export class WorkerHeartbeats {
   }
 }
 
-/** How long a worker is remembered that holds nothing and says nothing. */
+/** How long a worker is remembered that holds no jobs and is silent. */
 function forgetAfter({ pausedUntil }: Worker): number {
   return pausedUntil === Infinity ? FORGET_DRAINED_MS : FORGET_TIMED_OUT_MS;
 }

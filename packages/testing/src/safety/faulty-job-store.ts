@@ -40,7 +40,10 @@ export function failOnceJobStore(store: JobStore): { store: JobStore; failNext(n
   };
 }
 
-/** A store whose every call may fail. It wraps whatever the store has, so a method that is added later fails like the others. */
+/**
+ * A store whose every call may fail. It wraps whatever the store has, so a method that is added later fails
+ * like the others.
+ */
 export function faultyJobStore(store: JobStore, chance: SeededRandom): FaultyJobStore {
   const faults: Record<string, FaultProbabilities> = {};
   let odds: FaultProbabilities = { before: 0, after: 0 };

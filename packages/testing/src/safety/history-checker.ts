@@ -27,7 +27,10 @@ export type ViolationKind =
   | 'executed without submission'
   /** One submission, several jobs. */
   | 'submitted twice'
-  /** A stream with a chunk twice, out of order, of another attempt than the result's, or without one that was kept. */
+  /**
+   * A stream with a chunk twice, out of order, of another attempt than the result's, or without one that was
+   * kept.
+   */
   | 'wrong stream';
 
 export interface Violation {
@@ -139,7 +142,10 @@ function lost(story: JobHistory, purges: readonly Purge[]): Violation[] {
   return [];
 }
 
-/** A purge takes what waits. So it explains nothing where the job had ended before, and no retry had sent it back. */
+/**
+ * A purge takes what waits. So it explains nothing where the job had ended before, and no retry had sent it
+ * back.
+ */
 function mayBeGone(story: JobHistory, gone: Observation, purges: readonly Purge[]): boolean {
   if (story.deadlines.some(({ status, at }) => status === 'GONE' && at <= gone.to)) return true;
   return purges.some((purge) => {
@@ -291,7 +297,10 @@ function withoutSubmission(history: readonly HistoryEvent[]): Violation[] {
   return faults;
 }
 
-/** A value is handed in once, or again under the same key: one job. A purge or its own end frees a key, so then nothing is said. */
+/**
+ * A value is handed in once, or again under the same key: one job. A purge or its own end frees a key, so
+ * then nothing is said.
+ */
 function submittedTwice(history: readonly HistoryEvent[], purges: readonly Purge[]): Violation[] {
   if (purges.length > 0) return [];
   const ids = new Map<string, Set<string>>();

@@ -28,7 +28,10 @@ import type { CloudEventBus } from '../../../cloud/src/domain/events.ts';
 
 const MASTER_KEY = Buffer.alloc(32, 7);
 
-/** The queue and its two faces in this process, on a real store and a real port, with the clock and the job store that a test wants. */
+/**
+ * The queue and its two faces in this process, on a real store and a real port, with the clock and the job
+ * store that a test wants.
+ */
 export interface InProcessServer {
   url: string;
   endpoint: Endpoint;

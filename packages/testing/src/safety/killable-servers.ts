@@ -7,7 +7,10 @@ import { monotonicMs } from './job-history.ts';
 
 const ENV = { BERTH_RATE_LIMITS: 'off', BERTH_LOG_LEVEL: 'warn', BERTH_MASTER_KEY: '5a'.repeat(32) };
 
-/** Real servers on one database, to be killed and started again. Whoever asks for an address gets one of those that are up. */
+/**
+ * Real servers on one database, to be killed and started again. Whoever asks for an address gets one of those
+ * that are up.
+ */
 export class KillableServers {
   readonly #database: TestDatabase;
   /** The data folder of each. */

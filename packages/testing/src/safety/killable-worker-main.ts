@@ -1,5 +1,5 @@
-// One worker as a process of its own, to be killed and frozen. What it does it writes to a file, before it does it:
-// a line that was written outlives the process, however that ends.
+// One worker as a process of its own, to be killed and frozen. What it does it writes to a file, before it
+// does it: a line that was written outlives the process, however that ends.
 import { appendFileSync } from 'node:fs';
 import { startRecordingChannelWorker } from './recording-channel-worker.ts';
 import { startRecordingPublicWorker } from './recording-public-worker.ts';

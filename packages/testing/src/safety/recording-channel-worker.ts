@@ -12,7 +12,9 @@ const PROTOCOL = 'berth-worker/1';
 export interface RecordingChannelWorkerOptions extends RecordingWorkerOptions {
   /** Leaves a connection after about this long and takes another one, as behind a load balancer. */
   reconnectAfter?: () => number;
-  /** Its chunks have numbers and are acknowledged. False: a worker of before there were any. Default: true. */
+  /**
+   * Its chunks have numbers and are acknowledged. False: a worker of before there were any. Default: true.
+   */
   numbersChunks?: boolean;
 }
 

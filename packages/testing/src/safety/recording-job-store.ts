@@ -1,7 +1,9 @@
 import type { Job, TakeRequest } from '../../../cloud/src/domain/job-records.ts';
 import type { JobStore } from '../../../cloud/src/store/job-store.ts';
 
-/** One change of one job that was committed: from the version that the rule was shown to the one that it made. */
+/**
+ * One change of one job that was committed: from the version that the rule was shown to the one that it made.
+ */
 export interface JobTransition {
   /** Undefined where the job is new. */
   before: Job | undefined;

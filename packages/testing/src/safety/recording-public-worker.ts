@@ -25,7 +25,9 @@ export interface RecordingWorker {
   stop(): Promise<void>;
 }
 
-/** A small worker over the public protocol: takes by long polls, one request for each chunk and result, pings. */
+/**
+ * A small worker over the public protocol: takes by long polls, one request for each chunk and result, pings.
+ */
 export function startRecordingPublicWorker({
   server,
   endpointId,

@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
 
-/** Choices that follow from a seed and a name: each part of a run has its own row of them, whatever the others do. */
+/**
+ * Choices that follow from a seed and a name: each part of a run has its own row of them, whatever the others
+ * do.
+ */
 export interface SeededRandom {
   /** From 0 up to 1. */
   next(): number;

@@ -110,7 +110,8 @@ export class SimulatedClients {
         else this.#known.set(told.id, told.status);
         return;
       }
-      // Without a key, saying it again could make two jobs of it; with one, saying it again is what the key is for.
+      // Without a key, saying it again could make two jobs of it; with one, saying it again is what the key
+      // is for.
       if (key === null || enough()) return;
       await pause(RETRY_MS);
     }
@@ -150,7 +151,10 @@ export class SimulatedClients {
     await this.#send('POST', 'purge-queue');
   }
 
-  /** Looks until every job has ended: those we know and those of submissions that nobody acknowledged. Then once more at all of them. */
+  /**
+   * Looks until every job has ended: those we know and those of submissions that nobody acknowledged. Then
+   * once more at all of them.
+   */
   async waitForAllEnds(milliseconds: number): Promise<void> {
     const until = Date.now() + milliseconds;
     await this.list();

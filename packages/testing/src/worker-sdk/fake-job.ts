@@ -23,7 +23,10 @@ export interface FakeJob {
 
 /** Everything that a worker said, in order. */
 export interface ReceivedMessage {
-  /** `job-take`, `job-take-batch`, `job-stop`, `job-done`, `job-stream`, `ping`, `job-channel`, or the letter of a line. */
+  /**
+   * `job-take`, `job-take-batch`, `job-stop`, `job-done`, `job-stream`, `ping`, `job-channel`, or the letter
+   * of a line.
+   */
   operation: string;
   receivedAt: number;
   query: URLSearchParams;

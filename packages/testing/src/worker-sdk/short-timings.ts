@@ -1,7 +1,9 @@
 import { DEFAULT_TIMINGS } from '../../../worker/src/timings.ts';
 import type { Timings } from '../../../worker/src/timings.ts';
 
-/** The normal pace with short pauses after failures, for tests that are about something else than the pauses. */
+/**
+ * The normal pace with short pauses after failures, for tests that are about something else than the pauses.
+ */
 export const SHORT_TIMINGS: Timings = {
   ...DEFAULT_TIMINGS,
   minBackoff: 10,

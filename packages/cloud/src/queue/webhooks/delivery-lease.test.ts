@@ -8,7 +8,7 @@ for (const kind of DATABASES) {
   describe(`webhooks on ${kind}`, { timeout: 60_000 }, () => {
     const bench = new WebhookFixture(kind);
 
-    test('the lease is on disk before anything is sent', async () => {
+    test('the lease is stored before anything is sent', async () => {
       const store = bench.recordingStore();
       let leasedUntil: number | null | undefined;
       const hook = await bench.receiver(({ answer }) => {
@@ -21,7 +21,7 @@ for (const kind of DATABASES) {
       assert.ok((leasedUntil ?? 0) >= NOW + OPTIONS.timeout);
     });
 
-    test('what a server left in the middle is delivered by another, and the first one has no say any more', async () => {
+    test('a delivery that a server abandoned is sent by another, and the first one can no longer change it', async () => {
       const [store, clock, hook] = [
         bench.recordingStore(),
         new ManualClock(NOW),
@@ -48,7 +48,7 @@ for (const kind of DATABASES) {
       assert.deepEqual(await bench.jobs.findDelivery(bench.endpointId, delivery.id), delivered);
     });
 
-    test('what is on its way when the server stops is due at once at the next start, and does not count', async () => {
+    test('an attempt in progress when the server stops is due at the next start, and does not count', async () => {
       const [store, clock, hook] = [
         bench.recordingStore(),
         new ManualClock(NOW),
@@ -64,7 +64,7 @@ for (const kind of DATABASES) {
       assert.equal((await store.whenDelivered(delivery.id)).attempts, 1);
     });
 
-    test('what came of an attempt is written down when the store is back', async () => {
+    test('the outcome of an attempt is stored when the store is back', async () => {
       const [store, hook] = [bench.recordingStore(), await bench.receiver()];
       const delivery = await bench.createDueDelivery(hook.url);
       let failures = 2;
@@ -76,7 +76,7 @@ for (const kind of DATABASES) {
       assert.equal(hook.received.length, 1);
     });
 
-    test('nothing is sent without a lease, and it is tried again', async () => {
+    test('nothing is sent without a lease, and the lease is retried', async () => {
       const [store, hook] = [bench.recordingStore(), await bench.receiver()];
       const delivery = await bench.createDueDelivery(hook.url, Date.now());
       let failures = 1;
@@ -91,7 +91,7 @@ for (const kind of DATABASES) {
       assert.equal(hook.received.length, 1);
     });
 
-    test('the webhook of an endpoint that is removed meanwhile does not come back', async () => {
+    test('the webhook of an endpoint that is deleted meanwhile does not come back', async () => {
       const [store, hook] = [bench.recordingStore(), await bench.receiver(() => undefined)];
       const delivery = await bench.createDueDelivery(hook.url);
       const hooks = bench.sender(store, new ManualClock(NOW), { closeGrace: 10_000 });

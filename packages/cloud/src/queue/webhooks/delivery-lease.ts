@@ -11,13 +11,16 @@ export type DeliveryStore = Pick<
   | 'deleteEndedDeliveries'
 >;
 
-/** Two servers that lease in the same millisecond still end at different ones, which is how each knows its own. */
+/**
+ * Leases that two servers take in the same millisecond still end at different times, so each server
+ * recognizes its own.
+ */
 const LEASE_JITTER_MS = 1_000;
 
 /**
- * A **lease** keeps other servers off a delivery while one works on it. It is nothing but the
- * time of the next attempt, moved into the future before anything is sent: should this server
- * die, the delivery comes due again by itself. Undefined where another server was faster.
+ * A **lease** keeps other servers off a delivery while one works on it. It is the time of the next attempt,
+ * moved into the future before anything is sent: if this server dies, the delivery becomes due again by
+ * itself. Undefined where another server was faster.
  */
 export async function leaseDelivery(
   store: DeliveryStore,
@@ -41,7 +44,7 @@ export async function findLeased(
   return current?.nextAt === nextAt && current.state === 'pending' ? { ...current, nextAt } : undefined;
 }
 
-/** Writes what became of a leased delivery, unless the lease was lost: then it is somebody else's to tell. */
+/** Stores the outcome of a leased delivery, unless the lease was lost: then another server reports it. */
 export function commitAttempt(
   store: DeliveryStore,
   leased: LeasedDelivery,

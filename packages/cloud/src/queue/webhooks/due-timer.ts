@@ -1,9 +1,9 @@
 import type { Clock } from '../../support/clock.ts';
 
-/** Moments are rounded up to this, so that a thousand of them are a few. */
+/** Times are rounded up to this, so that a thousand of them need few wake-ups. */
 const ROUND_UP_MS = 100;
 
-/** One timer for every known moment at which something is due, and for a look now and then besides. */
+/** One timer for all known due times, and for a periodic check besides. */
 export class DueTimer {
   readonly #clock: Clock;
   readonly #lookEvery: number;

@@ -7,7 +7,7 @@ export type ResolveHost = (hostname: string) => Promise<LookupAddress[]>;
 const DNS_TIMEOUT_MS = 2_500;
 const DNS_TRIES = 2;
 
-/** A name server said that there is nothing, or there is none to ask. */
+/** The name server has no record, or there is no name server. */
 const NOT_FOUND_CODES = new Set([
   'ENOTFOUND',
   'ENODATA',
@@ -18,10 +18,9 @@ const NOT_FOUND_CODES = new Set([
 ]);
 
 /**
- * Asks the name servers directly. The system's own lookup holds one of a few threads until it
- * is done, so a handful of receivers with a dead name server would keep every other name in
- * this process waiting. It is asked only for what name servers do not know: names without a
- * dot, and those of the hosts file.
+ * Asks the name servers directly. The system's own lookup holds one of a few threads until it is done, so a
+ * handful of receivers with a dead name server would block every other lookup in this process. It is used
+ * only for names that name servers do not know: names without a dot, and those of the hosts file.
  */
 export function createHostResolver(): ResolveHost {
   const servers = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES });

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { checkProperty } from '../../../../testing/src/property-testing.ts';
 import { privateAddressReason } from './private-addresses.ts';
 
-test('refuses what only the inside reaches', () => {
+test('refuses addresses that are reachable only from inside', () => {
   const refused: Record<string, string[]> = {
     'a loopback address': [
       '127.0.0.1',
@@ -65,7 +65,7 @@ test('refuses what only the inside reaches', () => {
     for (const address of addresses) assert.equal(privateAddressReason(address), kind, address);
 });
 
-test('lets through what anybody reaches', () => {
+test('allows public addresses', () => {
   for (const address of [
     '1.1.1.1',
     '8.8.8.8',

@@ -1,10 +1,9 @@
 import { isIPv4, isIPv6 } from 'node:net';
 
 /**
- * Which addresses a webhook must not reach. Whoever submits a job chooses the receiver, and
- * the request leaves from inside the operator's network: what is only reachable from there
- * must stay so. IPv4 lists what is not public; IPv6 the other way round, because most of it
- * is not in use yet.
+ * Which addresses a webhook must not reach. The submitter of a job chooses the receiver, and the request
+ * leaves from inside the operator's network: addresses that are reachable only from there must stay so. IPv4
+ * lists what is not public; IPv6 lists what is, because most of it is not in use yet.
  */
 interface Range {
   prefix: number[];
@@ -17,7 +16,7 @@ const PRIVATE_IPV4: readonly Range[] = [
   v4('10.0.0.0/8', 'a private address'),
   v4('100.64.0.0/10', 'a carrier-internal address'),
   v4('127.0.0.0/8', 'a loopback address'),
-  // The Azure host that answers its machines, metadata included, on a public number.
+  // The Azure host that serves its machines, metadata included, on a public address.
   v4('168.63.129.16/32', 'a cloud-internal address'),
   v4('169.254.0.0/16', 'a link-local address'),
   v4('172.16.0.0/12', 'a private address'),
@@ -42,7 +41,7 @@ const PRIVATE_IPV6: readonly Range[] = [
   v6('fe80::/10', 'a link-local address'),
   v6('fec0::/10', 'a private address'),
   v6('ff00::/8', 'a multicast address'),
-  // Tunnels lead to IPv4 addresses that are not looked at; nobody is found there today.
+  // Tunnels lead to IPv4 addresses that are not checked; they are not in use today.
   v6('2001::/32', 'a tunnel address'),
   v6('2002::/16', 'a tunnel address'),
   v6('2001::/23', 'a reserved address'),
@@ -57,7 +56,7 @@ const EMBEDDED_IPV4: readonly Range[] = [
   v6('64:ff9b::/96', ''),
 ];
 
-/** What makes an address private, in words that follow "is"; undefined for one that anybody may reach. */
+/** What makes an address private, in words that follow "is"; undefined for a public one. */
 export function privateAddressReason(address: string): string | undefined {
   if (isIPv4(address)) return kindOfIpv4(bytesOfIpv4(address));
   if (!isIPv6(address)) return 'not an IP address';
@@ -92,7 +91,7 @@ function bytesOfIpv4(address: string): number[] {
   return address.split('.').map(Number);
 }
 
-/** Of a valid address; a zone such as %eth0 does not count. */
+/** The bytes of a valid address; a zone such as %eth0 is ignored. */
 function bytesOfIpv6(address: string): number[] {
   const [plain = ''] = address.split('%');
   const [head = '', tail] = plain.split('::');

@@ -8,7 +8,7 @@ import type { QueuedDelivery } from './receiver-queue.ts';
 const MEGABYTE = 1024 * 1024;
 const parked = (id: string, bytes = 0): QueuedDelivery => ({ endpointId: 'e', id, leasedUntil: 1, bytes });
 
-test('never more than allowed at once, nobody is forgotten, and each goes once', async () => {
+test('never more than allowed at once, none is forgotten, and each is sent once', async () => {
   await checkProperty(
     fc.property(
       fc.array(fc.nat(4), { maxLength: 60 }),
@@ -50,7 +50,7 @@ test('never more than allowed at once, nobody is forgotten, and each goes once',
   );
 });
 
-test('receivers take turns, the first in line of each first', () => {
+test('receivers take turns, each with its oldest delivery first', () => {
   const receivers = new ReceiverQueue({ maxConcurrent: 1, maxPerHost: 1, maxBytes: 0, maxQueued: 1000 });
   assert.ok(receivers.acquire('busy', 0));
   for (const id of ['a1', 'a2', 'a3']) receivers.enqueue('a', parked(id));
@@ -65,7 +65,7 @@ test('receivers take turns, the first in line of each first', () => {
   assert.deepEqual(order, ['a1', 'b1', 'a2', 'b2', 'a3']);
 });
 
-test('whoever comes later does not pass those that wait', () => {
+test('a later delivery does not overtake waiting ones', () => {
   const receivers = new ReceiverQueue({ maxConcurrent: 2, maxPerHost: 1, maxBytes: 0, maxQueued: 1000 });
   assert.ok(receivers.acquire('a', 0));
   receivers.enqueue('a', parked('a1'));
@@ -74,7 +74,7 @@ test('whoever comes later does not pass those that wait', () => {
   assert.equal(receivers.dequeue()?.parked.id, 'a1');
 });
 
-test('one that is parked again is renewed, and too many are not remembered', () => {
+test('parking again renews the entry, and the number of entries is limited', () => {
   const receivers = new ReceiverQueue({ maxConcurrent: 1, maxPerHost: 1, maxBytes: 0, maxQueued: 1 });
   receivers.enqueue('a', parked('a1'));
   receivers.enqueue('a', { ...parked('a1'), leasedUntil: 2 });
@@ -84,7 +84,7 @@ test('one that is parked again is renewed, and too many are not remembered', () 
   assert.equal(receivers.dequeue(), undefined);
 });
 
-test('large ones are together and at one receiver no larger than allowed, and hold up no small ones', () => {
+test('large deliveries stay within the byte limits, in all and per receiver, and do not block small ones', () => {
   const receivers = new ReceiverQueue({
     maxConcurrent: 100,
     maxPerHost: 100,

@@ -1,25 +1,31 @@
-/** A delivery that waits for its receiver to have room. Only its name is kept; the store has the rest. */
+/** A delivery that waits for its receiver to have room. Only its id is kept; the store has the rest. */
 export interface QueuedDelivery {
   endpointId: string;
   id: string;
-  /** Until when the store shows it to nobody else. */
+  /** Until when it is leased in the store. */
   leasedUntil: number;
   /** How large its body is. */
   bytes: number;
 }
 
 export interface ReceiverLimits {
-  /** Deliveries under way at once, in all. */
+  /** Deliveries in progress at once, in all. */
   maxConcurrent: number;
-  /** And to one receiver, so that a slow one cannot hold all places. */
+  /** The same for one receiver, so that a slow one cannot hold all slots. */
   maxPerHost: number;
-  /** How large the large ones under way are together at most, and those to one receiver a quarter of that; one always has its place. */
+  /**
+   * Byte limit for the large deliveries in progress; a quarter of it for one receiver. One large delivery is
+   * always allowed.
+   */
   maxBytes: number;
   /** How many wait in memory at most. */
   maxQueued: number;
 }
 
-/** Who is being delivered to, and who waits. Receivers that wait take turns, however many deliveries each has. */
+/**
+ * Deliveries in progress and waiting, by receiver. Waiting receivers take turns, however many deliveries each
+ * has.
+ */
 export class ReceiverQueue {
   readonly #limits: ReceiverLimits;
   readonly #busy = new Map<string, Load>();
@@ -32,7 +38,7 @@ export class ReceiverQueue {
     this.#limits = limits;
   }
 
-  /** Takes a place for a delivery to this host; false where there is none, or where others wait for it. */
+  /** Acquires a slot for a delivery to this host; false where there is none, or where others wait for it. */
   acquire(host: string, bytes: number): boolean {
     if (this.#waiting.has(host) || !this.#hasRoom(host, bytes)) return false;
     this.#take(host, bytes);
@@ -46,7 +52,7 @@ export class ReceiverQueue {
     if (load.count === 0) this.#busy.delete(host);
   }
 
-  /** Lets a delivery wait for its turn. It is not remembered where too many wait; the store brings it back. */
+  /** Queues a delivery. It is not kept where too many wait; it becomes due again in the store. */
   enqueue(host: string, parked: QueuedDelivery): void {
     const known = this.#parked.get(parked.id);
     if (known !== undefined) known.leasedUntil = parked.leasedUntil;
@@ -57,7 +63,7 @@ export class ReceiverQueue {
     else waiting.push(parked);
   }
 
-  /** The next one whose turn it is, with its place taken. */
+  /** The next delivery in turn, with its slot acquired. */
   dequeue(): { host: string; parked: QueuedDelivery } | undefined {
     for (const [host, waiting] of this.#waiting) {
       if (!this.#hasRoom(host, waiting[0]?.bytes ?? 0)) continue;
@@ -95,13 +101,13 @@ export class ReceiverQueue {
   }
 }
 
-/** Deliveries under way, and how large the large ones among them are. */
+/** Deliveries in progress, and the bytes of the large ones. */
 interface Load {
   count: number;
   bytes: number;
 }
 
-/** Small ones are limited by their number: they do not wait for large ones that a slow receiver holds up. */
+/** Small deliveries are limited by number only: they do not wait for large ones to a slow receiver. */
 const SMALL_BODY_BYTES = 1024 * 1024;
 
 function add(load: Load, direction: 1 | -1, bytes: number): void {

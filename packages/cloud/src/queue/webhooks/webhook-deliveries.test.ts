@@ -31,7 +31,7 @@ const delivery = (id: string, change: Partial<Delivery> = {}): Delivery => ({
 for (const kind of DATABASES) {
   describe(`the log of webhooks on ${kind}`, () => {
     const clock = new ManualClock(50);
-    let place: MigratedDatabase;
+    let migrated: MigratedDatabase;
     let store: JobStore;
     let webhooks: WebhookDeliveries;
     const events: CloudEventBus = new EventBus();
@@ -39,8 +39,8 @@ for (const kind of DATABASES) {
     events.subscribe('webhook.due', () => (due += 1));
 
     before(async () => {
-      place = await createMigratedDatabase(kind);
-      store = place.database.jobs();
+      migrated = await createMigratedDatabase(kind);
+      store = migrated.database.jobs();
       webhooks = new WebhookDeliveries({ store, clock, events });
       for (const each of [
         delivery('d1'),
@@ -50,7 +50,7 @@ for (const kind of DATABASES) {
       ])
         await store.saveDelivery(each);
     });
-    after(() => place.drop());
+    after(() => migrated.drop());
 
     test('lists an endpoint or a job, the newest first', async () => {
       const ids = async (filter: { jobId?: string; limit: number }): Promise<string[]> =>
@@ -61,7 +61,7 @@ for (const kind of DATABASES) {
       assert.deepEqual(await ids({ limit: 10, jobId: 'none' }), []);
     });
 
-    test('sends once more what was delivered or has failed', async () => {
+    test('redelivers what was delivered or has failed', async () => {
       for (const [id, attempts] of [
         ['d1', 1],
         ['d2', 1],
@@ -79,12 +79,12 @@ for (const kind of DATABASES) {
       assert.equal(due, 2);
     });
 
-    test('leaves alone what is on its way', async () => {
+    test('does not redeliver a pending delivery', async () => {
       assert.equal((await webhooks.redeliver('e1', 'd3')).nextAt, 99);
     });
 
-    describe('where something else happens to a delivery that is about to be sent once more', () => {
-      /** The same log for somebody who is slower: after the first look, something else comes first. */
+    describe('where a delivery changes while it is being redelivered', () => {
+      /** The same log for a slower caller: after the first read, something else happens. */
       const overtaken = (meanwhile: () => Promise<unknown>): WebhookDeliveries => {
         let looks = 0;
         const findDelivery = async (endpointId: string, id: string): Promise<Delivery | undefined> => {
@@ -113,7 +113,7 @@ for (const kind of DATABASES) {
         assert.equal((await store.findDelivery('e3', 'd5'))?.attempts, 4);
       });
 
-      test('it is left alone, if it is on its way', async () => {
+      test('it is left alone, if it is pending', async () => {
         await store.saveDelivery(delivery('d6', { endpointId: 'e3' }));
         const slower = overtaken(async () =>
           store.saveDelivery({ ...(await webhooks.redeliver('e3', 'd6')), nextAt: 99 }),
@@ -122,7 +122,7 @@ for (const kind of DATABASES) {
         assert.equal((await store.findDelivery('e3', 'd6'))?.nextAt, 99);
       });
 
-      test('it is gone, if it went with its endpoint', async () => {
+      test('it is not found, if it was deleted with its endpoint', async () => {
         await store.saveDelivery(delivery('d7', { endpointId: 'e4' }));
         await assert.rejects(
           overtaken(() => store.removeEndpoint('e4')).redeliver('e4', 'd7'),
@@ -132,7 +132,7 @@ for (const kind of DATABASES) {
       });
     });
 
-    test('knows nothing of another endpoint', async () => {
+    test('does not find deliveries of another endpoint', async () => {
       for (const id of ['d4', 'nothing'])
         await assert.rejects(
           webhooks.redeliver('e1', id),

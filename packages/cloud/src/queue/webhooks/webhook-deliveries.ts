@@ -11,7 +11,7 @@ export interface WebhookDeliveriesDeps {
   events: CloudEventBus;
 }
 
-/** The log of webhooks, for whoever owns the endpoint. */
+/** The webhook log, for the owner of the endpoint. */
 export class WebhookDeliveries {
   readonly #deps: WebhookDeliveriesDeps;
 
@@ -24,14 +24,14 @@ export class WebhookDeliveries {
     return this.#deps.store.listDeliveries(endpointId, filter);
   }
 
-  /** Sends a delivery once more, under the same id. Answers it as it now stands. */
+  /** Redelivers under the same id. Returns the updated delivery. */
   async redeliver(endpointId: string, id: string): Promise<Delivery> {
     const { store, clock, events } = this.#deps;
     for (;;) {
       const current = await store.findDelivery(endpointId, id);
       if (current === undefined) throw notFound('webhook delivery', id);
       const next = redelivery(current, clock.now());
-      // Where it has changed since, or is gone, it is looked at again.
+      // Where it has changed since, or is gone, it is read again.
       if (next !== current && !(await store.updateDelivery(current, next))) continue;
       events.publish('webhook.due', { endpointId });
       return next;

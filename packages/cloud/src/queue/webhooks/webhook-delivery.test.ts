@@ -32,7 +32,7 @@ const outcomes: fc.Arbitrary<AttemptOutcome> = fc.oneof(
   fc.string({ maxLength: 400 }).map((error) => ({ error })),
 );
 
-test('a new delivery belongs to whoever submitted the job, and is due at once', () => {
+test('a new delivery belongs to the submitter of the job, and is due immediately', () => {
   assert.deepEqual(fresh, {
     id: 'd1',
     endpointId: 'e1',
@@ -68,7 +68,7 @@ test('says what the receiver answered, and that redirects are not followed', () 
   assert.deepEqual([delivered.lastStatus, delivered.lastError], [201, null]);
 });
 
-test('a series goes on until it is accepted or its attempts are made', async () => {
+test('a series continues until it is accepted or its attempts are used up', async () => {
   await checkProperty(
     fc.property(
       fc.array(outcomes, { minLength: 1, maxLength: 12 }),
@@ -100,7 +100,7 @@ test('a series goes on until it is accepted or its attempts are made', async () 
   );
 });
 
-test('sent once more by hand, a failed delivery has a whole series again, and its attempts count on', () => {
+test('a redelivery of a failed delivery has a whole series again, and attempt numbers continue', () => {
   let delivery = fresh;
   for (let attempt = 1; attempt <= 3; attempt += 1)
     delivery = afterAttempt(delivery, { status: 500 }, RULES, NOW);
@@ -114,7 +114,7 @@ test('sent once more by hand, a failed delivery has a whole series again, and it
   assert.deepEqual(states, ['pending', 'pending', 'failed']);
 });
 
-test('a series that is sent by hand has all its attempts, whenever the one before it was accepted, and no number comes twice', async () => {
+test('a redelivery has all its attempts, whenever the last series was accepted, and no number repeats', async () => {
   await checkProperty(
     fc.property(
       fc.integer({ min: 1, max: 6 }),
@@ -149,6 +149,6 @@ test('a series that is sent by hand has all its attempts, whenever the one befor
   );
 });
 
-test('what is on its way is left alone by a redelivery', () => {
+test('a pending delivery is not changed by a redelivery', () => {
   assert.equal(redelivery(fresh, NOW + 5), fresh);
 });

@@ -2,10 +2,10 @@ import type { Delivery, Job, Payloads } from '../../domain/job-records.ts';
 import { webhookBody } from './webhook-payload.ts';
 
 /**
- * A **delivery** is one webhook on its way. It goes out in a **series** of attempts, a pause
- * between each two, until the receiver accepts it or the series is over. By hand it can be
- * sent once more: another series of the same delivery. Attempts are numbered on, and every
- * series begins after a multiple of its length: with three attempts, the second one is 4, 5, 6.
+ * A **delivery** is one webhook. It is sent in a **series** of attempts, with a pause between them, until the
+ * receiver accepts it or the series is over. A manual redelivery is another series of the same delivery.
+ * Attempt numbers continue, and every series starts after a multiple of its length: with three attempts, the
+ * second one is 4, 5, 6.
  */
 export interface RetryPolicy {
   /** Attempts of one series. */
@@ -14,13 +14,13 @@ export interface RetryPolicy {
   pause: number;
 }
 
-/** What one attempt brought: the receiver's answer, or why there was none. */
+/** The outcome of one attempt: the receiver's status, or why there was none. */
 export type AttemptOutcome = { status: number } | { error: string };
 
-/** A reason for people; a receiver does not get to fill the database with it. */
+/** Limits the stored reason, so that a receiver cannot fill the database with it. */
 const MAX_ERROR_LENGTH = 300;
 
-/** The delivery of a job that has ended, due at once. */
+/** The delivery of an ended job, due immediately. */
 export function deliveryOf(job: Job, payloads: Payloads, id: string, now: number): Delivery {
   return {
     id,
@@ -43,17 +43,17 @@ export function isAccepted(outcome: AttemptOutcome): boolean {
   return 'status' in outcome && outcome.status >= 200 && outcome.status <= 299;
 }
 
-/** The number of the attempt that comes next. */
+/** The number of the next attempt. */
 export function nextAttemptNumber(
   delivery: Pick<Delivery, 'attempts' | 'lastError'>,
   { attempts }: RetryPolicy,
 ): number {
-  // After an attempt within a series there is always an error: one that was accepted ends it.
+  // Within a series there is always an error after an attempt: an accepted one ends it.
   const beginsSeries = delivery.lastError === null;
   return (beginsSeries ? Math.ceil(delivery.attempts / attempts) * attempts : delivery.attempts) + 1;
 }
 
-/** What becomes of a delivery after an attempt. */
+/** The delivery after an attempt. */
 export function afterAttempt(
   delivery: Delivery,
   outcome: AttemptOutcome,
@@ -61,19 +61,19 @@ export function afterAttempt(
   now: number,
 ): Delivery {
   const attempts = nextAttemptNumber(delivery, rules);
-  const told = {
+  const attempted = {
     ...delivery,
     attempts,
     lastStatus: 'status' in outcome ? outcome.status : null,
     lastError: reasonOf(outcome),
     updatedAt: now,
   };
-  if (isAccepted(outcome)) return { ...told, state: 'delivered', nextAt: null };
-  if (endsSeries(attempts, rules)) return { ...told, state: 'failed', nextAt: null };
-  return { ...told, state: 'pending', nextAt: now + rules.pause };
+  if (isAccepted(outcome)) return { ...attempted, state: 'delivered', nextAt: null };
+  if (endsSeries(attempts, rules)) return { ...attempted, state: 'failed', nextAt: null };
+  return { ...attempted, state: 'pending', nextAt: now + rules.pause };
 }
 
-/** Once more, by hand. One that is still on its way is left alone: its next attempt comes anyhow. */
+/** Manual redelivery. A pending delivery is left alone: its next attempt comes anyway. */
 export function redelivery(delivery: Delivery, now: number): Delivery {
   return delivery.state === 'pending'
     ? delivery

@@ -4,13 +4,13 @@ import type { ReceiverLimits } from './receiver-queue.ts';
 
 export interface WebhookSenderOptions extends RetryPolicy, ReceiverLimits {
   allowPrivate: boolean;
-  /** Milliseconds until an attempt without an answer has failed. */
+  /** Timeout of an attempt, in milliseconds. */
   timeout: number;
-  /** Milliseconds between two looks for what other servers left behind. */
+  /** Milliseconds between checks for deliveries that other servers abandoned. */
   pollInterval: number;
   /** Milliseconds that a delivery stays in the log after its end. */
   keepLog: number;
-  /** Milliseconds that attempts under way get to end when the sender closes. */
+  /** Milliseconds that attempts in progress get to end when the sender closes. */
   closeGrace: number;
 }
 
@@ -18,7 +18,7 @@ const MEGABYTE = 1024 * 1024;
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
 
-/** What the operator says, and what does not need saying. */
+/** The operator's settings, with defaults. */
 export function webhookSenderOptions({
   allowPrivate,
   attempts,

@@ -21,7 +21,7 @@ function ended(change: Partial<Job>): Job {
   return { ...job, endedAt: NOW + 30, status: 'COMPLETED', ...change };
 }
 
-test('carries what /status shows, the input and the address', () => {
+test('contains what /status shows, the input and the URL', () => {
   const job = ended({ takenAt: NOW + 10, workerId: 'w1', retries: 1 });
   assert.deepEqual(
     JSON.parse(
@@ -45,7 +45,7 @@ test('carries what /status shows, the input and the address', () => {
   );
 });
 
-test('has times and a worker also where nobody took the job', () => {
+test('has times and a worker also where no worker took the job', () => {
   const job = ended({ status: 'CANCELLED' });
   assert.deepEqual(JSON.parse(webhookBody(job, { request: '{"input":1}', output: null, error: null })), {
     id: job.id,
@@ -58,7 +58,7 @@ test('has times and a worker also where nobody took the job', () => {
   });
 });
 
-test('keeps payloads as they were written', () => {
+test('keeps payloads byte for byte', () => {
   const body = webhookBody(ended({ status: 'FAILED' }), {
     request: '{"id":"x","input": {"n": 12345678901234567890, "f":1.0} }',
     output: null,
@@ -68,7 +68,7 @@ test('keeps payloads as they were written', () => {
   assert.ok(body.includes('"error":"{\\"a\\":1e5}",'));
 });
 
-test('is JSON that holds every payload, whatever it is', async () => {
+test('is JSON that contains every payload, whatever it is', async () => {
   await checkProperty(
     fc.property(fc.jsonValue(), fc.option(fc.jsonValue()), fc.option(fc.string()), (input, output, error) => {
       const texts = {

@@ -3,8 +3,8 @@ import { delayTime, executionTime } from '../../domain/job-status.ts';
 import { memberText } from '../../support/json-text.ts';
 
 /**
- * What a webhook carries: the job as `/status` shows it at its end, and what it was asked.
- * Payloads stand in it as the text that they are.
+ * The body of a webhook: the job as `/status` shows it at its end, and its input. Payloads are inserted as
+ * their original text.
  */
 export function webhookBody(job: Job, { request, output, error }: Payloads): string {
   const members = [

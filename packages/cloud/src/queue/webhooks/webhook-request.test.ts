@@ -23,7 +23,7 @@ async function listening(t: TestContext, server: Server, path = '/'): Promise<We
   };
 }
 
-/** A receiver that says these bytes and nothing more; it hangs up where told. */
+/** A receiver that sends these bytes and nothing more, and optionally closes. */
 function saying(text: string, hangUp: boolean): Server {
   return net.createServer((socket) => {
     socket.on('error', () => socket.destroy());
@@ -58,7 +58,7 @@ test('does not follow redirects', async (t) => {
   assert.deepEqual(seen, ['/']);
 });
 
-test('a status counts, however the body goes on', async (t) => {
+test('a status counts, whatever happens to the body', async (t) => {
   const endless = http.createServer((_request, response) => {
     response.on('error', () => response.destroy());
     const more = (): void => {
@@ -120,7 +120,7 @@ test('rejects where there is no answer', async (t) => {
   await assert.rejects(postWebhook(target, BODY, {}, never), { code: 'ECONNREFUSED' });
 });
 
-test('ends when the signal says so', async (t) => {
+test('ends when the signal is aborted', async (t) => {
   const stop = new AbortController();
   const reason = new Error('enough');
   const target = await listening(

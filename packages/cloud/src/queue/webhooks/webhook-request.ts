@@ -3,14 +3,14 @@ import https from 'node:https';
 import type { LookupFunction } from 'node:net';
 import type { WebhookTarget } from './webhook-target.ts';
 
-/** Nobody reads the answer's body; so much of it is taken in, for receivers that want to get it off their hands. */
+/** The answer's body is ignored; this much of it is read, for receivers that need to finish sending it. */
 const MAX_RESPONSE_BYTES = 64 * 1024;
 const RESPONSE_BODY_GRACE_MS = 1_000;
 
 /**
- * Posts to a target and answers the status. It rejects where there is none, or with the reason
- * of the signal. Every request has a connection of its own: none is ever taken over that was
- * opened by somebody with other rules. Redirects are an answer like any other.
+ * Posts to a target and resolves to the status. It rejects where there is none, or with the reason of the
+ * signal. Every request has its own connection: a pooled one might have been opened under other rules.
+ * Redirects are answers like any other.
  */
 export function postWebhook(
   { url, addresses }: WebhookTarget,
@@ -29,7 +29,7 @@ export function postWebhook(
     });
     let status: number | undefined;
     const settle = (error: Error): void => {
-      // Once the status has come, nothing that goes wrong changes it.
+      // Once the status has arrived, later errors do not change it.
       if (status === undefined) reject(signal.aborted ? (signal.reason as Error) : error);
       else resolve(status);
     };
@@ -49,13 +49,13 @@ export function postWebhook(
       });
     });
     request.on('error', settle);
-    // Also where the receiver wants to switch protocols, which is neither an answer nor an error.
+    // Also where the receiver switches protocols, which is neither an answer nor an error.
     request.once('close', () => settle(new Error('the receiver closed the connection without an answer')));
     request.end(body);
   });
 }
 
-/** Answers every question for the name with the addresses that were checked. */
+/** A lookup function that returns the addresses that were checked. */
 function pinned(addresses: WebhookTarget['addresses']): LookupFunction {
   return (_hostname, options, callback) => {
     if (options.all === true) callback(null, addresses);

@@ -10,7 +10,7 @@ for (const kind of DATABASES) {
   describe(`webhooks on ${kind}`, { timeout: 60_000 }, () => {
     const bench = new WebhookFixture(kind);
 
-    test('a slow receiver holds up only itself', async () => {
+    test('a slow receiver delays only its own webhooks', async () => {
       const [store, clock, slow, fast] = [
         bench.recordingStore(),
         new ManualClock(NOW),
@@ -60,7 +60,7 @@ for (const kind of DATABASES) {
       assert.ok(receivers.every(({ mostOpen }) => mostOpen <= 2));
     });
 
-    test('an answer that never comes is a failed attempt', async () => {
+    test('an attempt without an answer fails', async () => {
       const [store, hook] = [bench.recordingStore(), await bench.receiver(() => undefined)];
       const delivery = await bench.createDueDelivery(hook.url);
       bench.sender(store, new ManualClock(NOW), { timeout: 50 }).start();
@@ -71,7 +71,7 @@ for (const kind of DATABASES) {
       );
     });
 
-    test('neither is a name that nobody answers for, nor a receiver that is not there', async () => {
+    test('an attempt to an unknown name or an unreachable receiver fails', async () => {
       const [store, clock, gone] = [
         bench.recordingStore(),
         new ManualClock(NOW),
@@ -118,12 +118,12 @@ for (const kind of DATABASES) {
       assert.equal(hook.connections, 0);
     });
 
-    test('a name that leads elsewhere at the second look does not get a second look', async () => {
+    test('a name is resolved once, so one that resolves differently later is not reached', async () => {
       const store = bench.recordingStore();
       const inside = await bench.receiver();
       const outside = bench.closeAfterTest(await new Receiver().listen('127.0.0.2', inside.port));
       let looks = 0;
-      // 127.0.0.2 plays the public address here, so that nothing leaves this machine.
+      // 127.0.0.2 stands for the public address here, so that nothing leaves this machine.
       const rules = {
         resolve: async () => [{ address: looks++ === 0 ? '127.0.0.2' : '127.0.0.1', family: 4 }],
         refusal: (address: string) => (address === '127.0.0.2' ? undefined : privateAddressReason(address)),

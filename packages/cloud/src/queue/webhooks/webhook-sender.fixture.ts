@@ -37,7 +37,7 @@ export interface Received {
   answer(status: number, headers?: Record<string, string>): void;
 }
 
-/** A receiver on loopback. It answers as told, or leaves the answer to the test. */
+/** A receiver on loopback. It gives the configured answer, or leaves it to the test. */
 export class Receiver {
   readonly received: Received[] = [];
   readonly #server: http.Server;
@@ -83,7 +83,7 @@ export class Receiver {
     return `http://127.0.0.1:${this.port}/hook`;
   }
 
-  /** Resolves when so many requests have come in. */
+  /** Resolves when this many requests have arrived. */
   async has(count: number): Promise<void> {
     while (this.received.length < count) await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
@@ -98,15 +98,15 @@ export class Receiver {
   }
 }
 
-/** The real store, and a way to wait for what is written into it. */
+/** The real store, and a way to wait for writes to it. */
 export class RecordingDeliveryStore implements DeliveryStore {
   readonly #store: DeliveryStore;
   readonly saved: Delivery[] = [];
   #waiting: (() => void)[] = [];
-  /** Times before which the log was to be forgotten. */
+  /** The cut-off times of log clean-ups. */
   readonly forgets: number[] = [];
   forgetFails = false;
-  /** Runs before each save; what it throws, the save fails with. */
+  /** Runs before each save; where it throws, the save fails. */
   beforeSave: (delivery: Delivery) => void = () => undefined;
 
   constructor(store: DeliveryStore) {
@@ -147,7 +147,7 @@ export class RecordingDeliveryStore implements DeliveryStore {
     return changed;
   }
 
-  /** The first version of a delivery that was written and is so. */
+  /** The first stored version of a delivery that matches. */
   async when(id: string, is: (delivery: Delivery) => boolean): Promise<Delivery> {
     for (;;) {
       const found = this.saved.find((delivery) => delivery.id === id && is(delivery));
@@ -170,24 +170,24 @@ interface Closable {
   close(): Promise<void> | void;
 }
 
-/** Webhooks on one database, for the tests of a suite. What a test opens is closed after it. */
+/** Webhooks on one database, for the tests of a suite. Everything that a test opens is closed after it. */
 export class WebhookFixture {
-  #place: MigratedDatabase | undefined;
+  #migrated: MigratedDatabase | undefined;
   #jobs: JobStore | undefined;
   endpointId = '';
   #toClose: Closable[] = [];
 
-  /** Called where the suite is told. */
+  /** Called where the suite is declared. */
   constructor(kind: DatabaseKind) {
     before(async () => {
-      this.#place = await createMigratedDatabase(kind);
-      this.#jobs = this.#place.database.jobs();
+      this.#migrated = await createMigratedDatabase(kind);
+      this.#jobs = this.#migrated.database.jobs();
     });
     afterEach(async () => {
       await this.closeAll();
       await this.jobs.removeEndpoint(this.endpointId);
     });
-    after(() => this.#place?.drop());
+    after(() => this.#migrated?.drop());
   }
 
   get jobs(): JobStore {

@@ -25,7 +25,7 @@ for (const kind of DATABASES) {
   describe(`webhooks on ${kind}`, { timeout: 60_000 }, () => {
     const bench = new WebhookFixture(kind);
 
-    test('delivers at once, signed, with its id and attempt', async () => {
+    test('delivers immediately, signed, with its id and attempt', async () => {
       const [store, clock, hook] = [bench.recordingStore(), new ManualClock(NOW), await bench.receiver()];
       const delivery = await bench.createDueDelivery(hook.url);
       bench.sender(store, clock).start();
@@ -53,7 +53,7 @@ for (const kind of DATABASES) {
       });
     });
 
-    test('a failed attempt is made again after the pause, not before, under the same id', async () => {
+    test('a failed attempt is repeated after the pause, not before, under the same id', async () => {
       const [store, clock, hook] = [
         bench.recordingStore(),
         new ManualClock(NOW),
@@ -84,7 +84,7 @@ for (const kind of DATABASES) {
       ]);
     });
 
-    test('after three attempts it has failed; by hand it goes out again, and the attempts count on', async () => {
+    test('fails after three attempts; a redelivery sends it again, and attempt numbers continue', async () => {
       let status = 503;
       const [store, clock, hook] = [
         bench.recordingStore(),
@@ -125,7 +125,7 @@ for (const kind of DATABASES) {
       assert.deepEqual(hooks.counts, { attempts: 7, delivered: 1, failed: 2 });
     });
 
-    test('the log forgets what came to its end long ago, now and then, and nothing that is on its way', async () => {
+    test('the log is periodically cleared of old ended deliveries, and of no pending ones', async () => {
       const [store, clock, hook] = [
         bench.recordingStore(),
         new ManualClock(NOW),
@@ -149,7 +149,7 @@ for (const kind of DATABASES) {
       clock.advance(60 * 60_000);
       const second = await newer();
       assert.deepEqual(await log(), [delivered.id, waiting.id, second].sort());
-      // It is old by now, but the log was looked through a minute ago.
+      // It is old by now, but the log was cleared a minute ago.
       clock.advance(60_000);
       const third = await newer();
       assert.deepEqual(await log(), [delivered.id, waiting.id, second, third].sort());
@@ -171,7 +171,7 @@ for (const kind of DATABASES) {
         bench.recordingStore(),
         await bench.receiver(({ answer }, count) => answer(count < 3 ? 500 : 200)),
       ];
-      // Nobody pokes: the first attempt is found by the look that happens now and then.
+      // Without a wake: the periodic check finds the first attempt.
       bench.sender(store, systemClock, { pause: 20, pollInterval: 50 }).start();
       const delivery = await bench.createDueDelivery(hook.url, Date.now());
       assert.equal((await store.whenDelivered(delivery.id)).attempts, 3);

@@ -15,22 +15,22 @@ import { signWebhook } from './webhook-signature.ts';
 import { resolveTarget, TargetRefusedError, createTargetPolicy } from './webhook-target.ts';
 import type { TargetPolicy } from './webhook-target.ts';
 
-/** Deliveries are read with their bodies: so many at a time, and no larger together. */
+/** Deliveries are read with their bodies: at most this many and this many bytes at a time. */
 const READ_BATCH = 16;
 const READ_BATCH_BYTES = 64 * 1024 * 1024;
-/** How much longer than its attempt a lease lasts, for writing down what came of it. */
+/** How much longer than its attempt a lease lasts, to store the outcome. */
 const LEASE_SLACK_MS = 5_000;
-/** How long a delivery waits for its receiver before it is leased anew. */
+/** How long a delivery waits for its receiver before it is leased again. */
 const QUEUED_LEASE_MS = 60_000;
-/** After the store failed. */
+/** The pause after the store failed. */
 const FAILED_READ_RETRY_MS = 1_000;
 
-/** How often the log is looked through for what is old. */
+/** How often old entries are deleted from the log. */
 const SWEEP_EVERY_MS = 10 * 60_000;
 
-/** What this server has done since it started. */
+/** Counters since this server started. */
 export interface WebhookCounts {
-  /** Attempts that came to an end, with an answer or without. */
+  /** Attempts that ended, with or without an answer. */
   attempts: number;
   /** Deliveries that were accepted. */
   delivered: number;
@@ -43,36 +43,35 @@ export interface WebhookSenderDeps {
   clock: Clock;
   log: Log;
   options: WebhookSenderOptions;
-  /** What the webhooks of an account are signed with. */
+  /** The signing secret of an account. */
   secretOf(accountId: string): string;
-  /** Where webhooks may go; from the options unless given. */
+  /** Which addresses webhooks may reach; default: from the options. */
   targetPolicy?: TargetPolicy;
 }
 
 /**
- * Brings deliveries to their receivers.
+ * Sends deliveries to their receivers.
  *
- * What is due lies in the store. A **look** reads it and leases each delivery: to send it now,
- * or to let it wait in memory while its receiver has no room. A look happens on a poke, when a
- * known attempt comes due, and now and then for what a server left behind that is gone. So
- * nothing but the store needs to survive, and a slow receiver holds up only its own webhooks.
- * Delivery is at least once: a receiver tells repetitions by their id.
+ * Due deliveries are in the store. A **scan** reads and leases them: to send them now, or to queue them in
+ * memory while their receiver has no room. A scan runs on a wake, when a known attempt becomes due, and
+ * periodically for deliveries that a dead server left. So only the store needs to survive, and a slow
+ * receiver delays only its own webhooks. Delivery is at least once: a receiver detects repeats by their id.
  */
 export class WebhookSender {
   readonly #deps: WebhookSenderDeps;
   readonly #rules: TargetPolicy;
   readonly #agenda: DueTimer;
   readonly #receivers: ReceiverQueue;
-  /** Deliveries under way, by id. */
+  /** Deliveries in progress, by id. */
   readonly #sending = new Map<string, Promise<void>>();
-  /** One for each attempt under way, to break it off. */
+  /** One for each attempt in progress, to abort it. */
   readonly #attempts = new Set<AbortController>();
   readonly #counts: WebhookCounts = { attempts: 0, delivered: 0, failed: 0 };
   #sweptAt = -Infinity;
-  #looking: Promise<void> | undefined;
-  #lookAgain = false;
+  #scanning: Promise<void> | undefined;
+  #scanAgain = false;
   #open = false;
-  /** Set when attempts are no longer waited for. */
+  /** Set when attempts are no longer awaited. */
   #stopped = false;
 
   constructor(deps: WebhookSenderDeps) {
@@ -95,14 +94,17 @@ export class WebhookSender {
   /** Something may be due now. */
   wake(): void {
     if (!this.#open) return;
-    this.#lookAgain = true;
-    this.#looking ??= this.#look().finally(() => {
-      this.#looking = undefined;
-      if (this.#lookAgain) this.wake();
+    this.#scanAgain = true;
+    this.#scanning ??= this.#scan().finally(() => {
+      this.#scanning = undefined;
+      if (this.#scanAgain) this.wake();
     });
   }
 
-  /** Attempts under way get a moment to end. Those that do not are broken off and come due at once for whoever starts next. */
+  /**
+   * Attempts in progress get a moment to end. The others are aborted and become due immediately for the next
+   * start.
+   */
   async close(): Promise<void> {
     this.#open = false;
     this.#agenda.close();
@@ -110,30 +112,30 @@ export class WebhookSender {
       this.#stopped = true;
       for (const attempt of this.#attempts) attempt.abort();
     }, this.#deps.options.closeGrace);
-    await this.#looking;
+    await this.#scanning;
     await Promise.all(this.#sending.values());
     clearTimeout(over);
   }
 
-  async #look(): Promise<void> {
+  async #scan(): Promise<void> {
     const { store, clock, log } = this.#deps;
-    while (this.#open && this.#lookAgain) {
-      this.#lookAgain = false;
+    while (this.#open && this.#scanAgain) {
+      this.#scanAgain = false;
       await this.#sweep();
       try {
         const due = await store.listDueDeliveries(clock.now(), READ_BATCH, READ_BATCH_BYTES);
         const fresh = due.filter(({ id }) => !this.#sending.has(id));
         await Promise.all(fresh.map((delivery) => this.#receive(delivery)));
-        if (fresh.length > 0) this.#lookAgain = true;
+        if (fresh.length > 0) this.#scanAgain = true;
       } catch (error) {
         log.warn({ err: error }, 'webhooks that are due could not be read or leased; trying again');
-        this.#lookAgain = false;
+        this.#scanAgain = false;
         this.#agenda.add(clock.now() + FAILED_READ_RETRY_MS);
       }
     }
   }
 
-  /** Forgets what came to its end long ago. With several servers each does it; there is nothing that could be forgotten twice. */
+  /** Deletes old ended deliveries. With several servers each does it, which is harmless. */
   async #sweep(): Promise<void> {
     const { store, clock, log, options } = this.#deps;
     const now = clock.now();
@@ -146,7 +148,7 @@ export class WebhookSender {
     }
   }
 
-  /** Leases a delivery that is due, and sends it where its receiver has room. Resolves when the lease is written. */
+  /** Leases a due delivery, and sends it where its receiver has room. Resolves when the lease is stored. */
   async #receive(delivery: Delivery): Promise<void> {
     const { store, clock } = this.#deps;
     const [host, bytes] = [hostOf(delivery), Buffer.byteLength(delivery.body)];
@@ -162,7 +164,7 @@ export class WebhookSender {
         leasedUntil: leased.nextAt,
         bytes,
       });
-    // A place may have become free while the lease was written.
+    // A slot may have become free while the lease was stored.
     this.#sendParked();
   }
 
@@ -192,7 +194,10 @@ export class WebhookSender {
     return leaseDelivery(store, delivery, clock.now(), options.timeout + LEASE_SLACK_MS);
   }
 
-  /** Holds a place at the receiver, which was taken before, over one attempt. Answers the lease; the attempt goes on by itself. */
+  /**
+   * Holds the acquired slot of the receiver during one attempt. Resolves to the lease; the attempt continues
+   * in the background.
+   */
   #send(
     { id, host, bytes }: { id: string; host: string; bytes: number },
     start: () => Promise<LeasedDelivery | undefined>,
@@ -202,7 +207,7 @@ export class WebhookSender {
     const work = leasing
       .then(
         (leased) => leased && this.#attempt(leased, host),
-        // Whoever asked for the lease is told.
+        // The caller gets this error from the lease.
         () => undefined,
       )
       .catch((error: unknown) =>
@@ -249,7 +254,7 @@ export class WebhookSender {
     if (kept && next.nextAt !== null) this.#agenda.add(next.nextAt);
   }
 
-  /** One attempt. Undefined where it was broken off because the server stops. */
+  /** One attempt. Undefined where it was aborted because the server stops. */
   async #deliver(leased: LeasedDelivery, host: string): Promise<AttemptOutcome | undefined> {
     const { id, accountId, url, body } = leased;
     const { options, secretOf } = this.#deps;
@@ -293,7 +298,7 @@ function reasonOf(error: unknown, host: string): string {
   return `${host} could not be reached: ${reason}`;
 }
 
-/** Work that knows no signal, such as a question to a name server, goes on unheard when its time is over. */
+/** Work without a signal, such as a DNS query, continues ignored when its time is over. */
 function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason as Error);

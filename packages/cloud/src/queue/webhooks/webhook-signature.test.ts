@@ -5,7 +5,7 @@ import { signWebhook, webhookSecret } from './webhook-signature.ts';
 
 const key = Buffer.alloc(32, 3);
 
-test('the secret follows from key and account alone', () => {
+test('the secret is derived from key and account alone', () => {
   assert.equal(webhookSecret(key, 'a1'), webhookSecret(Buffer.alloc(32, 3), 'a1'));
   assert.notEqual(webhookSecret(key, 'a1'), webhookSecret(key, 'a2'));
   assert.notEqual(webhookSecret(key, 'a1'), webhookSecret(Buffer.alloc(32, 4), 'a1'));

@@ -3,7 +3,10 @@ import { createHmac, hkdfSync } from 'node:crypto';
 const PREFIX = 'whsec_';
 const SECRET_BYTES = 32;
 
-/** What an account's receivers check signatures with. It grows out of the master key, so it is kept nowhere and alike on every server. */
+/**
+ * The secret with which an account's receivers check signatures. It is derived from the master key, so it is
+ * stored nowhere and is the same on every server.
+ */
 export function webhookSecret(key: Buffer, accountId: string): string {
   return (
     PREFIX +
@@ -13,7 +16,7 @@ export function webhookSecret(key: Buffer, accountId: string): string {
   );
 }
 
-/** The value of X-Berth-Signature. The key of the HMAC is the secret's text, prefix and all. */
+/** The value of X-Berth-Signature. The HMAC key is the secret's text, including the prefix. */
 export function signWebhook(secret: string, body: string | Buffer): string {
   return `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
 }

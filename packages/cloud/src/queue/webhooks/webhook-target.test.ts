@@ -22,7 +22,7 @@ function refused(address: string, rules = strict('127.0.0.1')): Promise<string> 
   );
 }
 
-test('takes http and https alone', async () => {
+test('accepts only http and https', async () => {
   for (const address of [
     'ftp://example.com/',
     'file:///etc/passwd',
@@ -45,7 +45,7 @@ test('refuses a user name or a password', async () => {
     assert.match(await refused(address, loose), /user name or password/);
 });
 
-test('refuses a private address in every way it can be written', async () => {
+test('refuses a private address in every notation', async () => {
   for (const host of [
     '127.0.0.1',
     '127.1',
@@ -69,7 +69,7 @@ test('refuses a private address in every way it can be written', async () => {
   }
 });
 
-test('refuses a name that leads inside, without telling where exactly', async () => {
+test('refuses a name that resolves to a private address, without revealing the address', async () => {
   const message = await refused('https://inside.example/', strict('10.20.30.40'));
   assert.equal(
     message,
@@ -77,7 +77,7 @@ test('refuses a name that leads inside, without telling where exactly', async ()
   );
 });
 
-test('of several addresses, only those that may be reached are used', async () => {
+test('of several addresses, only the allowed ones are used', async () => {
   const { addresses } = await resolveTarget(
     'https://example.com/',
     strict('10.0.0.1', '8.8.8.8', '::1', '2606:4700::1111'),
@@ -88,13 +88,13 @@ test('of several addresses, only those that may be reached are used', async () =
   ]);
 });
 
-test('a name without an address is refused, and a name server that fails says so itself', async () => {
+test('a name without an address is refused, and a name server failure is reported', async () => {
   assert.equal(await refused('http://example.com/', strict()), 'example.com has no address');
   const failing = { ...strict(), resolve: () => Promise.reject(new Error('no name server')) };
   await assert.rejects(resolveTarget('http://example.com/', failing), /no name server/);
 });
 
-test('a number is not looked up, and any port will do', async () => {
+test('an IP address is not resolved, and any port is allowed', async () => {
   const rules = { ...loose, resolve: () => assert.fail('looked up') };
   const { url, addresses } = await resolveTarget('http://[::1]:9/x', rules);
   assert.deepEqual([url.port, addresses], ['9', [{ address: '::1', family: 6 }]]);

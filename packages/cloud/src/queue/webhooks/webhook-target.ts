@@ -4,7 +4,7 @@ import { privateAddressReason } from './private-addresses.ts';
 import { createHostResolver } from './host-resolver.ts';
 import type { ResolveHost } from './host-resolver.ts';
 
-/** Where a webhook goes: the address as it was given, and the machines that were found fit to be reached under it. */
+/** Where a webhook goes: the URL as given, and the resolved addresses that may be reached. */
 export interface WebhookTarget {
   url: URL;
   addresses: [LookupAddress, ...LookupAddress[]];
@@ -41,8 +41,8 @@ export function createTargetPolicy(
 }
 
 /**
- * Looks a receiver up, once. Whoever connects uses the addresses in the answer and asks no
- * second time: a name that leads elsewhere a moment later leads nowhere.
+ * Resolves a receiver once. The connection uses the returned addresses and does not resolve again, so a name
+ * that resolves differently a moment later has no effect.
  */
 export async function resolveTarget(
   address: string,
@@ -58,7 +58,7 @@ export async function resolveTarget(
   const found = family === 0 ? await resolve(hostname) : [{ address: hostname, family }];
   const [first, ...others] = found.filter((candidate) => refusal(candidate.address) === undefined);
   if (first !== undefined) return { url, addresses: [first, ...others] };
-  // The number behind a name is not told: it may be one that only the inside knows.
+  // The address behind a name is not revealed: it may be known only inside.
   const kind = found[0] === undefined ? undefined : refusal(found[0].address);
   if (kind === undefined) throw new TargetRefusedError(`${hostname} has no address`);
   throw new TargetRefusedError(
