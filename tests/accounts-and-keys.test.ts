@@ -359,7 +359,7 @@ for (const kind of DATABASES) {
       );
     });
 
-    test('are told when a key was last used, also after a restart', async () => {
+    test('see when a key was last used, also after a restart', async () => {
       const used = await keyed(bob, { access: 'ALL' });
       const idle = await keyed(bob, { access: 'ALL' });
       const start = Date.now();

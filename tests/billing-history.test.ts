@@ -335,7 +335,7 @@ for (const kind of DATABASES) {
       }
     });
 
-    test('what makes no sense gets 400 and a sentence', async () => {
+    test('an invalid query gets 400 with a message', async () => {
       const refused = async (
         query: string,
         why: RegExp,

@@ -34,7 +34,7 @@ describe('billing with two servers on one database', () => {
     return body.reduce((sum, { timeBilledMs }) => sum + timeBilledMs, 0);
   };
 
-  test('a run is written once, and both tell the same of it', async () => {
+  test('a run is recorded once, and both servers report the same', async () => {
     const { id, startedAt } = await createRunningPod(other.client());
     await waitFor('two seconds are counted', async () => (await billed(leader, id)) >= 2_000);
     await Promise.all([leader, other].map((server) => podAction(server.client(), id, 'stop')));
@@ -47,7 +47,7 @@ describe('billing with two servers on one database', () => {
     assert.equal(await billed(leader, id), time);
   });
 
-  test('what ends between one leader and the next is billed to its end', async () => {
+  test('a run that ends between two leaders is billed to its end', async () => {
     const runs = (await createRunningPod(leader.client())).id;
     const ends = (await createPod(leader.client(), { cmd: ['sh', '-c', 'exec sleep 1000'] })).body.id;
     const { startedAt } = await waitForPodStatus(leader.client(), ends, 'RUNNING');

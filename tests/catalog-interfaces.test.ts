@@ -24,7 +24,7 @@ for (const kind of DATABASES) {
     const status = async (path: string): Promise<number> =>
       (await stage.operator.call('GET', `/v2/catalog/${path}`)).status;
 
-    test('lists GPU types, and says which of them are here and which only stand in', async () => {
+    test('lists GPU types, and marks which are present and which are virtual', async () => {
       const { gpus } = await get<{ gpus: Gpu[] }>('gpus');
       const here = gpus.filter(({ maxCount }) => maxCount.secure > 0);
       assert.ok(here.some(({ id }) => id === 'NVIDIA A40') && gpus.length > here.length);
@@ -41,7 +41,7 @@ for (const kind of DATABASES) {
       assert.equal(await status('gpus/NVIDIA%20A999'), 404);
     });
 
-    test('tells stock when it is asked for, and refuses a filter that would do nothing', async () => {
+    test('reports stock on request, and refuses a filter without effect', async () => {
       const gpu = await get<Gpu>('gpus/NVIDIA%20A40?include=AVAILABILITY&product=POD&count=1');
       assert.notEqual(gpu.availability, 'NONE');
       assert.deepEqual(

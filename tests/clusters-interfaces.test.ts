@@ -122,7 +122,7 @@ for (const kind of DATABASES) {
       assert.deepEqual(actions, ['delete', 'update', 'create']);
     });
 
-    test('each member is told who it is and where the first one is', async () => {
+    test('each member gets its rank and the address of the first one', async () => {
       const { id, network } = await create({
         compute: { ...compute, gpuCountPerPod: 2 },
         env: { NODE_RANK: 'mine', OWN: 'yes' },

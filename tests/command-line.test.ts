@@ -136,7 +136,7 @@ for (const kind of DATABASES)
       assert.match(again.stderr, /not found/);
     });
 
-    test('audit tells who did it', async () => {
+    test('audit lists who made each change', async () => {
       const { json } = await berthAs<{ entries: Record<string, unknown>[] }>(
         team.key,
         'audit',
@@ -161,7 +161,7 @@ for (const kind of DATABASES)
       assert.equal(checked.code, 0);
     });
 
-    test('a wrong key, a server that is away and words that make no sense are told apart', async () => {
+    test('a wrong key, an unreachable server and invalid arguments give different errors', async () => {
       const wrong = await berthAs('rpa_wrong', 'key', 'list');
       assert.equal(wrong.code, 1);
       assert.match(wrong.stderr, /invalid API key; the key is from BERTH_API_KEY/);

@@ -86,7 +86,7 @@ describe('the conformance suite', () => {
     assert.match(stdout, /^first: \d+ passed, 0 failed, \d+ skipped$/m);
   });
 
-  test('says how it is used where the words make no sense', async () => {
+  test('prints its usage for invalid arguments', async () => {
     const { code, stderr } = await run('--url', 'http://127.0.0.1:1');
     assert.equal(code, 2);
     assert.match(stderr, /npm run conformance -- --url URL --key KEY/);

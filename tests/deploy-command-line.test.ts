@@ -193,7 +193,7 @@ describe('berth deploy', () => {
     assert.match((await berth('logs', 'balanced')).stderr, /no worker of balanced is running/);
   });
 
-  test('what makes no sense is said before anything happens', async () => {
+  test('invalid arguments are refused before anything happens', async () => {
     const empty = createTemporaryFolder('empty', { 'index.ts': '' });
     const said: [string[], number, RegExp][] = [
       [['deploy', empty.path], 1, /has nothing to run: it needs a handler\.ts/],

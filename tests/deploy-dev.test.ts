@@ -66,7 +66,7 @@ describe('berth dev', () => {
     folder.remove();
   });
 
-  test('says at once what cannot run', async () => {
+  test('reports immediately what cannot run', async () => {
     const folder = createTemporaryFolder('nothing', { 'index.js': '' });
     const { code, stderr } = await runBerth(['dev', folder.path]);
     assert.equal(code, 1);

@@ -40,7 +40,7 @@ describe('uploaded folders', () => {
     (await client.call<{ images: Image[] }>('GET', '/v2/images')).body.images;
   const onDisk = (...path: string[]): string => join(stage.database.data, 'images', ...path);
 
-  test('are images: 201 tells what to name, and the files lie where the engine looks', async () => {
+  test('are images: 201 returns the image name, and the files are where the engine reads them', async () => {
     const answer = await upload(stage.operator, 'echo', [
       file('handler.ts', 'export default 1'),
       file('bin/run', '#!/bin/sh', 0o755),
@@ -65,7 +65,7 @@ describe('uploaded folders', () => {
     assert.equal((await images(stage.operator)).length, 2);
   });
 
-  test('never leave their place', async () => {
+  test('cannot escape their folder', async () => {
     const before = readdirSync(stage.database.data).sort();
     for (const path of [
       '../evil',

@@ -41,7 +41,7 @@ describe('berth deploy, with workers', () => {
     folder.remove();
   });
 
-  test('--wait with nothing to wait for says so', async () => {
+  test('--wait with nothing to wait for reports that', async () => {
     const folder = createTemporaryFolder('lazy', { 'handler.js': handler('lazy') });
     const { code, json } = await berth<Deployed>('deploy', folder.path, '--wait');
     assert.deepEqual([code, json.ready], [0, false]);

@@ -69,7 +69,7 @@ await withDocker((host) => {
       );
     });
 
-    test('an image that is nowhere is told as what it is', async () => {
+    test('an image that does not exist is reported as such', async () => {
       const { code, stderr } = await berth(
         'deploy',
         'localhost:1/nobody/nothing:1',

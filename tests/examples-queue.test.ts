@@ -81,7 +81,7 @@ describe('the examples of queue endpoints', () => {
     assert.equal(end?.['status'], 'COMPLETED');
   });
 
-  test('progress tells how far it is, and stops when it is cancelled', async () => {
+  test('progress reports its progress, and stops when it is cancelled', async () => {
     const { id } = await deploy('progress');
     const client = stage.server.client();
     const job = (await berth<ExampleJobView>('run', 'progress', '{"input": {"steps": 1000, "stepMs": 20}}'))

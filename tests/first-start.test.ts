@@ -49,10 +49,10 @@ for (const kind of DATABASES) {
       assert.doesNotMatch(server.log(), new RegExp(kept('master.key').trim()));
     });
 
-    test('leaves a card that says where it is', () =>
+    test('writes a file with its address', () =>
       assert.deepEqual(JSON.parse(kept('server.json')), { url: server.url, pid: server.process.pid }));
 
-    test('answers whoever watches, without a key', async () => {
+    test('answers health checks without a key', async () => {
       const nobody = createApiClient(server.url, undefined);
       assert.deepEqual((await nobody.call('GET', '/healthz')).body, { status: 'ok' });
       assert.deepEqual((await nobody.call('GET', '/readyz')).body, { status: 'ready' });

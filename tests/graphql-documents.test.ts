@@ -409,7 +409,7 @@ describe('the documents that clients send', () => {
     );
   });
 
-  test('what was spent is told by kind', async () => {
+  test('spending is reported by kind', async () => {
     const { myself } = await ask<{ myself: { billing: Record<string, unknown[]> } }>(
       `query ($input: UserBillingInput) { myself { spendDetails { localStoragePerHour networkStoragePerHour gpuComputePerHour } billing(input: $input) { gpuCloud { gpuTypeId time timeBilledSeconds amount }
       cpuCloud { cpuFlavorId time timeBilledSeconds amount } serverless { endpointId gpuTypeId time timeBilledSeconds amount } storage { time amount diskSpaceBilledGB } runpodEndpoint { time amount } summary { time gpuCloudAmount serverlessAmount storageAmount } } } }`,

@@ -67,7 +67,7 @@ for (const kind of DATABASES) {
       channel.close();
     });
 
-    test('a worker that says its chunks again on another connection has each stored once', async () => {
+    test('a worker that resends its chunks on another connection has each stored once', async () => {
       const jobs = await endpoint();
       const { channel, say, kept, end } = await streaming(jobs);
       for (const number of [1, 2, 3]) say(number);
@@ -180,7 +180,7 @@ for (const kind of DATABASES) {
       for (const one of [channel, other, foreign]) one.close();
     });
 
-    test('numbers begin anew with the next lease, also after a job went back that had streamed', async () => {
+    test('numbers restart with the next lease, also after a job that had streamed was returned', async () => {
       const jobs = await endpoint();
       const { channel, id, lease, say, kept } = await streaming(jobs);
       for (const number of [1, 2, 3]) say(number, 'before');

@@ -88,7 +88,7 @@ for (const kind of DATABASES) {
       channel.close();
     });
 
-    test('a job that was not begun goes back as if never taken, to the head of the queue', async () => {
+    test('an unstarted job is returned as if never taken, to the head of the queue', async () => {
       const jobs = await endpoint();
       const channel = await open(jobs);
       const [id, next] = [await jobs.run({ n: 1 }), await jobs.run({ n: 2 })];
@@ -115,7 +115,7 @@ for (const kind of DATABASES) {
       channel.close();
     });
 
-    test('what a job waited in its worker is delay, not execution', async () => {
+    test('the time that a job waits in its worker is delay, not execution', async () => {
       const jobs = await endpoint();
       const channel = await open(jobs);
       const ids = [await jobs.run({}), await jobs.run({})];
@@ -237,7 +237,7 @@ for (const kind of DATABASES) {
       channel.close();
     });
 
-    test('a cancelled job is stopped, and told again while the worker lists it', async () => {
+    test('a cancellation is sent, and sent again while the worker lists the job', async () => {
       const jobs = await endpoint();
       const channel = await open(jobs);
       const [id, kept] = [await jobs.run(), await jobs.run()];

@@ -128,7 +128,7 @@ for (const kind of DATABASES) {
       channel.close();
     });
 
-    test('whoever may not is refused, and the public protocol answers as ever', async () => {
+    test('an unauthorized worker is refused, and the public protocol answers as before', async () => {
       const [jobs, other] = [await endpoint(), await endpoint()];
       const bob = await stage.createAccount(`bob of ${kind}`);
       const readOnly = (
@@ -156,7 +156,7 @@ for (const kind of DATABASES) {
       worker.close();
     });
 
-    test('what is not of the protocol ends the connection and nothing else', async () => {
+    test('a protocol error ends the connection and nothing else', async () => {
       const jobs = await endpoint();
       const [good, id] = [await open(jobs, 'good'), await jobs.run()];
       good.send('T 1');
@@ -181,7 +181,7 @@ for (const kind of DATABASES) {
       good.close();
     });
 
-    test('a connection that is cut off while it opens harms nobody', async () => {
+    test('a connection that is cut off while it opens affects no other', async () => {
       const jobs = await endpoint();
       const { port } = new URL(stage.server.url);
       for (const key of [ann.key, 'rpa_WRONG']) {

@@ -123,7 +123,7 @@ for (const kind of DATABASES) {
       assert.equal((await scoped.call('POST', 'run', { input: {} })).status, 200);
     });
 
-    test('what is not there answers 404 in JSON', async () => {
+    test('an unknown path answers 404 in JSON', async () => {
       const jobs = await endpoint();
       const elsewhere = await (await endpoint()).run();
       for (const id of [
@@ -149,7 +149,7 @@ for (const kind of DATABASES) {
       );
     });
 
-    test('an id tells nothing about another job: the random part counts', async () => {
+    test('an id reveals nothing about another job: the random part counts', async () => {
       const jobs = await endpoint();
       const id = await jobs.run();
       const guess = id.replace(

@@ -44,7 +44,7 @@ for (const kind of DATABASES) {
       worker.close();
     });
 
-    test('cancel ends a running job, tells its worker, and a late result changes nothing', async () => {
+    test('cancel ends a running job, notifies its worker, and a late result changes nothing', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();
       const caller = jobs.runSync({});
@@ -66,7 +66,7 @@ for (const kind of DATABASES) {
       worker.close();
     });
 
-    test('cancel of a job that has ended answers with what it is; of an unknown one 404', async () => {
+    test('cancel of an ended job answers with its status; of an unknown one 404', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();
       const id = await jobs.run();
@@ -134,7 +134,7 @@ for (const kind of DATABASES) {
       worker.close();
     });
 
-    test('a job that runs too long is TIMED_OUT, its worker is told, and it may be retried', async () => {
+    test('a job that runs too long is TIMED_OUT, its worker is notified, and it may be retried', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();
       const caller = measureTime(() => jobs.runSync({}, 60_000, { policy: { executionTimeout: 1 } }));
@@ -239,7 +239,7 @@ for (const kind of DATABASES) {
       other.close();
     });
 
-    test('purge removes what waits and nothing else, and tells who waited for it', async () => {
+    test('purge removes queued jobs and nothing else, and wakes their waiting callers', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();
       const running = await jobs.run();

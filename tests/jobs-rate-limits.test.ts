@@ -59,7 +59,7 @@ for (const kind of DATABASES) {
       assert.equal((await (await endpoint(bob.key)).call('POST', 'purge-queue')).status, 200);
     });
 
-    test('count what fails for other reasons too, and are not told to a stranger', async () => {
+    test('count requests that fail for other reasons too, and are not shown without a valid key', async () => {
       const jobs = await endpoint();
       for (let call = 0; call < 10; call += 1) assert.equal((await jobs.call('GET', 'requests')).status, 200);
       assertTooMany(await jobs.call('GET', 'requests'), /^too many requests: at most 10 of requests in 10 s/);

@@ -25,7 +25,7 @@ for (const kind of DATABASES) {
     const endpoint = (settings: Record<string, unknown> = {}): Promise<QueueEndpointClient> =>
       createQueueEndpoint(stage.server.url, ann.key, settings);
 
-    test('run answers with an id at once; status tells the rest', async () => {
+    test('run answers with an id immediately; status has the rest', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker('w-1');
       const made = await jobs.call('POST', 'run', { input: { prompt: 'hello' } });

@@ -424,7 +424,7 @@ for (const kind of DATABASES) {
       worker.close();
     });
 
-    test('a reader of events who goes away harms nobody', async () => {
+    test('a reader of events who disconnects affects no other', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();
       const id = await jobs.run();

@@ -246,7 +246,7 @@ describe('two servers on one database', { concurrency: true }, () => {
     worker.close();
   });
 
-  test('a purge on one tells who waits on the other', async () => {
+  test('a purge on one wakes callers that wait on the other', async () => {
     const jobs = await endpoint();
     const caller = jobs.b.runSync({}, 60_000);
     await waitUntilPasses(async () => assert.equal((await jobs.a.health()).jobs.inQueue, 1));

@@ -156,7 +156,7 @@ describe('pods on the command line', () => {
     for (const { id } of [one, other]) assert.equal((await berth('pod', 'rm', '--yes', id)).code, 0);
   });
 
-  test('a pod that does not start says why, and a mistake in the arguments is told', async () => {
+  test('a pod that does not start reports why, and invalid arguments are refused', async () => {
     const failing = await berth('pod', 'create', '--name', 'bad', 'local/shell', 'no-such-program');
     assert.equal(failing.code, 1);
     assert.match(failing.stderr, /did not start: .*no-such-program/);
@@ -177,7 +177,7 @@ describe('pods on the command line', () => {
     assert.match((await berth('pod', '--help')).stdout, /pod create[\s\S]*pod open/);
   });
 
-  test('the server in a pod is at the address that is told', async () => {
+  test('the server in a pod is reachable at the printed address', async () => {
     const { id, urls } = await create(
       '--port',
       '8000',

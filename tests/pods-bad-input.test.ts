@@ -249,7 +249,7 @@ for (const kind of DATABASES) {
         assert.equal((await ann.call('PATCH', `/v1/pods/${id}`, body)).status, 400));
     }
 
-    test('in GraphQL each is told in words', async () => {
+    test('in GraphQL each gets an error message', async () => {
       const deploy = (input: string): Promise<string> =>
         refusal(ann, `mutation { podFindAndDeployOnDemand(input: { ${input} }) { id } }`);
       assert.match(await deploy('gpuTypeId: "NVIDIA Abacus", imageName: "local/shell"'), /Abacus/);

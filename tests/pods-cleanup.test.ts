@@ -134,7 +134,7 @@ describe('what pods leave behind', {
     await nothingIsLeft();
   });
 
-  test('a volume disk that no pod is known to have stays, and is told of', async () => {
+  test('a volume disk without a known pod stays, and is reported', async () => {
     const stranger = join(place.data, 'pods', 'stranger');
     mkdirSync(stranger, { recursive: true });
     await server.stop();

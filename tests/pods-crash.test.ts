@@ -110,7 +110,7 @@ for (const kind of DATABASES) {
       );
     });
 
-    test('what was asked for and what ended while it was away is made good at the next start', async () => {
+    test('requests and exits during the outage are reconciled at the next start', async () => {
       const client = server.client();
       const ended = (
         await createPod(client, {

@@ -28,7 +28,7 @@ describe('pods with two servers on one database', () => {
     await place.drop();
   });
 
-  test('what is asked of one is done by the other, and whoever asked sees it done', async () => {
+  test('a request to one server is carried out by the other, and its caller sees the result', async () => {
     const { id } = await createRunningPod(other.client());
     assert.equal(processesOfInstance(id).length, 1);
     const stopped = await podAction(other.client(), id, 'stop');

@@ -296,7 +296,7 @@ for (const kind of DATABASES) {
       assert.deepEqual(await listAuditLog(ann), log);
     });
 
-    test('what is no HTTP is refused, and the server goes on', async () => {
+    test('invalid HTTP is refused, and the server continues', async () => {
       for (const bytes of [
         '\0\0\0\0',
         'GET\r\n\r\n',

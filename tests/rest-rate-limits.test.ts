@@ -102,7 +102,7 @@ for (const kind of DATABASES) {
       assert.equal((await dora.call('GET', '/v2/account')).status, 200);
     });
 
-    test('are not told to a stranger, nor counted where no key is asked for', async () => {
+    test('are not shown without a valid key, nor counted where no key is required', async () => {
       for (const answer of [
         await stage.client('rpa_wrong').call('GET', '/v2/account'),
         await stage.client(undefined).call('GET', '/v2/account'),

@@ -41,7 +41,7 @@ for (const kind of DATABASES) {
       }
     });
 
-    test('and v2 says no such thing', async () => {
+    test('v2 has no such headers', async () => {
       for (const path of ['/v2/templates', '/v2/unknown', '/v2/openapi.json']) {
         const { headers } = await stage.operator.call('GET', path);
         assert.equal(headers.get('deprecation') ?? headers.get('sunset'), null, path);

@@ -79,7 +79,7 @@ describe('the files of a network volume, as S3 and as pods see them', () => {
     assert.equal(await text('from/s3.txt'), 'then by a pod');
   });
 
-  test('a folder that a pod made stays when its last object goes, and is told while it is empty', async () => {
+  test('a folder that a pod created stays when its last object is deleted, and is listed while empty', async () => {
     mkdirSync(join(folder, 'made', 'by', 'pod'), { recursive: true });
     await put('made/by/pod/file', 'x');
     await s3.send(new DeleteObjectCommand({ Bucket, Key: 'made/by/pod/file' }));
@@ -135,13 +135,13 @@ describe('the files of a network volume, as S3 and as pods see them', () => {
     assert.equal(await text('real/file'), 'inside');
   });
 
-  test('what is no file is not there: a pipe is not waited for', async () => {
+  test('anything but a file is not found: a pipe is not waited for', async () => {
     execFileSync('mkfifo', [join(folder, 'pipe')]);
     await assert.rejects(text('pipe'), { name: 'NoSuchKey' });
     assert.deepEqual(await keys('pipe'), []);
   });
 
-  test('an upload that breaks off leaves what was there, and nothing else', async () => {
+  test('an aborted upload leaves the old object and nothing else', async () => {
     await put('kept', 'as it was');
     const { hostname, port } = new URL(stage.server.url);
     const socket = connect(Number(port), hostname);
@@ -268,7 +268,7 @@ describe('the files of a network volume, as S3 and as pods see them', () => {
     });
   });
 
-  test('a folder of 20,000 files is told in pages, each file once and in order', async () => {
+  test('a folder of 20,000 files is listed in pages, each file once and in order', async () => {
     const place = join(folder, 'many');
     mkdirSync(place);
     const names = Array.from({ length: 20_000 }, (_, index) => `file-${(index * 7919) % 20_000}`);

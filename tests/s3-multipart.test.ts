@@ -175,7 +175,7 @@ describe('objects that arrive in parts, over S3', () => {
     );
   });
 
-  test('uploads under way are told, in pages, and given up', async () => {
+  test('uploads in progress are listed, in pages, and aborted', async () => {
     const ids = [await begin('list/b'), await begin('list/a'), await begin('list/a')];
     const {
       Uploads = [],

@@ -43,7 +43,7 @@ describe('objects of a network volume, over S3', () => {
       ({ Key }) => Key ?? '',
     );
 
-  test('are written, read and told of with what was said about them', async () => {
+  test('are written, read and listed with their metadata', async () => {
     const content = randomBytes(100_000);
     const { ETag } = await put('a/b/ünï ☃ + & %.bin', content, {
       ContentType: 'image/png',
@@ -125,7 +125,7 @@ describe('objects of a network volume, over S3', () => {
     assert.equal(racing.filter(({ status }) => status === 'fulfilled').length, 1);
   });
 
-  test('that are not there are told apart from buckets that are not', async () => {
+  test('that do not exist give another error than missing buckets', async () => {
     await assert.rejects(text('nothing'), { name: 'NoSuchKey' });
     await assert.rejects(text('a/b'), { name: 'NoSuchKey' });
     await assert.rejects(s3.send(new HeadObjectCommand({ Bucket, Key: 'nothing' })), { name: 'NotFound' });
@@ -273,7 +273,7 @@ describe('objects of a network volume, over S3', () => {
     assert.deepEqual(await keys({ Prefix: 'stays' }), []);
   });
 
-  test('are told in the order of their bytes, in pages, below a prefix, and as folders', async () => {
+  test('are listed in byte order, in pages, below a prefix, and as folders', async () => {
     const volume = await createVolume(ann, { name: 'listed' });
     const names = ['a', 'a-b', 'a/1', 'a/2/x', 'a/2/y', 'a0', 'b c', 'b&d', 'z/\u{1f600}', 'z/\uffe0', 'é'];
     for (const Key of [...names].reverse())
@@ -348,7 +348,7 @@ describe('objects of a network volume, over S3', () => {
     await assert.rejects(list({ ContinuationToken: 'not!one' }), { name: 'InvalidArgument' });
   });
 
-  test('with a key that ends in a slash are folders, which are told while they are empty', async () => {
+  test('with a key that ends in a slash are folders, which are listed while they are empty', async () => {
     await put('folder/inner/', '');
     assert.deepEqual(await keys({ Prefix: 'folder' }), ['folder/inner/']);
     assert.equal((await s3.send(new HeadObjectCommand({ Bucket, Key: 'folder/inner/' }))).ContentLength, 0);

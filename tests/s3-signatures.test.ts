@@ -457,7 +457,7 @@ for (const kind of DATABASES) {
       assert.equal((await read(body.key, { method: 'PUT', body: 'x' })).status, 403);
     });
 
-    test('what S3 has and volumes have not is said in its words', async () => {
+    test('S3 features that volumes lack give the S3 error', async () => {
       for (const word of ['acl', 'policy', 'versions', 'cors'])
         assert.deepEqual(await got({ path: `/s3/${Bucket}`, query: { [word]: '' } }), [
           501,

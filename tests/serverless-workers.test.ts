@@ -158,7 +158,7 @@ for (const kind of DATABASES) {
       await client.call('DELETE', `/v2/serverless/${endpoint}`);
     });
 
-    test('an image that no engine can run is told as the reason', async () => {
+    test('an image that no engine can run is reported as the reason', async () => {
       const endpoint = await deployHandler(client, 'foreign', ECHO, { workers: { min: 0, max: 1 } });
       await client.call('PATCH', `/v2/serverless/${endpoint}`, { image: 'somebody/container:1' });
       const id = await run(endpoint, 1);
@@ -260,7 +260,7 @@ for (const kind of DATABASES) {
       assert.equal((await client.call('GET', `/v2/${endpoint}/logs/no-such-job`)).status, 404);
     });
 
-    test('what is uploaded again under its name is a new image', async () => {
+    test('a second upload under the same name is a new image', async () => {
       const first = await uploadHandler(client, 'twice', ECHO);
       assert.equal(await uploadHandler(client, 'twice', ECHO), first);
       assert.notEqual(await uploadHandler(client, 'twice', SLOW), first);

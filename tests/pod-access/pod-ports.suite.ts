@@ -67,7 +67,7 @@ export function podPortsSuite(stage: PodAccessFixture): void {
       assert.equal((await visit(id, '/cookie')).headers.get('set-cookie'), `a=1; Path=/proxy/${id}-8000/`);
     });
 
-    test('what is not there is told in a sentence', async () => {
+    test('an unknown pod or port is reported in a message', async () => {
       const id = await served();
       const refusal = async (response: Response): Promise<[number, string]> => [
         response.status,

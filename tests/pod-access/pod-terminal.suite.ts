@@ -90,7 +90,7 @@ export function podTerminalSuite(stage: PodAccessFixture): void {
       );
     });
 
-    test('what makes no sense is refused with a sentence', async () => {
+    test('an invalid request is refused with a message', async () => {
       const id = await stage.createPod();
       for (const query of ['?tty=maybe', '?columns=0', '?rows=9999', '?cmd=', '?term=%00'])
         assert.equal((await openRefusedTerminal(path(id, query), bearer())).status, 422, query);

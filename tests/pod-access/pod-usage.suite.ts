@@ -18,7 +18,7 @@ interface OlderRuntime {
 /** What a pod uses, and where its ports are. */
 export function podUsageSuite(stage: PodAccessFixture): void {
   describe('the use of a pod', () => {
-    test('what it uses is measured, and told in all three interfaces; virtual GPUs do nothing', async () => {
+    test('its usage is measured and reported in all three APIs; virtual GPUs show none', async () => {
       const hungry =
         'const kept = Buffer.alloc(400 * 1048576, 1); setInterval(() => { for (const end = Date.now() + 45; Date.now() < end; ); }, 50); console.log(kept.length)';
       const id = await stage.createPod({
