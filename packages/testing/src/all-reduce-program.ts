@@ -27,5 +27,5 @@ send(addressOf((rank + 1) % size), ringPort, String(rank), () => console.log('pa
 setInterval(() => undefined, 1000);
 `;
 
-/** As a pod is told to run it. */
+/** The start command of a pod that runs it. */
 export const ALL_REDUCE_COMMAND: readonly string[] = ['node', '-e', PROGRAM];

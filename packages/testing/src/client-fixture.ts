@@ -9,7 +9,7 @@ import type { ServerProcess } from './server-process.ts';
 /** A real Berth for the clients of one file, and what its examples need to run there. */
 export interface ClientFixture {
   server: ServerProcess;
-  /** Ours, to look at what theirs did. */
+  /** Berth's own client, to check the effects of the client under test. */
   client: ApiClient;
   /** An endpoint of one of the examples, with a worker that stays; answers its id. */
   deployExample(name: string, workers?: { min: number; max: number }): Promise<string>;

@@ -33,7 +33,7 @@ export const GPU_ENDPOINT = {
   gpu: { pools: ['ADA_24'] },
 };
 
-/** Everything that GraphQL tells of an endpoint. */
+/** All fields of an endpoint in GraphQL. */
 const FIELDS = `id name aiKey userId type version createdAt templateId computeType gpuIds gpuCount instanceIds allowedCudaVersions minCudaVersion locations compliance networkVolumeId
   networkVolume { id dataCenterId } networkVolumeIds { networkVolumeId dataCenterId } env { key value } idleTimeout executionTimeoutMs scalerType scalerValue workersMin workersMax workersStandby
   workersPFBTarget flashBootType modelReferences template { id imageName isServerless env { key value } }`;

@@ -65,7 +65,7 @@ function processesOf(endpointId: string): Map<string, string> {
         : undefined;
       if (worker !== undefined && !found.has(worker)) found.set(worker, pid);
     } catch {
-      // It ended while we looked, or is not ours to look at.
+      // It ended meanwhile, or this user may not read it.
     }
   }
   return found;

@@ -11,11 +11,11 @@ const worker = process.env['RUNPOD_POD_ID'] ?? 'local';
 /** How many health checks are answered with 204 first. */
 const startingPings = Number(process.env['STARTING_PINGS'] ?? 0);
 const pings: number[] = [];
-/** Answers that wait to be told something, by name. */
+/** Responses that wait for a command, by name. */
 const open = new Map<string, ServerResponse>();
 /** Those whose client went away first. */
 const abandoned: string[] = [];
-/** Bodies that are not read before they are asked for, by name. */
+/** Bodies that are not read before `read` is called, by name. */
 const unread = new Map<string, IncomingMessage>();
 
 const PATHS: Record<string, (request: IncomingMessage, response: ServerResponse, name: string) => void> = {

@@ -33,7 +33,7 @@ export interface PodView {
 }
 
 export const SMALL_CPU = { id: 'cpu3c', vcpuCount: 2 };
-/** Stays until it is told to end. */
+/** Runs until it is stopped. */
 export const SLEEP_COMMAND = ['sh', '-c', 'echo up; exec sleep 1000'];
 
 export function createPod(

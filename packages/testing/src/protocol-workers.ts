@@ -29,12 +29,12 @@ export interface TakenJob {
 }
 
 export interface PollOptions {
-  /** The worker says that it runs something. */
+  /** The worker reports that it runs something. */
   busy?: boolean;
   signal?: AbortSignal;
 }
 
-/** A worker that speaks the public protocol to the letter, one request at a time and by hand. */
+/** A worker that follows the public protocol exactly; the test makes each request. */
 export interface PublicProtocolWorker extends WorkerTarget {
   send<T = Record<string, unknown>>(
     method: string,

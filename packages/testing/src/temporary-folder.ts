@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-/** A folder of this name with these files, in a place of its own. */
+/** A folder of this name with these files, in its own parent folder. */
 export interface TemporaryFolder {
   path: string;
   write(files: Record<string, string>): void;

@@ -46,7 +46,7 @@ export function killInstances(data: string): void {
         readFileSync(`/proc/${pid}/cmdline`, 'utf8') + readFileSync(`/proc/${pid}/environ`, 'utf8');
       if (told.includes(`${data}/instances/`)) process.kill(Number(pid), 'SIGKILL');
     } catch {
-      // It ended meanwhile, or is not ours to look at.
+      // It ended meanwhile, or this user may not read it.
     }
   }
 }

@@ -7,7 +7,7 @@ import type { ServerProcess } from './server-process.ts';
 
 const ENV = { BERTH_RATE_LIMITS: 'off' };
 
-/** Two servers on one PostgreSQL, of which the first looks after pods and workers. */
+/** Two servers on one PostgreSQL; the first one reconciles pods and workers. */
 export async function startLeaderAndFollower(): Promise<{
   place: TestDatabase;
   leader: ServerProcess;

@@ -16,7 +16,7 @@ export interface FaultyJobStore {
   faults(): Record<string, FaultProbabilities>;
 }
 
-/** A store of which one call fails when it is told to, after it has taken effect. */
+/** A store whose next call can be made to fail after it has taken effect. */
 export function failOnceJobStore(store: JobStore): { store: JobStore; failNext(name: keyof JobStore): void } {
   let next: keyof JobStore | undefined;
   const failing = new Proxy(store, {

@@ -122,8 +122,8 @@ describe('the checker lets pass', () => {
       seen('TIMED_OUT', 3, { error: '"over"' }),
       seen('GONE', 4),
     ]));
-  test('a submission that nobody acknowledged', () => passes([submission({ id: null })]));
-  test('a submission said again under its key', () =>
+  test('a submission that was not acknowledged', () => passes([submission({ id: null })]));
+  test('a submission repeated with its idempotency key', () =>
     passes([submission({ id: null, key: 'k' }), submission({ key: 'k' }), ...done.slice(1)]));
   test('observations that overlap', () =>
     passes([
@@ -137,8 +137,8 @@ describe('the checker lets pass', () => {
 });
 
 describe('the checker finds', () => {
-  test('an accepted job that nobody finds', () => finds('lost', [submission(), seen('GONE', 5)]));
-  test('an accepted job that nobody looked at', () => finds('lost', [submission()]));
+  test('an accepted job that is not found', () => finds('lost', [submission(), seen('GONE', 5)]));
+  test('an accepted job that was never read', () => finds('lost', [submission()]));
   test('a job that hangs', () => finds('lost', [submission(), execution(), seen('IN_PROGRESS', 9)]));
   test('a job that waits for ever', () => finds('lost', [submission(), seen('IN_QUEUE', 9)]));
   test('a job that ran, unacknowledged, and is gone', () =>
@@ -226,7 +226,8 @@ describe('the checker finds', () => {
       execution(),
       seen('FAILED', 4, { error: '"the worker that ran the job was lost (after 1 retry)"' }),
     ]));
-  test('a cancel that nobody asked for', () => finds('unexpected', [submission(), seen('CANCELLED', 4)]));
+  test('a cancellation that was not requested', () =>
+    finds('unexpected', [submission(), seen('CANCELLED', 4)]));
   test('a time that was not over', () =>
     finds('unexpected', [
       submission(),
@@ -235,7 +236,7 @@ describe('the checker finds', () => {
     ]));
   test('a job that was gone for a while', () =>
     finds('unexpected', [...ran, seen('GONE', 3.2), seen('COMPLETED', 4, { output: '"a"' })]));
-  test('an input that nobody handed in', () =>
+  test('an input that was not submitted', () =>
     finds('executed without submission', [...done, execution(5, { id: 'ghost', value: 'ghost' })]));
   test('an input that was handed in after it ran', () =>
     finds('executed without submission', [submission({ from: 5, to: 6 }), execution(2)]));

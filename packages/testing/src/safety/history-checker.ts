@@ -23,7 +23,7 @@ export type ViolationKind =
   | 'changed after the end'
   /** A state that nothing in the history explains. */
   | 'unexpected'
-  /** A worker was given what nobody handed in. */
+  /** A worker was given an input that no client submitted. */
   | 'executed without submission'
   /** One submission, several jobs. */
   | 'submitted twice'

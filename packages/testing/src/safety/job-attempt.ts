@@ -16,10 +16,10 @@ export interface TakenJob {
   input: SafetyJobInput;
 }
 
-/** How an attempt tells the server; each resolves when that is done or given up. */
+/** How an attempt reports to the server; each call resolves when that is done or given up. */
 export interface AttemptReporter {
   progress(output: unknown): Promise<void>;
-  /** True where the server said that it keeps the chunk. */
+  /** True where the server acknowledged the chunk. */
   chunk(chunk: unknown): Promise<boolean>;
   /** Until the server has acknowledged it, over any number of connections. */
   result(body: { output?: unknown; error?: unknown }): Promise<void>;

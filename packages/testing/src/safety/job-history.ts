@@ -18,7 +18,7 @@ export type HistoryEvent =
   | StreamRead
   | InjectedFault;
 
-/** One try to hand in a job. `id` is null where no answer came: then the job may be there or not. */
+/** One attempt to submit a job. `id` is null where no answer came: then the job may exist or not. */
 export interface Submission {
   kind: 'submission';
   value: string;
@@ -47,7 +47,7 @@ export interface WorkerResult {
   at: number;
 }
 
-/** A worker posted a chunk; `kept` where it was told so. */
+/** A worker posted a chunk; `kept` where the server acknowledged it. */
 export interface StreamedChunk {
   kind: 'chunk';
   id: string;

@@ -13,7 +13,7 @@ export interface JobTransition {
   by: 'submit' | 'take' | 'change';
 }
 
-/** A store that tells which moves it made. */
+/** A store that records the transitions it made. */
 export function recordingJobStore(store: JobStore, tell: (move: JobTransition) => void): JobStore {
   return {
     ...store,

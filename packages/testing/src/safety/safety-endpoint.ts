@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ApiClient } from '../api-client.ts';
 
-/** An endpoint for which nobody but the test runs workers. */
+/** An endpoint whose workers are run by the test alone. */
 export async function createSafetyEndpoint(client: ApiClient, maxRetries: number): Promise<string> {
   const { status, text, body } = await client.call<{ id: string }>('POST', '/v2/serverless', {
     name: 'safety',

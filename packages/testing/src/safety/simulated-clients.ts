@@ -36,10 +36,10 @@ interface JobResponse {
   input?: SafetyJobInput;
 }
 
-/** People who hand in jobs, look at them, cancel and retry them, and write down all they were told. */
+/** Clients that submit, read, cancel and retry jobs, and record all answers. */
 export class SimulatedClients {
   readonly #options: SimulatedClientsOptions;
-  /** Ids that were told to us, and the last state that we saw. */
+  /** Acknowledged ids, with the last state that was seen. */
   readonly #known = new Map<string, Observation['status'] | undefined>();
   readonly #streaming = new Set<string>();
   #count = 0;

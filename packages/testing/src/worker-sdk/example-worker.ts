@@ -13,7 +13,7 @@ const handlers: Record<string, Handler> = {
     yield 2;
   },
   refreshes: () => ({ refreshWorker: true, done: 1 }),
-  // Ends when the parent process says so.
+  // Ends when the parent process asks for it.
   waits: () => new Promise((resolve) => process.stdin.once('data', () => resolve('drained'))),
   // Keeps the whole process busy until the file is there.
   blocks: (job) => {

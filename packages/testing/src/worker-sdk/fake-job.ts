@@ -21,7 +21,7 @@ export interface FakeJob {
   results: FakeJobResult[];
 }
 
-/** Everything that a worker said, in order. */
+/** Everything that a worker sent, in order. */
 export interface ReceivedMessage {
   /**
    * `job-take`, `job-take-batch`, `job-stop`, `job-done`, `job-stream`, `ping`, `job-channel`, or the letter

@@ -26,7 +26,7 @@ export class FakePlatformChannel {
   credits = 0;
   /** In how many pieces everything came. */
   packets = 0;
-  /** The worker said that it goes. */
+  /** The worker announced that it disconnects. */
   receivedQuit = false;
 
   constructor(server: ChannelPlatform, workerId: string, socket: Duplex, head: Buffer) {

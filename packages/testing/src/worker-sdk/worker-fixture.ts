@@ -13,7 +13,7 @@ export class WorkerFixture {
   #platform: FakePlatform | undefined;
   #shift: WorkerRuntime | undefined;
 
-  /** Called where the suite is told. */
+  /** Called where the suite is declared. */
   constructor(channel: 'public' | 'fast') {
     this.#channel = channel;
     beforeEach(async () => {
