@@ -5,8 +5,8 @@ import { cacheWithTtl } from './cache-with-ttl.ts';
 
 const LIFETIME = 60_000;
 
-describe('a refreshed reading', () => {
-  test('is taken on first use, kept, and taken again when it is old', async () => {
+describe('cacheWithTtl', () => {
+  test('reads on first use, caches, and reads again after the TTL', async () => {
     const clock = new ManualClock();
     let count = 0;
     const read = cacheWithTtl(() => Promise.resolve((count += 1)), LIFETIME, clock);
@@ -18,7 +18,7 @@ describe('a refreshed reading', () => {
     assert.equal(await read(), 2);
   });
 
-  test('is shared by those who ask at once', async () => {
+  test('shares one reading between concurrent callers', async () => {
     const { promise, resolve } = Promise.withResolvers<string>();
     let count = 0;
     const read = cacheWithTtl(
@@ -34,7 +34,7 @@ describe('a refreshed reading', () => {
     assert.deepEqual([await both, count], [['done', 'done'], 1]);
   });
 
-  test('is tried again after a failure', async () => {
+  test('reads again after a failure', async () => {
     let count = 0;
     const read = cacheWithTtl(
       () => {

@@ -1,8 +1,8 @@
 import type { Clock } from './clock.ts';
 
 /**
- * Reads on first use and again when the last reading is too old. Those who ask while a
- * reading is under way share it. A failed reading is not kept.
+ * Reads on first use and again when the last reading is too old. Concurrent callers share one reading. A
+ * failed reading is not cached.
  */
 export function cacheWithTtl<T>(read: () => Promise<T>, lifetimeMs: number, clock: Clock): () => Promise<T> {
   let reading: Promise<T> | undefined;

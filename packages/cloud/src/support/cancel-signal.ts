@@ -1,14 +1,17 @@
-/** Tells that whoever waits has gone. An AbortSignal is one. */
+/** Signals that the waiting caller has gone. An AbortSignal is one. */
 export interface CancelSignal {
   readonly aborted: boolean;
   addEventListener(event: 'abort', listener: () => void, options?: { once?: boolean }): void;
   removeEventListener(event: 'abort', listener: () => void): void;
 }
 
-/** One for those who wait in thousands: an AbortSignal with its events costs more than the rest of an empty answer. */
+/**
+ * A cheap implementation for thousands of waiting requests: an AbortSignal with its events costs more than
+ * the rest of an empty response.
+ */
 export class LightCancelSignal implements CancelSignal {
   aborted = false;
-  /** Rarely more than one. A list that grows in place would reserve room for seventeen. */
+  /** Rarely more than one. A growing array would reserve room for seventeen. */
   #listeners: readonly (() => void)[] = [];
 
   addEventListener(_event: 'abort', listener: () => void): void {

@@ -1,4 +1,4 @@
-/** Who waits for something to change is woken when that is told. What it is goes by its id. */
+/** Wakes waiters when something changes, by id. */
 export class ChangeNotifier {
   readonly #waiting = new Map<string, Set<() => void>>();
 
@@ -6,7 +6,10 @@ export class ChangeNotifier {
     for (const wake of [...(this.#waiting.get(id) ?? [])]) wake();
   }
 
-  /** Begins to wait at once: whoever looks after that misses nothing. Resolves at the next change, or when the time is over. */
+  /**
+   * Subscribes at once, so a caller that checks the state afterwards misses nothing. Resolves at the next
+   * change, or after the timeout.
+   */
   waitForNext(
     id: string,
     milliseconds: number,

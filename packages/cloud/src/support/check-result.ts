@@ -1,8 +1,8 @@
-/** One thing that was looked at, by whoever knows what there is to look at. */
+/** The result of one check. */
 export interface CheckResult {
   check: string;
   ok: boolean;
   found: string;
-  /** What to do about it. */
+  /** How to fix it. */
   remedy?: string;
 }

@@ -2,7 +2,7 @@ import { deepEqual, equal } from 'node:assert/strict';
 import { test } from 'node:test';
 import { ChurnMap } from './churn-map.ts';
 
-test('a steady map keeps what a map keeps, through being empty', () => {
+test('a churn map behaves like a map, also when it becomes empty', () => {
   const map = new ChurnMap<string, number>();
   for (let round = 0; round < 3; round += 1) {
     map.set('one', 1);
@@ -29,7 +29,7 @@ test('a steady map keeps what a map keeps, through being empty', () => {
   }
 });
 
-test('entries may be deleted by whoever goes through them', () => {
+test('entries may be deleted during iteration', () => {
   const map = new ChurnMap<number, string>();
   for (let key = 1; key <= 3; key += 1) map.set(key, 'here');
   const met: number[] = [];

@@ -1,10 +1,9 @@
 /**
- * A map for what comes and goes, often one at a time. A Map that becomes empty gets a new table
- * from V8, and its old one points to the new. Once the first of these tables is old, all that
- * follow outlive the collection of young objects, however short their time was. Here a map that
- * would become empty is left behind for a new one.
- *
- * Whoever goes through it while its last entry is deleted may still meet that entry.
+ * A map for short-lived entries, often one at a time. A Map that becomes empty gets a new table from V8, and
+ * its old table points to the new one. Once the first of these tables is old, all following ones survive
+ * minor garbage collections, however short their life. Here a map that would become empty is replaced by a
+ * new one.
+ * An iteration that runs while the last entry is deleted may still see that entry.
  */
 export class ChurnMap<Key, Value> {
   #map = new Map<Key, Value>();

@@ -12,7 +12,7 @@ export function monotonicNow(clock: Clock): number {
   return clock.monotonic?.() ?? clock.now();
 }
 
-/** A clock that stands still until it is moved. */
+/** A clock that advances only by hand. */
 export class ManualClock implements Clock {
   #now: number;
 
@@ -29,20 +29,23 @@ export class ManualClock implements Clock {
   }
 }
 
-/** Whether something was less than so long ago. After a clock was set back, what seems to lie ahead was long ago. */
+/**
+ * Whether something happened less than this long ago. After the clock was set back, times in the future count
+ * as long ago.
+ */
 export function isRecent(at: number, milliseconds: number, now: number): boolean {
   return at <= now && now - at < milliseconds;
 }
 
-/** The clocks of servers that share a database are no further apart. */
+/** The largest difference between the clocks of servers that share a database. */
 export const MAX_CLOCK_SKEW_MS = 10_000;
 
-/** Further ahead than any of their clocks goes: from before this one was set back. */
+/** A time further ahead than that was written before the clock was set back. */
 export function isBeyondClockSkew(at: number, now: number): boolean {
   return at > now + MAX_CLOCK_SKEW_MS;
 }
 
-/** Beyond it, a year has more digits than any interface reads. */
+/** The latest time whose year has four digits, the most that any interface reads. */
 export const MAX_TIMESTAMP = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 export function isoTime(milliseconds: number): string {

@@ -10,7 +10,7 @@ const text = fc.string({ unit: 'grapheme' });
 const doesNotOpen = (error: unknown): boolean => error instanceof BerthError && error.code === 'internal';
 
 describe('a sealed value', () => {
-  test('opens to what it was, and does not show it', async () => {
+  test('opens to the original value and does not contain it', async () => {
     await checkProperty(
       fc.property(masterKey, text, text, (key, plain, context) => {
         const sealed = new Sealer(key).seal(plain, context);
@@ -33,7 +33,7 @@ describe('a sealed value', () => {
     );
   });
 
-  test('does not open in another place', async () => {
+  test('does not open in another context', async () => {
     await checkProperty(
       fc.property(masterKey, text, text, text, (key, plain, context, other) => {
         fc.pre(context !== other);
@@ -42,13 +42,13 @@ describe('a sealed value', () => {
     );
   });
 
-  test('does not open once a bit of it is turned, or a part of it is missing', async () => {
+  test('does not open after a bit flip or truncation', async () => {
     await checkProperty(
-      fc.property(masterKey, text, fc.nat(), fc.nat(7), fc.nat(), (key, plain, place, bit, cut) => {
+      fc.property(masterKey, text, fc.nat(), fc.nat(7), fc.nat(), (key, plain, position, bit, cut) => {
         const sealer = new Sealer(key);
         const bytes = Buffer.from(sealer.seal(plain, 'row').slice(3), 'base64');
         const turned = Buffer.from(bytes);
-        turned[place % turned.length]! ^= 1 << bit;
+        turned[position % turned.length]! ^= 1 << bit;
         assert.throws(() => sealer.open(`v1.${turned.toString('base64')}`, 'row'), doesNotOpen);
         assert.throws(
           () => sealer.open(`v1.${bytes.subarray(0, cut % bytes.length).toString('base64')}`, 'row'),
@@ -58,12 +58,12 @@ describe('a sealed value', () => {
     );
   });
 
-  test('is another each time, so that equal values cannot be told', () => {
+  test('differs each time, so that equal values cannot be recognised', () => {
     const sealer = new Sealer(Buffer.alloc(32));
     assert.equal(new Set(Array.from({ length: 100 }, () => sealer.seal('same', 'row'))).size, 100);
   });
 
-  test('that is no such thing does not open', async () => {
+  test('is required: other text does not open', async () => {
     const sealer = new Sealer(Buffer.alloc(32));
     await checkProperty(
       fc.property(fc.string(), (junk) => assert.throws(() => sealer.open(junk, 'row'), doesNotOpen)),
@@ -72,7 +72,7 @@ describe('a sealed value', () => {
 });
 
 describe('the hash of a key', () => {
-  test('tells keys apart and is no plain digest', async () => {
+  test('differs per key and is not a plain digest', async () => {
     await checkProperty(
       fc.property(text, text, (one, other) =>
         assert.equal(hashApiKey(one) === hashApiKey(other), one === other),

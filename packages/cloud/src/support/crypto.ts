@@ -35,7 +35,7 @@ export class Sealer {
   open(sealed: string, context: string): string {
     const bytes = Buffer.from(sealed.slice(FORMAT.length), 'base64');
     try {
-      // Without its length said, a tag that was cut short would be checked for what is left of it.
+      // Without an explicit length, a truncated tag would be accepted.
       const decipher = createDecipheriv('aes-256-gcm', this.#key, bytes.subarray(0, NONCE_BYTES), {
         authTagLength: TAG_BYTES,
       });
@@ -64,7 +64,7 @@ export function timingSafeEqualText(one: string, other: string): boolean {
   return left.length === right.length && timingSafeEqual(left, right);
 }
 
-/** API keys are long random text, so one fast hash is enough: there is nothing to guess. */
+/** API keys are long random text, so one fast hash is enough: they cannot be guessed. */
 export function hashApiKey(key: string): string {
   return createHash('sha256').update('berth api key\n').update(key).digest('hex');
 }

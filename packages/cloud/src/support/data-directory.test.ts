@@ -7,12 +7,12 @@ import { asUnprivilegedUser } from '../../../testing/src/unprivileged-user.ts';
 import { openDataDirectory } from './data-directory.ts';
 
 describe('the data folder', () => {
-  let place: string;
+  let base: string;
   before(() => {
-    place = mkdtempSync(join(tmpdir(), 'berth-test-'));
-    writeFileSync(join(place, 'file'), '');
+    base = mkdtempSync(join(tmpdir(), 'berth-test-'));
+    writeFileSync(join(base, 'file'), '');
   });
-  after(() => rmSync(place, { recursive: true }));
+  after(() => rmSync(base, { recursive: true }));
 
   function refused(path: string, words: string): void {
     assert.throws(
@@ -24,32 +24,32 @@ describe('the data folder', () => {
     );
   }
 
-  test('is made for its owner alone, and may be there already', () => {
-    const folder = join(place, 'one', 'two');
+  test('is created for its owner only, and may exist already', () => {
+    const folder = join(base, 'one', 'two');
     openDataDirectory(folder);
     openDataDirectory(folder);
     assert.equal(statSync(folder).mode & 0o777, 0o700);
   });
 
-  test('that is a file, or lies below one, is told with the knob that names it', () => {
-    refused(join(place, 'file'), 'is not a folder; choose another with --data or BERTH_DATA');
+  test('that is a file or below one is refused with the setting to change', () => {
+    refused(join(base, 'file'), 'is not a folder; choose another with --data or BERTH_DATA');
     refused(
-      join(place, 'file', 'below'),
+      join(base, 'file', 'below'),
       'lies below something that is not a folder; choose another with --data or BERTH_DATA',
     );
   });
 
-  test('that cannot be made is told with the reason', async () => {
-    chmodSync(place, 0o755);
+  test('that cannot be created is refused with the reason', async () => {
+    chmodSync(base, 0o755);
     await asUnprivilegedUser(async () =>
       refused(
-        join(place, 'new'),
+        join(base, 'new'),
         'cannot be written (EACCES); let this user write there, or choose another with --data or BERTH_DATA',
       ),
     );
   });
 
-  test('is told where the system lets nobody make one', { skip: process.platform !== 'linux' }, () => {
+  test('is refused where the system allows no folder', { skip: process.platform !== 'linux' }, () => {
     refused(
       '/proc/nope',
       'cannot be written (ENOENT); let this user write there, or choose another with --data or BERTH_DATA',

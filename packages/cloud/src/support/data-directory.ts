@@ -5,7 +5,10 @@ import { createPrivateDirectory } from './private-directory.ts';
 
 export const CHOOSE_DATA_DIRECTORY = 'choose another with --data or BERTH_DATA';
 
-/** The folder for what Berth keeps, made where it is missing. One that cannot be used is told before anything is opened in it. */
+/**
+ * Creates the data folder if it is missing. A folder that cannot be used is reported before anything is
+ * opened in it.
+ */
 export function openDataDirectory(path: string): void {
   try {
     createPrivateDirectory(path);

@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises';
 export interface EntryNames {
   /** In order. */
   names: string[];
-  /** Those whose bytes are no UTF-8, as they look: nothing is found under them. */
+  /** Names that are not valid UTF-8, as displayed: no file can be opened by them. */
   invalidUtf8: string[];
 }
 

@@ -1,9 +1,9 @@
 /**
- * What can go wrong, as a closed set. A rule throws one of these; each interface has one
- * exhaustive table from code to its own status and body.
+ * All error codes, as a closed set. Services throw these; each interface has one exhaustive table from code
+ * to its own status and body.
  */
 export type ErrorCode =
-  /** The bytes are not JSON, or not text that can be kept (NUL, broken Unicode, nested too deep). */
+  /** The body is not JSON, or not text that can be stored (NUL, broken Unicode, nested too deep). */
   | 'malformed'
   /** The shape is wrong: a missing, unknown or mistyped field. `details` lists each finding. */
   | 'schema'
@@ -13,42 +13,42 @@ export type ErrorCode =
   | 'unauthenticated'
   /** A valid key without the scope for this. */
   | 'forbidden'
-  /** No such thing, or it belongs to another account. */
+  /** It does not exist, or belongs to another account. */
   | 'not-found'
-  /** No such address. */
+  /** No such route. */
   | 'no-route'
-  /** The address exists, the method does not. */
+  /** The route exists, the method does not. */
   | 'method'
-  /** Another of its kind holds this name. */
+  /** The name is in use by another resource of this kind. */
   | 'taken'
   /** The same, where REST v2 answers 409: secrets and accounts. */
   | 'conflict'
-  /** Something else still uses this. */
+  /** Another resource still uses this. */
   | 'in-use'
-  /** Not possible in the present state. */
+  /** Not possible in the current state. */
   | 'state'
   /** Nothing connected can run this now. */
   | 'capacity'
   /** The body is over its limit. */
   | 'too-large'
-  /** The body is of a type that is not read here. */
+  /** The body has an unsupported content type. */
   | 'media-type'
   /** Too many requests in a window. */
   | 'rate'
   /** The interface is switched off. */
   | 'retired'
-  /** A part that is needed does not answer now. */
+  /** A required component does not answer now. */
   | 'unavailable'
-  /** A defect of ours. */
+  /** A bug in Berth. */
   | 'internal';
 
 export interface ErrorExtras {
   /** One line per finding. */
   details?: string[];
-  /** Headers that belong to the answer: Allow, Retry-After. */
+  /** Headers of the response: Allow, Retry-After. */
   headers?: Record<string, string>;
   cause?: unknown;
-  /** A word that existing clients of GraphQL look for in place of the code. */
+  /** A code that existing GraphQL clients expect in place of ours. */
   clientCode?: string;
 }
 

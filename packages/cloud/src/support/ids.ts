@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 
 const LETTERS = '0123456789abcdefghijklmnopqrstuvwxyz';
 
-/** Ids and keys come from here, so that a test can make them predictable. */
+/** The source of ids and keys; tests use a predictable one. */
 export interface Ids {
   /** A resource id: lower-case letters and digits, safe in a path and a host name. */
   resource(length?: number): string;
@@ -10,10 +10,10 @@ export interface Ids {
   apiKey(): string;
 }
 
-/** Length of a resource id. 36^14 is 72 bits: no two meet by chance. */
+/** Length of a resource id. 36^14 is 72 bits, enough to avoid collisions. */
 const RESOURCE_ID_LENGTH = 14;
 
-/** Existing tools know API keys by this prefix. */
+/** Existing tools recognise API keys by this prefix. */
 const API_KEY_PREFIX = 'rpa_';
 const API_KEY_LENGTH = 44;
 
@@ -22,7 +22,7 @@ export const randomIds: Ids = {
   apiKey: () => API_KEY_PREFIX + randomText(API_KEY_LENGTH).toUpperCase(),
 };
 
-/** Uniform: bytes above the last whole multiple of the alphabet are thrown away. */
+/** Uniform: bytes above the largest multiple of the alphabet's size are discarded. */
 function randomText(length: number): string {
   const limit = 256 - (256 % LETTERS.length);
   let text = '';

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { randomIds } from './ids.ts';
 import { loadInstallationId } from './installation-id.ts';
 
-test('an installation is its data folder, or the database that its servers share', () => {
+test('an installation is identified by its data folder or its shared database', () => {
   const [one, other] = [
     mkdtempSync(join(tmpdir(), 'berth-installation-')),
     mkdtempSync(join(tmpdir(), 'berth-installation-')),

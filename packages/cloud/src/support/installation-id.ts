@@ -11,9 +11,8 @@ export interface InstallationOptions {
 }
 
 /**
- * Names one installation of Berth wherever it leaves marks on something that others use too, such
- * as containers. Servers that share a database are one installation; with SQLite the data folder
- * is what makes one.
+ * Identifies one installation of Berth on shared systems, such as in container labels. Servers that share a
+ * database are one installation; with SQLite, each data folder is one.
  */
 export function loadInstallationId({ data, database, masterKey }: InstallationOptions, ids: Ids): string {
   if (database !== '') {

@@ -5,7 +5,7 @@ import { memberText, membersOf, withMember, replaceNaNWithNull } from './json-te
 
 const seed = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
 
-test('the text of a member stays as it was written', () => {
+test('the text of a member is unchanged', () => {
   const text = ' {"a" : 1.0 , "big":12345678901234567890,\n"s":"q\\"}{,","o":{"x":[1,{"y":"]"}]},"n":null}';
   assert.equal(memberText(text, 'a'), '1.0');
   assert.equal(memberText(text, 'big'), '12345678901234567890');
@@ -18,7 +18,7 @@ test('the text of a member stays as it was written', () => {
   assert.equal(memberText('{"\\u0061":"\\\\"}', 'a'), '"\\\\"');
 });
 
-test('a member is set once, whatever was there', () => {
+test('a member is set once, whatever the object had before', () => {
   assert.equal(withMember('{"input":1.0}', 'id', '"x"'), '{"id":"x","input":1.0}');
   assert.equal(withMember('{"id":"evil","input":1,"id":"worse"}', 'id', '"x"'), '{"id":"x","input":1}');
   assert.equal(withMember('{"\\u0069d":"evil","input":1}', 'id', '"x"'), '{"id":"x","input":1}');

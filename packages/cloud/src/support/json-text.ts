@@ -1,11 +1,10 @@
 /**
- * JSON kept as text. What a client sends and a worker answers passes through Berth as it was
- * written: 1.0 stays 1.0, and a number above 2^53 keeps its digits. Only the outermost object
- * is looked into.
+ * JSON kept as text. Inputs of clients and outputs of workers pass through Berth unchanged: 1.0 stays 1.0,
+ * and a number above 2^53 keeps its digits. Only the outermost object is parsed.
  */
 export interface Member {
   key: string;
-  /** Where the key's own quote begins. */
+  /** The offset of the key's opening quote. */
   start: number;
   /** The text of the value. */
   valueStart: number;
@@ -31,17 +30,17 @@ export function membersOf(text: string): Member[] {
   }
 }
 
-/** The text of one member's value; the last one counts where a key stands twice, as in JSON.parse. */
+/** The text of one member's value; for a repeated key the last one counts, as in JSON.parse. */
 export function memberText(text: string, key: string): string | undefined {
   const found = membersOf(text).findLast((member) => member.key === key);
   return found === undefined ? undefined : text.slice(found.valueStart, found.valueEnd);
 }
 
-/** The object with this member set: first, and nowhere else. */
+/** The object with this member set, as its first and only member of that name. */
 export function withMember(text: string, key: string, value: string): string {
   const quotedKey = JSON.stringify(key);
   const first = text.indexOf('{') + 1;
-  // Where the key is nowhere in the text, nor any that is written with escapes, nothing has to be left out.
+  // If the key does not occur in the text, not even escaped, nothing has to be removed.
   if (!text.includes(quotedKey) && !text.includes('\\u') && text.charCodeAt(skipSpace(text, first)) !== 0x7d)
     return `{${quotedKey}:${value},${text.slice(first)}`;
   const kept = membersOf(text)
@@ -50,7 +49,7 @@ export function withMember(text: string, key: string, value: string): string {
   return `{${[`${quotedKey}:${value}`, ...kept].join(',')}}`;
 }
 
-/** Valid JSON on one line: within its strings a line never breaks, so elsewhere a space does as well. */
+/** Valid JSON on one line: strings contain no raw line breaks, so those elsewhere can become spaces. */
 export function toSingleLine(text: string): string {
   return text.includes('\n') || text.includes('\r') ? text.replace(/[\r\n]/g, ' ') : text;
 }
@@ -58,14 +57,15 @@ export function toSingleLine(text: string): string {
 const NAN_OR_INFINITY = /NaN|Infinity/;
 
 /**
- * Python writes NaN and Infinity where JSON has no word for them. They become null, outside
- * of strings only; the rest of the text stays as it is.
+ * Python writes NaN and Infinity, which JSON does not have. They become null, except in strings; the rest of
+ * the text is unchanged.
  */
 export function replaceNaNWithNull(text: string): string {
   if (!NAN_OR_INFINITY.test(text)) return text;
   const parts: string[] = [];
   let kept = 0;
-  // Strings are stepped over, not matched: a pattern that matches one of many megabytes overflows the stack.
+  // Strings are skipped by hand: a regular expression that matches a string of many megabytes overflows the
+  // stack.
   const token = /"|NaN|-?Infinity/g;
   for (let found = token.exec(text); found !== null; found = token.exec(text)) {
     if (found[0] === '"') {
@@ -90,7 +90,7 @@ function skipSpace(text: string, at: number): number {
   return next;
 }
 
-/** Behind the string that begins here; 0 where it never ends, which only happens in text that is no JSON. */
+/** The offset after the string that starts here; 0 if it never ends, which only happens in invalid JSON. */
 function skipString(text: string, at: number): number {
   let next = at + 1;
   for (;;) {

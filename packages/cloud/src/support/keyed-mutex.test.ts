@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { KeyedMutex } from './keyed-mutex.ts';
 
-describe('turns', () => {
-  test('work on one thing is done in order, on others meanwhile', async () => {
+describe('keyed mutex', () => {
+  test('work with one key runs in order, with other keys concurrently', async () => {
     const turns = new KeyedMutex();
     const done: string[] = [];
     const first = Promise.withResolvers<void>();
@@ -20,7 +20,7 @@ describe('turns', () => {
     assert.deepEqual(done, ['b1', 'a1', 'a2']);
   });
 
-  test('one can wait until all is done', async () => {
+  test('can wait until all work is done', async () => {
     const turns = new KeyedMutex();
     let isDone = false;
     void turns.runExclusive('a', async () => {

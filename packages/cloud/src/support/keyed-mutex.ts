@@ -1,4 +1,4 @@
-/** Lets work on one thing happen one after the other, and work on different things side by side. */
+/** Runs work with the same key one after the other, and work with different keys concurrently. */
 export class KeyedMutex {
   readonly #last = new Map<string, Promise<void>>();
 
@@ -15,7 +15,7 @@ export class KeyedMutex {
     return done;
   }
 
-  /** Resolves when what was begun before has ended, well or not. */
+  /** Resolves when the work queued before has finished, successfully or not. */
   waitUntilFree(id: string): Promise<void> {
     return this.#last.get(id) ?? Promise.resolve();
   }

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 
 const module = new URL('./log.ts', import.meta.url).href;
 
-/** What a process of its own writes to its standard error when it logs this. */
+/** The standard error of a separate process that logs this. */
 function logged(options: { level: string; format: string }, statements: string): string {
   const code = `import { createLog } from ${JSON.stringify(module)}; const log = createLog(${JSON.stringify(options)}); ${statements}`;
   const { stdout, stderr, status } = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
@@ -34,7 +34,7 @@ describe('the log', () => {
     assert.ok(lines.every(({ time }) => !Number.isNaN(Date.parse(String(time)))));
   });
 
-  test('for people is short, and shows the stack of an error', () => {
+  test('in text form is short and shows the stack of an error', () => {
     const text = logged(
       { level: 'info', format: 'text' },
       `log.info({ port: 1 }, 'up'); log.error({ err: new Error('broken') }, 'failed');`,
@@ -43,7 +43,7 @@ describe('the log', () => {
     assert.match(text, /error failed\nError: broken\n {4}at /);
   });
 
-  test('hides what opens a door, wherever it stands', () => {
+  test('hides secrets at any depth', () => {
     const secret = `{ authorization: 'hunter2', apiKey: 'hunter2', api_key: 'hunter2', key: 'hunter2', password: 'hunter2', secret: 'hunter2', value: 'hunter2', env: { A: 'hunter2' }, token: 'hunter2' }`;
     for (const format of ['json', 'text']) {
       const text = logged(
@@ -57,7 +57,7 @@ describe('the log', () => {
     }
   });
 
-  test('writes anything down, whatever its shape', () => {
+  test('accepts values of any shape', () => {
     const text = logged(
       { level: 'trace', format: 'json' },
       `const round = {}; round.round = round; log.info({ round, at: new Date(0), none: null, nothing: undefined, view: new Uint16Array(2), map: new Map([[1, 2]]), big: 1n }, 'all'); log.info(undefined); log.info(null); log.info('plain'); log.error(new Error('bare'));`,

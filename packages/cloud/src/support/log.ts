@@ -8,7 +8,7 @@ export interface LogOptions {
   format: 'auto' | 'json' | 'text';
 }
 
-/** What opens a door, by the names under which it is logged. */
+/** Names of logged fields that hold secrets. */
 const SECRET_NAMES = new Set([
   'authorization',
   'apiKey',
@@ -22,7 +22,7 @@ const SECRET_NAMES = new Set([
 ]);
 const MAX_DEPTH = 8;
 
-/** Structured lines on standard error, so that standard output stays the program's own. */
+/** Structured lines on standard error; standard output belongs to the program. */
 export function createLog({ level, format }: LogOptions): Log {
   const asText = format === 'text' || (format === 'auto' && process.stderr.isTTY);
   return pino(
@@ -42,7 +42,7 @@ export function createLog({ level, format }: LogOptions): Log {
   );
 }
 
-/** A copy without what opens a door, wherever in it that stands. Bytes are counted and not shown: they may hold anything. */
+/** A copy without secrets at any depth. Binary data is only counted: it may hold anything. */
 function withoutSecrets(logged: unknown, depth = 0): unknown {
   if (typeof logged !== 'object' || logged === null || logged instanceof Error || logged instanceof Date)
     return logged;

@@ -14,7 +14,7 @@ describe('the master key', () => {
   });
   afterEach(() => rmSync(data, { recursive: true }));
 
-  test('is made once, kept for its owner alone, and found again', () => {
+  test('is created once, readable by its owner only, and found again', () => {
     const made = loadMasterKey(data, undefined, undefined);
     assert.equal(made.length, 32);
     assert.equal(statSync(join(data, 'master.key')).mode & 0o777, 0o600);
@@ -22,13 +22,13 @@ describe('the master key', () => {
     assert.deepEqual(loadMasterKey(data, undefined, 'a root key that came later'), made);
   });
 
-  test('that is given is used and not written down', () => {
+  test('that is configured is used and not stored', () => {
     const given = Buffer.alloc(32, 5);
     assert.equal(loadMasterKey(data, given, 'root'), given);
     assert.ok(!existsSync(join(data, 'master.key')));
   });
 
-  test('grows out of a given root key, the same on every server, and does not lead back to it', () => {
+  test('is derived from the root key, the same on every server, and does not reveal it', () => {
     const other = mkdtempSync(join(tmpdir(), 'berth-master-'));
     const made = loadMasterKey(data, undefined, 'the root key of all');
     assert.deepEqual(loadMasterKey(other, undefined, 'the root key of all'), made);
@@ -53,7 +53,7 @@ describe('the master key', () => {
       assert.throws(() => parseMasterKey(text), /32 bytes/, text);
   });
 
-  test('that was damaged on disk stops the start, and is not replaced', () => {
+  test('that is damaged on disk stops the start and is not replaced', () => {
     writeFileSync(join(data, 'master.key'), 'half of it');
     assert.throws(() => loadMasterKey(data, undefined, undefined), /32 bytes/);
     writeFileSync(join(data, 'master.key'), '');

@@ -5,9 +5,9 @@ import { readIfExists, writePrivateFile } from './private-file.ts';
 const KEY_BYTES = 32;
 
 /**
- * The key that seals values at rest: the one given, else the one in the data directory, else a
- * new one that is kept there. A new one grows out of a given root key, so that servers which
- * share a database and were given the same root key read each other's values.
+ * The key that encrypts values at rest: the configured one, else the one in the data directory, else a new
+ * one that is stored there. A new one is derived from the root key if one is configured, so that servers that
+ * share a database and the root key can read each other's values.
  */
 export function loadMasterKey(data: string, given: Buffer | undefined, rootKey: string | undefined): Buffer {
   if (given !== undefined) return given;

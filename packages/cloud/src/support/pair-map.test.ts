@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PairMap } from './pair-map.ts';
 
-test('a pair has one value, and pairs that share a half have their own', () => {
+test('each pair has its own value, also if one key is shared', () => {
   const map = new PairMap<string, number, string>();
   map.set('a', 1, 'a1');
   map.set('a', 2, 'a2');
@@ -17,7 +17,7 @@ test('a pair has one value, and pairs that share a half have their own', () => {
   assert.deepEqual([...map.values()], ['anew', 'a2', 'b1']);
 });
 
-test('what is deleted is gone, and what was never there can be deleted too', () => {
+test('deletes pairs, and ignores unknown ones', () => {
   const map = new PairMap<string, string, number>();
   map.set('a', 'x', 1);
   map.set('a', 'y', 2);

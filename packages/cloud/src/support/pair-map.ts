@@ -1,6 +1,6 @@
 import { ChurnMap } from './churn-map.ts';
 
-/** A map whose keys are pairs. Two lookups cost less than a text made of both for each of them. */
+/** A map whose keys are pairs. Two lookups cost less than building a combined key. */
 export class PairMap<First, Second, Value> {
   readonly #maps = new ChurnMap<First, Map<Second, Value>>();
   #size = 0;
@@ -41,19 +41,19 @@ export class PairMap<First, Second, Value> {
     this.#size = 0;
   }
 
-  /** The values of all pairs that begin so. */
+  /** The values of all pairs with this first key. */
   valuesOf(first: First): Iterable<Value> {
     return this.#maps.get(first)?.values() ?? [];
   }
 
-  /** Those that are there now. */
+  /** The current values. */
   values(): Value[] {
     const all: Value[] = [];
     this.forEach((value) => all.push(value));
     return all;
   }
 
-  /** For those who look at all of them again and again: nothing is made on the way. */
+  /** Iterates over all values without allocating. */
   forEach(visit: (value: Value) => void): void {
     for (const values of this.#maps.values()) values.forEach(visit);
   }

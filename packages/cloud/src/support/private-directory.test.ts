@@ -6,29 +6,29 @@ import { after, before, describe, test } from 'node:test';
 import { createPrivateDirectory } from './private-directory.ts';
 
 describe('a private folder', () => {
-  let place: string;
+  let base: string;
   before(() => {
-    place = mkdtempSync(join(tmpdir(), 'berth-test-'));
+    base = mkdtempSync(join(tmpdir(), 'berth-test-'));
   });
-  after(() => rmSync(place, { recursive: true }));
+  after(() => rmSync(base, { recursive: true }));
 
-  test('is made with those above it, and may be there already', () => {
-    const deep = join(place, 'one', 'two', 'three');
+  test('is created with its parents, and may exist already', () => {
+    const deep = join(base, 'one', 'two', 'three');
     createPrivateDirectory(deep);
     createPrivateDirectory(deep);
     createPrivateDirectory(`${deep}/`);
-    for (const folder of [deep, join(place, 'one')]) assert.equal(statSync(folder).mode & 0o777, 0o700);
+    for (const folder of [deep, join(base, 'one')]) assert.equal(statSync(folder).mode & 0o777, 0o700);
   });
 
-  test('is refused where none can be, without trying for ever', {
+  test('is refused where it cannot be created, without an endless loop', {
     skip: process.platform !== 'linux',
   }, () => {
-    writeFileSync(join(place, 'file'), '');
-    symlinkSync(join(place, 'nowhere'), join(place, 'dangling'));
+    writeFileSync(join(base, 'file'), '');
+    symlinkSync(join(base, 'nowhere'), join(base, 'dangling'));
     for (const path of [
-      join(place, 'file'),
-      join(place, 'file', 'below'),
-      join(place, 'dangling', 'below'),
+      join(base, 'file'),
+      join(base, 'file', 'below'),
+      join(base, 'dangling', 'below'),
       '/proc/nope',
       '/proc/nope/deeper',
     ])

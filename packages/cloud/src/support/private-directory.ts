@@ -2,9 +2,8 @@ import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * A folder that only its owner may enter, with those above it that are missing. Not the recursive
- * `mkdir` of Node: that one never ends where a folder is there and yet cannot hold another, as
- * below /proc.
+ * Creates a folder that only its owner may enter, with missing parents. Not Node's recursive `mkdir`, which
+ * never returns where a folder exists but cannot hold another, as below /proc.
  */
 export function createPrivateDirectory(path: string): void {
   try {

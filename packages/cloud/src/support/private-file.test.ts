@@ -10,7 +10,7 @@ describe('a private file', () => {
   const file = join(folder, 'key');
   after(() => rmSync(folder, { recursive: true }));
 
-  test('is for its owner alone, whatever the mask and whatever was there', () => {
+  test('is readable by its owner only, whatever the umask and the previous mode', () => {
     const mask = process.umask(0);
     try {
       writePrivateFile(file, 'one\n');
@@ -24,14 +24,14 @@ describe('a private file', () => {
     }
   });
 
-  test('is replaced as a whole and leaves no draft', () => {
+  test('is replaced atomically and leaves no temporary file', () => {
     writePrivateFile(file, 'a longer text\n');
     writePrivateFile(file, 'short\n');
     assert.equal(readIfExists(file), 'short\n');
     assert.deepEqual(readdirSync(folder).sort(), ['key', 'open']);
   });
 
-  test('that is not there is undefined; one that cannot be read is a fault', () => {
+  test('that is missing is undefined; one that cannot be read is an error', () => {
     assert.equal(readIfExists(join(folder, 'missing')), undefined);
     mkdirSync(join(folder, 'folder'));
     assert.throws(() => readIfExists(join(folder, 'folder')), /EISDIR/);

@@ -1,6 +1,6 @@
 import { chmodSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 
-/** A file that only its owner may read, and that is there whole or not at all. */
+/** Writes a file atomically, readable by its owner only. */
 export function writePrivateFile(path: string, text: string): void {
   const draft = `${path}.${process.pid}`;
   writeFileSync(draft, text, { mode: 0o600, flush: true });

@@ -3,13 +3,13 @@ import type { Clock } from './clock.ts';
 
 export interface RateLimitWindow {
   seconds: number;
-  /** How many requests one key may send in a window; called with what is used of it. */
+  /** How many requests one key may send in a window; called with the number used so far. */
   quota(used: number): number;
 }
 
 export interface RateLimitRequest {
   windows: readonly RateLimitWindow[];
-  /** How many requests of one key may be open at the same time. Whoever sets it must call `release`. */
+  /** How many requests of one key may be open at the same time. If set, the caller must call `release`. */
   maxOpen?: number;
 }
 
@@ -32,7 +32,10 @@ interface Usage {
   open: number;
 }
 
-/** Counts requests by key in fixed windows, in the memory of this server and on monotonic time. A request that is refused is not counted. */
+/**
+ * Counts requests by key in fixed windows, in the memory of this server and on monotonic time. Refused
+ * requests are not counted.
+ */
 export class RateLimiter {
   readonly #clock: Clock;
   readonly #usage = new Map<string, Usage>();

@@ -15,12 +15,12 @@ import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { removeTree } from './remove-tree.ts';
 
-/** No mode of a folder keeps root out. */
+/** File modes do not restrict root. */
 const ORDINARY_USER = 65534;
 const isRoot = process.getuid?.() === 0;
 
 describe('removing a tree', () => {
-  let place = '';
+  let base = '';
   let tree = '';
   before(() => {
     if (isRoot) process.seteuid?.(ORDINARY_USER);
@@ -29,29 +29,29 @@ describe('removing a tree', () => {
     if (isRoot) process.seteuid?.(0);
   });
   beforeEach((context) => {
-    place = mkdtempSync(join(tmpdir(), 'berth-tree-'));
-    tree = join(place, 'tree');
+    base = mkdtempSync(join(tmpdir(), 'berth-tree-'));
+    tree = join(base, 'tree');
     mkdirSync(join(tree, 'mod', 'deep'), { recursive: true });
     for (const file of ['x', 'mod/x', 'mod/deep/x']) writeFileSync(join(tree, file), '', { mode: 0o444 });
-    if ('after' in context) context.after(() => rmSync(place, { recursive: true }));
+    if ('after' in context) context.after(() => rmSync(base, { recursive: true }));
   });
 
-  test('takes all of it, and is quiet where nothing is', async () => {
+  test('removes all of it, and ignores a missing folder', async () => {
     await removeTree(tree);
     assert.equal(existsSync(tree), false);
     await removeTree(tree);
   });
 
   for (const mode of [0o555, 0o444, 0o333, 0o000]) {
-    test(`takes folders of mode ${mode.toString(8).padStart(3, '0')} too`, async () => {
+    test(`removes folders of mode ${mode.toString(8).padStart(3, '0')} too`, async () => {
       for (const folder of ['mod/deep', 'mod', '']) chmodSync(join(tree, folder), mode);
       await removeTree(tree);
-      assert.deepEqual(readdirSync(place), []);
+      assert.deepEqual(readdirSync(base), []);
     });
   }
 
-  test('leaves alone what links in it lead to', async () => {
-    const elsewhere = join(place, 'elsewhere');
+  test('does not follow links', async () => {
+    const elsewhere = join(base, 'elsewhere');
     mkdirSync(elsewhere);
     writeFileSync(join(elsewhere, 'x'), '');
     chmodSync(elsewhere, 0o555);
@@ -59,7 +59,7 @@ describe('removing a tree', () => {
     chmodSync(join(tree, 'mod'), 0o555);
     await removeTree(tree);
     assert.deepEqual(
-      [readdirSync(place), readdirSync(elsewhere), statSync(elsewhere).mode & 0o777],
+      [readdirSync(base), readdirSync(elsewhere), statSync(elsewhere).mode & 0o777],
       [['elsewhere'], ['x'], 0o555],
     );
     chmodSync(elsewhere, 0o755);

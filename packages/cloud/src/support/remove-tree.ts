@@ -3,9 +3,8 @@ import { join } from 'node:path';
 import { isPermissionError } from './permission-error.ts';
 
 /**
- * Removes a folder with all that is in it; nothing happens where nothing is. Some programs leave
- * folders that their own user may not write to, as caches of modules are: those are made writable
- * first. Rejects where something in it is not this user's to remove.
+ * Removes a folder with its content, if it exists. Some programs leave read-only folders, such as module
+ * caches: those are made writable first. Rejects if something belongs to another user.
  */
 export async function removeTree(path: string): Promise<void> {
   try {
@@ -21,7 +20,7 @@ function remove(path: string): Promise<void> {
   return rm(path, { recursive: true, force: true, maxRetries: 3 });
 }
 
-/** Never goes through links: what they lead to is somebody else's. */
+/** Does not follow links: their targets are not part of the tree. */
 async function makeWritable(path: string): Promise<void> {
   try {
     if (!(await lstat(path)).isDirectory()) return;
@@ -29,7 +28,7 @@ async function makeWritable(path: string): Promise<void> {
     for (const entry of await readdir(path, { withFileTypes: true }))
       if (entry.isDirectory()) await makeWritable(join(path, entry.name));
   } catch (error) {
-    // The first attempt may still be on its way through other folders.
+    // The first attempt may still be removing other folders.
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
 }

@@ -10,7 +10,7 @@ describe('timers', () => {
   const call = (name: string) => (): void => void called.push(name);
   beforeEach(() => void called.splice(0));
 
-  test('of those who wait for a short time come on time', () => {
+  test('with a short wait fire on time', () => {
     callAfter(300, call('short'));
     mock.timers.tick(299);
     assert.deepEqual(called, []);
@@ -18,7 +18,7 @@ describe('timers', () => {
     assert.deepEqual(called, ['short']);
   });
 
-  test('of those who wait for long come together, none too early and none later than half a second', () => {
+  test('with a long wait fire together, never early and at most half a second late', () => {
     callAfter(20_000, call('a'));
     callAfter(20_000, call('b'));
     mock.timers.tick(19_999);
@@ -27,7 +27,7 @@ describe('timers', () => {
     assert.deepEqual(called, ['a', 'b']);
   });
 
-  test('keep no process alive once they are all taken back', () => {
+  test('keep no process alive once all are cancelled', () => {
     const keptBy = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
     mock.timers.reset();
     const before = keptBy();
@@ -37,7 +37,7 @@ describe('timers', () => {
     assert.equal(keptBy(), before);
   });
 
-  test('can be taken back, also by one that comes at the same time', () => {
+  test('can be cancelled, also by one that fires at the same time', () => {
     const takeBack = [callAfter(300, call('short')), callAfter(20_000, call('long'))];
     for (const one of takeBack) one();
     let last = (): void => undefined;

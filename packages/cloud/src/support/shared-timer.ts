@@ -1,12 +1,12 @@
 import { ChurnMap } from './churn-map.ts';
 
-/** How much later than asked for something may come. */
+/** How late a shared timer may fire. */
 const SLOT_MS = 500;
-/** Whoever waits for less gets a timer of its own, and is called on time. */
+/** Shorter waits get their own timer and are called on time. */
 const LONG_MS = 10_000;
 
 interface Slot {
-  /** By what takes them back. */
+  /** By their cancel function. */
   callbacks: ChurnMap<() => void, () => void>;
   timer: NodeJS.Timeout;
 }
@@ -14,9 +14,9 @@ interface Slot {
 const slots = new Map<number, Slot>();
 
 /**
- * Calls back after so many milliseconds. Those who wait for long share a timer and are called
- * up to half a second later, together: thousands of polls that end one by one would wake the
- * process for each of them. Answers what takes it back.
+ * Calls back after this many milliseconds. Long waits share a timer and are called together, up to half a
+ * second late: thousands of polls that end one by one would wake the process for each. Returns a function
+ * that cancels.
  */
 export function callAfter(milliseconds: number, callback: () => void): () => void {
   if (milliseconds < LONG_MS) {
@@ -27,7 +27,7 @@ export function callAfter(milliseconds: number, callback: () => void): () => voi
   const { callbacks, timer } = slots.get(at) ?? newSlot(at);
   const takeBack = (): void => {
     callbacks.delete(takeBack);
-    // The timer stays for whoever comes next. Where nobody does, it keeps no process alive.
+    // The timer stays for the next caller. It is unreferenced, so it keeps no process alive.
     if (callbacks.size === 0) timer.unref();
   };
   if (callbacks.size === 0) timer.ref();

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { ManualClock } from './clock.ts';
 import { staleWhileRevalidate } from './stale-while-revalidate.ts';
 
-test('what is too old is answered all the same, and read anew behind it', async () => {
+test('a stale value is returned and read again in the background', async () => {
   const clock = new ManualClock();
   const failures: unknown[] = [];
   const readings = [

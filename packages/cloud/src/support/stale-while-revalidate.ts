@@ -2,9 +2,8 @@ import type { Clock } from './clock.ts';
 import { cacheWithTtl } from './cache-with-ttl.ts';
 
 /**
- * Reads on first use. After that it answers with what was known last, and reads anew behind that
- * when it is too old: nobody waits for the same thing twice. After a failed reading nothing is
- * known any more.
+ * Reads on first use. Later calls return the last value and, if it is too old, read again in the background,
+ * so only the first caller waits. A failed reading clears the value.
  */
 export function staleWhileRevalidate<T>(
   read: () => Promise<T>,

@@ -1,13 +1,13 @@
 import { MAX_TIMESTAMP } from './clock.ts';
 
-/** The text formats that schemas may name. What passes here can be given to `Date` and `URL` as it is. */
+/** The text formats that schemas may use. Accepted values can be passed to `Date` and `URL` unchanged. */
 export const formats: Record<string, (text: string) => boolean> = {
   date: isDate,
   'date-time': isDateTime,
   uri: isUri,
 };
 
-/** How each is described to someone who has to mend one. */
+/** The description of each format in error messages. */
 export const formatDescriptions: Record<string, string> = {
   date: 'a date such as 2026-01-31',
   'date-time': 'a date and time such as 2026-01-31T12:00:00Z',
@@ -19,7 +19,7 @@ const TIME = /^(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:z|[+-](?:[01]\d|2[0
 const DATE_LENGTH = 10;
 const FIRST_INSTANT = Date.parse('0000-01-01T00:00:00Z');
 
-/** RFC 3339, full-date: a day that the calendar has. */
+/** RFC 3339 full-date: a day that exists in the calendar. */
 function isDate(text: string): boolean {
   const parts = DATE.exec(text);
   if (parts === null) return false;
@@ -29,7 +29,10 @@ function isDate(text: string): boolean {
   return days !== undefined && day >= 1 && day <= days;
 }
 
-/** RFC 3339, date-time, without the 60th second, of which `Date` has none, and without what an offset takes out of the years 0000 to 9999: it could not be shown in this format. */
+/**
+ * RFC 3339 date-time, without leap seconds, which `Date` does not have, and without times that an offset
+ * moves out of the years 0000 to 9999: they could not be written in this format.
+ */
 function isDateTime(text: string): boolean {
   const isWellFormed =
     isDate(text.slice(0, DATE_LENGTH)) &&
@@ -41,7 +44,7 @@ function isDateTime(text: string): boolean {
 
 const NOT_IN_A_URI = /[^\x21-\x7e]|["<>\\^`{|}]/;
 
-/** RFC 3986: absolute, and only the characters that an address is made of. `URL` alone would quietly encode others. */
+/** RFC 3986: absolute, and only the characters of a URI. `URL` alone would silently encode others. */
 function isUri(text: string): boolean {
   return /^[a-z][a-z0-9+.-]*:./i.test(text) && !NOT_IN_A_URI.test(text) && URL.canParse(text);
 }

@@ -3,7 +3,7 @@
 const MIN_PREFIX_BITS = 8;
 const MAX_PREFIX_BITS = 24;
 
-/** A range of IPv4 addresses, large enough for a block of 256 of them, as it is written for people. */
+/** Whether the text is a range of at least 256 IPv4 addresses, written from its first address. */
 export function isSubnet(text: string): boolean {
   const [, a, b, c, d, bits] = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})\/(\d{1,2})$/.exec(text) ?? [];
   if (
@@ -16,7 +16,7 @@ export function isSubnet(text: string): boolean {
   return formatIpv4(subnetBounds(text).from) === text.split('/')[0];
 }
 
-/** The first and the last address, as numbers. Any other text is a range without addresses. */
+/** The first and the last address, as numbers. Invalid text is a range without addresses. */
 export function subnetBounds(subnet: string): { from: number; to: number } {
   const [, a, b, c, d, bits] = /^(\d+)\.(\d+)\.(\d+)\.(\d+)\/(\d+)$/.exec(subnet) ?? [];
   if (bits === undefined) return { from: 0, to: -1 };

@@ -4,11 +4,11 @@ import fc from 'fast-check';
 import { checkProperty } from '../../../testing/src/property-testing.ts';
 import { MAX_FILE_NAME_BYTES, temporaryName } from './temporary-name.ts';
 
-test('the name of what lies beside a file says whose it is', () => {
+test('a temporary name contains the name of its file', () => {
   assert.equal(temporaryName('model.bin', 'part'), '.model.bin.part');
 });
 
-test('the name of what lies beside a file is never too long, in whole characters, and no other file has it', async () => {
+test('a temporary name fits the limit, has whole characters and is unique', async () => {
   const name = fc
     .string({ unit: fc.constantFrom('a', 'ü', '文', '\u{1f600}'), minLength: 1, maxLength: 255 })
     .filter((text) => Buffer.byteLength(text) <= MAX_FILE_NAME_BYTES);

@@ -2,17 +2,17 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { throttle } from './throttle.ts';
 
-describe('work in rounds', () => {
-  test('is done at once, and the last wish is never forgotten', async (context) => {
+describe('throttle', () => {
+  test('runs at once, and never drops the last request', async (context) => {
     context.mock.timers.enable({ apis: ['setTimeout'] });
     let rounds = 0;
-    const wish = throttle(() => {
+    const request = throttle(() => {
       rounds += 1;
       return Promise.resolve();
     }, 10);
-    wish();
-    wish();
-    wish();
+    request();
+    request();
+    request();
     assert.equal(rounds, 1);
     await Promise.resolve();
     context.mock.timers.tick(10);
@@ -20,7 +20,7 @@ describe('work in rounds', () => {
     await Promise.resolve();
     context.mock.timers.tick(10);
     assert.equal(rounds, 2);
-    wish();
+    request();
     assert.equal(rounds, 3);
   });
 });

@@ -1,4 +1,4 @@
-/** Work that is asked for often is done at once and then once per pause, as long as it is asked for. */
+/** Runs work at once, and then at most once per pause while it is requested again. */
 export function throttle(work: () => Promise<void>, pauseMs: number): () => void {
   let isBusy = false;
   let isWanted = false;

@@ -76,7 +76,7 @@ describe('XML', () => {
     assert.equal(parseXml(many(1_000_000)), undefined);
   });
 
-  test('what is written is read again', async () => {
+  test('serialized documents are parsed back', async () => {
     await checkProperty(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const document = xmlDocument('Root', [element('Key', text), undefined], 'urn:x');

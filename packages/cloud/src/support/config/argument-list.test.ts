@@ -24,7 +24,7 @@ test('the last of a repeated flag counts, and a value may be empty or start with
   assert.deepEqual(parseArgumentList(['--name=-x'], kinds).flags, { name: '-x' });
 });
 
-test('says what makes no sense', () => {
+test('reports invalid arguments', () => {
   assert.deepEqual(
     parseArgumentList(['--nmae', '--name', '--json', '--json=yes', '-x', '--constructor', '--name'], kinds)
       .problems,
@@ -39,7 +39,7 @@ test('says what makes no sense', () => {
   );
 });
 
-test('passes a command on as it stands', () => {
+test('passes a command on unchanged', () => {
   assert.deepEqual(parseArgumentList(['--json', 'pod', 'ls', '-l', '--json', '--', 'x'], kinds, 1), {
     flags: { json: true },
     positionals: ['pod', 'ls', '-l', '--json', '--', 'x'],

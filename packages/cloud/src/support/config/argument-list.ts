@@ -7,13 +7,13 @@ export type FlagType = 'text' | 'list' | 'switch';
 export interface ParsedArguments {
   flags: Record<string, string | string[] | boolean>;
   positionals: string[];
-  /** One line for each argument that makes no sense. */
+  /** One line per invalid argument. */
   problems: string[];
 }
 
 /**
- * Reads an argument list. `wordsBeforeRest` is for commands that pass a command on:
- * from that many words on, everything is taken as it stands, flags too.
+ * Reads an argument list. `wordsBeforeRest` is for commands that run another command: after that many
+ * positional arguments, everything is passed on unchanged, including flags.
  */
 export function parseArgumentList(
   argv: readonly string[],

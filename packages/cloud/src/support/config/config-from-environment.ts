@@ -12,7 +12,7 @@ export const FILE_VARIABLE = 'BERTH_CONFIG';
 /** Variables of the command line, of tests, of processes inside a pod, and of Kubernetes beside a service that is called berth. */
 const FOREIGN_VARIABLES = /^BERTH_(URL|API_KEY|TEST_.*|ROOT|PORT_\d.*|SERVICE_(HOST|PORT.*))$/;
 
-/** Kubernetes writes the address of a service called berth into this very variable of its neighbours. */
+/** Kubernetes sets this same variable in pods beside a service called berth, to the service's address. */
 const SERVICE_LINK = /^(tcp|udp|sctp):\/\//;
 
 /** An empty variable counts as not set: that is how compose files and shells leave one out. */

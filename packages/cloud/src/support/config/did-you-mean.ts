@@ -1,4 +1,4 @@
-/** The candidate that a mistyped word most likely stands for, or nothing where none is close. */
+/** The candidate closest to a mistyped word; undefined if none is close. */
 export function closestMatch(word: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
   let bestDistance = Infinity;
@@ -12,7 +12,7 @@ export function closestMatch(word: string, candidates: Iterable<string>): string
   return bestDistance <= closeEnough(word) ? best : undefined;
 }
 
-/** `; did you mean X?`, or what to say where nothing is close. */
+/** `; did you mean X?`, or `otherwise` if nothing is close. */
 export function didYouMean(word: string, candidates: Iterable<string>, otherwise = ''): string {
   const found = closestMatch(word, candidates);
   return found === undefined ? otherwise : `; did you mean ${found}?`;
@@ -24,7 +24,7 @@ function spellings(candidate: string): string[] {
   return [whole, whole.slice(whole.lastIndexOf('.') + 1)];
 }
 
-/** One slip in a short word, more in a longer one. */
+/** One typo in a short word, more in a longer one. */
 function closeEnough(word: string): number {
   return Math.max(1, Math.floor(word.length / 2.5));
 }

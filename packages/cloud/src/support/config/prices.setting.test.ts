@@ -14,7 +14,7 @@ test('prices are one number, or one for each kind of use', () => {
   assert.deepEqual(read({ gpu: null, disk: { volume: 0 } }), { ...noPrices, disk: { volume: 0 } });
 });
 
-test('what is no price is refused', () => {
+test('invalid prices are refused', () => {
   for (const wrong of [
     [],
     'free',

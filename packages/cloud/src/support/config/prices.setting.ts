@@ -14,7 +14,10 @@ export interface Prices {
 
 export const GPU_USES = ['secure', 'community', 'serverless', 'spot'] as const;
 export const CPU_USES = ['secure', 'serverless'] as const;
-/** Of pods and workers while they run, of pods that are stopped, and network volumes by tier; what a standard one has above 1 TB may cost less. */
+/**
+ * Prices of pods and workers while they run, of stopped pods, and of network volumes by tier. The part of a
+ * standard volume above 1 TB may cost less.
+ */
 export const DISK_TYPES = [
   'container',
   'volume',
@@ -26,7 +29,7 @@ export const DISK_TYPES = [
 
 export const noPrices: Prices = { gpu: {}, cpu: {}, disk: {} };
 
-/** Whoever asks for more has made a mistake; with less, sums stay far from what a database can count. */
+/** Higher prices are mistakes; below this limit sums stay far from what a database can count. */
 const MAX_PRICE = 1_000;
 
 function isPrice(value: unknown): boolean {

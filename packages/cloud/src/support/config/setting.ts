@@ -23,7 +23,10 @@ export function defineSetting<T>(
   return definition;
 }
 
-/** `webhooks.allowPrivate` is set by `BERTH_WEBHOOKS_ALLOW_PRIVATE`. Undefined for a setting that only the file can hold. */
+/**
+ * `webhooks.allowPrivate` is set by `BERTH_WEBHOOKS_ALLOW_PRIVATE`. Undefined for a setting that only the
+ * file can hold.
+ */
 export function environmentVariableOf(
   path: string,
   { type, variable }: Pick<Setting, 'variable'> & { type: { fromText?: unknown } },

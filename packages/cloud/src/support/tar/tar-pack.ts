@@ -58,7 +58,10 @@ function addEntry(archive: Pack, header: Headers): Promise<void> {
   });
 }
 
-/** Exactly `size` bytes, as the header says, even if the file grows or shrinks meanwhile. A missing rest is filled with zeros. */
+/**
+ * Exactly `size` bytes, as the header says, even if the file grows or shrinks meanwhile. A missing rest is
+ * filled with zeros.
+ */
 async function* fileContent(
   path: string,
   size: number,

@@ -14,7 +14,10 @@ export interface UnpackOptions {
   onFile?(): void;
 }
 
-/** Writes the entries of a tar archive below a folder. Names that lead out of it are refused, and so are names that lead through a link of the same archive. */
+/**
+ * Writes the entries of a tar archive below a folder. Names that lead out of it are refused, and so are names
+ * that lead through a link of the same archive.
+ */
 export async function unpackTar(
   folder: string,
   source: AsyncIterable<Uint8Array>,

@@ -88,16 +88,16 @@ describe('tar', () => {
 
   test('gives the same entries however the stream is split', async () => {
     const packed = await all(packTree(join(here, 'tree'), 'tree'));
-    const told = async (size: number): Promise<unknown[]> => {
+    const entriesOf = async (size: number): Promise<unknown[]> => {
       const found = [];
       for await (const { name, type, content } of readTar(inPieces(packed, size)))
         found.push([name, type, type === 'file' ? (await all(content)).toString('base64').length : 0]);
       return found;
     };
-    const whole = await told(packed.length);
+    const whole = await entriesOf(packed.length);
     await checkProperty(
       fc.asyncProperty(fc.integer({ min: 200, max: 5_000 }), async (size) =>
-        assert.deepEqual(await told(size), whole),
+        assert.deepEqual(await entriesOf(size), whole),
       ),
       20,
     );
