@@ -173,7 +173,7 @@ type Starter = (
   env: Record<string, string>,
 ) => ReturnType<typeof spawn> & { remove?: () => void };
 
-/** Milliseconds until a worker that is started by hand has a job that waits for it. */
+/** Milliseconds until a manually started worker has taken a queued job. */
 async function measureManualColdStart(
   berth: BerthProcess,
   order: ColdStartEndpoint,

@@ -48,7 +48,7 @@ export async function depth(bench: BenchContext): Promise<void> {
     const pool = new WorkerPool(stage, WORKERS);
     let memory = 0;
 
-    /** The deep queue hardly notices a round, so only the shallow one starts anew each time. */
+    /** The deep queue hardly notices a round, so only the shallow one is refilled each time. */
     const measured = (queue: FilledData, work: (berth: BerthProcess) => Promise<number>): Promise<number> =>
       withCleanup(async (run) => {
         let { data } = queue;

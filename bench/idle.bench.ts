@@ -12,7 +12,7 @@ const WORKERS = 2_000;
 const WARM_SECONDS = 25;
 /** Two polls of each worker. */
 const WATCH_SECONDS = 50;
-/** The processor's time is told in steps of 10 ms. */
+/** CPU time is reported in steps of 10 ms. */
 const ALONE_SECONDS = 25;
 const JOBS_PER_SECOND = 200;
 const JOB_SECONDS = 5;

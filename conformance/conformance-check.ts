@@ -5,7 +5,7 @@ import type { Deployment } from './deployment.ts';
  * afterwards.
  */
 export interface ConformanceCheck {
-  /** The interface that it looks at. */
+  /** The API that it checks. */
   group: 'REST v1' | 'REST v2' | 'jobs' | 'GraphQL';
   name: string;
   run(site: Deployment): Promise<void>;

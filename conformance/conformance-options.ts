@@ -28,7 +28,7 @@ export interface ConformanceOptions {
   json: boolean;
 }
 
-/** Undefined where the words make no sense; the usage says what would. */
+/** Undefined for invalid arguments; the usage text lists the valid ones. */
 export function parseOptions(words: readonly string[]): ConformanceOptions | undefined {
   const text = { type: 'string' } as const;
   const flag = { type: 'boolean', default: false } as const;

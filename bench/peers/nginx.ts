@@ -5,7 +5,7 @@ import { freePort } from '../support/free-port.ts';
 import { startProgram } from '../support/child-program.ts';
 import type { CleanupScope } from '../support/cleanup-scope.ts';
 
-/** Debian keeps it where only an administrator's PATH looks. */
+/** Debian installs it in a folder that only root's PATH contains. */
 const PLACES = ['nginx', '/usr/sbin/nginx'];
 
 export interface Nginx {

@@ -40,7 +40,7 @@ export class BenchContext {
     this.seconds = seconds;
   }
 
-  /** One PostgreSQL for the whole run, started by whoever needs it first. */
+  /** One PostgreSQL for the whole run, started on first use. */
   postgres(): Promise<Postgres> {
     this.#postgres ??= startPostgres().then((postgres) => {
       this.cleanup.defer(() => postgres.stop());

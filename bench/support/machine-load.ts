@@ -10,7 +10,7 @@ export async function machineNow(): Promise<string> {
   return `processors ${(idle * 100).toFixed(0)} % idle, fsync of a page: median ${median.toFixed(0)} µs, p99 ${p99.toFixed(0)} µs`;
 }
 
-/** How much of the processors nobody uses, over this time. */
+/** The idle share of the CPUs over this time. */
 export async function idleShare(milliseconds: number): Promise<number> {
   const before = processorTimes();
   await new Promise((resolve) => setTimeout(resolve, milliseconds));

@@ -3,7 +3,7 @@ import { JOB_BODY } from '../support/job-body.ts';
 import type { BenchWorker, WorkerOptions } from './worker-messages.ts';
 
 const RESULT = '{"output":{"ok":true}}';
-/** Fewer free places than this are not worth a request of their own. */
+/** Fewer free slots than this are not worth a request. */
 const SMALLEST_BATCH = 10;
 /**
  * For results. More would only wait at the server, and many processes at once would overrun its listening

@@ -24,7 +24,7 @@ export interface WorkerOptions {
   pollsCancellations?: boolean;
 }
 
-/** What a worker process is told. */
+/** Messages to a worker process. */
 export type WorkerCommand =
   | { order: 'prepare'; role: Role; options: WorkerOptions }
   /** `tells`: it says how far it is. Where nobody counts, that would only disturb what is measured. */

@@ -4,7 +4,10 @@ import { Agent, request } from 'node:http';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Not that of the public Python SDK: a worker of that name may get several short jobs in one answer to job-take, and these read one. */
+/**
+ * Not that of the public Python SDK: a worker of that name may get several short jobs in one answer to
+ * job-take, and these read one.
+ */
 const USER_AGENT = 'berth-test-worker/1.12.0 (Linux 6.1; x86_64)';
 
 export interface WorkerTarget {
