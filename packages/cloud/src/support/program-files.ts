@@ -2,8 +2,8 @@ import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /**
- * Where the program's own files are. A clone runs from `src/`, beside the other packages; the published package
- * runs compiled from `dist/` and brings its examples along.
+ * Where the program's own files are. A clone runs from `src/`, beside the other packages; the published
+ * package runs compiled from `dist/` and brings its examples along.
  */
 const COMPILED = extname(import.meta.url) === '.js';
 

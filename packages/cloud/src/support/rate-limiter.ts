@@ -22,7 +22,10 @@ export interface WindowState {
 
 export interface RateLimitResult {
   windows: WindowState[];
-  /** The window that is used up, or `open` if too many requests are open; undefined if the request may proceed. */
+  /**
+   * The window that is used up, or `open` if too many requests are open; undefined if the request may
+   * proceed.
+   */
   exceeded: WindowState | 'open' | undefined;
   release(): void;
 }

@@ -17,7 +17,10 @@ export function networkName(name: string): string {
   return `berth-${name}`;
 }
 
-/** Networks that instances share. One is created when its first instance starts, and deleted after its last container. */
+/**
+ * Networks that instances share. One is created when its first instance starts, and deleted after its last
+ * container.
+ */
 export class DockerNetworks {
   readonly #daemon: Daemon;
   readonly #installation: string;

@@ -2,9 +2,9 @@ import { registerHooks } from 'node:module';
 import { pathToFileURL } from 'node:url';
 
 /**
- * Runs a handler file: `run-handler.ts <module that exports serve> <handler file>`. A function that is the file's
- * default export is served; a file that calls `serve` itself just runs. The worker SDK is found by its name
- * wherever the file is. `@berth/worker` was its name up to 0.1: handlers deployed then still run.
+ * Runs a handler file: `run-handler.ts <module that exports serve> <handler file>`. A function that is the
+ * file's default export is served; a file that calls `serve` itself just runs. The worker SDK is found by its
+ * name wherever the file is. `@berth/worker` was its name up to 0.1: handlers deployed then still run.
  */
 const WORKER_SDK = ['berth-worker', '@berth/worker'];
 

@@ -1,4 +1,7 @@
-/** The configuration cannot be used. Each problem is one line that names the setting, its source and what is allowed. */
+/**
+ * The configuration cannot be used. Each problem is one line that names the setting, its source and what is
+ * allowed.
+ */
 export class ConfigError extends Error {
   readonly problems: readonly string[];
 

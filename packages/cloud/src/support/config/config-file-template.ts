@@ -3,7 +3,9 @@ import { wrapText } from './wrap-text.ts';
 
 const WIDTH = 98;
 
-/** A configuration file with every setting at its default and a comment on each. Reading it changes nothing. */
+/**
+ * A configuration file with every setting at its default and a comment on each. Reading it changes nothing.
+ */
 export function configFileTemplate(): string {
   const lines = [
     '# The configuration of Berth. Start with: berth up --config FILE',

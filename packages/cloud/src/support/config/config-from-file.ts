@@ -5,7 +5,9 @@ import type { ConfigSource } from './config-source.ts';
 
 export type ReadFile = (path: string) => Promise<string>;
 
-/** Reads the configuration file. The YAML parser is loaded only here: a start without a file does without it. */
+/**
+ * Reads the configuration file. The YAML parser is loaded only here: a start without a file does without it.
+ */
 export async function configFromFile(file: string, readFile: ReadFile): Promise<ConfigSource> {
   const source: ConfigSource = { given: new Map(), problems: [] };
   const parsed = await parse(file, readFile);
@@ -35,7 +37,10 @@ async function parse(file: string, readFile: ReadFile): Promise<{ content: unkno
   }
 }
 
-/** A path is a setting, a section with settings below it, or unknown. A key without a value counts as not written. */
+/**
+ * A path is a setting, a section with settings below it, or unknown. A key without a value counts as not
+ * written.
+ */
 function collect(
   mapping: Record<string, unknown>,
   section: string,

@@ -19,7 +19,10 @@ const priceMap = fc.dictionary(idText, fc.double({ min: 0, max: 10, noNaN: true 
   noNullPrototype: true,
 });
 
-/** Values of every form that some kind accepts and others refuse. A setting of a new kind needs a form of its own here. */
+/**
+ * Values of every form that some kind accepts and others refuse. A setting of a new kind needs a form of its
+ * own here.
+ */
 const anyValue: fc.Arbitrary<unknown> = fc.oneof(
   shortText,
   fc.integer({ min: -10, max: 70_000 }),

@@ -1,4 +1,6 @@
-/** Breaks text into lines of at most `width` characters, between words. A longer word has a line of its own. */
+/**
+ * Breaks text into lines of at most `width` characters, between words. A longer word has a line of its own.
+ */
 export function wrapText(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = '';
