@@ -11,10 +11,10 @@ export interface AccountView {
 export const accountOption = {
   kind: 'text',
   value: 'ACCOUNT',
-  description: 'The account, by id or name; your own where this is left out. For operators.',
+  description: 'The account, by id or name. Default: your own. For operators.',
 } as const;
 
-/** The address of an account's keys. A name must belong to one account; an id always does. */
+/** The path of an account's keys. The account is given by id or by a unique name. */
 export async function keysPath(client: ApiClient, account: string | undefined): Promise<string> {
   return `${await accountPath(client, account)}/api-keys`;
 }

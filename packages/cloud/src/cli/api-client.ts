@@ -9,7 +9,7 @@ import { CliError } from './cli.errors.ts';
 import { DEFAULT_URL, dataFolder, localRootKey, localUrl } from './local-server.ts';
 import { escapeControlCharacters } from './output.ts';
 
-/** A command is for people who wait: a server that takes longer than this has a fault. */
+/** Requests time out after this, so that a command does not hang. */
 const REQUEST_TIMEOUT_MS = 30_000;
 const VALID_KEY = /^[\x21-\x7e]+$/;
 
@@ -24,14 +24,14 @@ export class ApiError extends CliError {
 }
 
 export interface SendOptions {
-  /** Milliseconds until the answer must have begun; 0 waits for as long as it takes. */
+  /** Milliseconds until the response must start; 0 for no timeout. */
   timeoutMs?: number;
   accept?: string;
   headers?: Readonly<Record<string, string>>;
   signal?: AbortSignal;
 }
 
-/** A body that is JSON already, and is sent as it was written. */
+/** A body that is JSON text already and is sent unchanged. */
 export class RawJson {
   readonly text: string;
 
@@ -43,11 +43,14 @@ export class RawJson {
 interface ApiClientOptions {
   url: string;
   key: string | undefined;
-  /** Where the key is from, or why there is none: for the message when it is refused. */
+  /** Where the key is from, or why there is none: shown when the server refuses it. */
   keyOrigin: string;
 }
 
-/** Finds the server and the key: BERTH_URL with BERTH_API_KEY, or else the server on this machine with its root key. */
+/**
+ * Finds the server and the key: BERTH_URL with BERTH_API_KEY, or else the server on this machine with its
+ * root key.
+ */
 export async function connect({
   options,
   env,
@@ -66,7 +69,7 @@ export async function connect({
       keyOrigin: 'BERTH_API_KEY',
     });
   const local = (await localUrl(folder)) ?? DEFAULT_URL;
-  // The root key opens everything, so it is shown to no other server than the one that wrote it.
+  // The root key has full access, so it is sent only to the server that wrote it.
   if (wanted !== undefined && new URL(wanted).origin !== new URL(local).origin) {
     return new ApiClient({
       url: wanted,
@@ -84,7 +87,7 @@ export async function connect({
   });
 }
 
-/** Speaks REST v2 and the job interface with a server. */
+/** A client for REST v2 and the job API. */
 export class ApiClient {
   readonly url: string;
   readonly keyOrigin: string;
@@ -132,7 +135,7 @@ export class ApiClient {
     if (!response.ok) throw await this.errorFrom(response);
   }
 
-  /** A list and the answer that wraps it under `name`. */
+  /** The response and the list in it under `name`. */
   async list<T>(path: string, name: string): Promise<{ answer: unknown; rows: T[] }> {
     const answer = await this.get<Record<string, T[] | undefined>>(path);
     const rows = answer[name];
@@ -176,7 +179,7 @@ export class ApiClient {
     });
   }
 
-  /** Any answer, refusals too. A body of bytes, or a stream of them, is sent as it is. */
+  /** Sends a request and returns any response, including errors. Bytes and streams are sent unchanged. */
   async send(
     method: string,
     path: string,
@@ -208,7 +211,7 @@ export class ApiClient {
     }
   }
 
-  /** A key that no header can carry would be told as a server that does not answer. */
+  /** Checks the key first: fetch() would report an invalid header as a connection error. */
   #authorization(): Record<string, string> {
     if (this.#key === undefined) return {};
     if (!VALID_KEY.test(this.#key))
@@ -228,7 +231,9 @@ export class ApiClient {
     }
   }
 
-  /** REST v2 refuses with a problem object, the job interface with an "error"; a proxy in between may answer anything. */
+  /**
+   * REST v2 responds with a problem object, the job API with an "error"; a proxy may respond with anything.
+   */
   async errorFrom(response: Response): Promise<ApiError> {
     const problem = readProblem(await response.text());
     const reasons = [
@@ -243,7 +248,7 @@ export class ApiClient {
           ? `no key was sent: ${this.keyOrigin}; set BERTH_API_KEY`
           : `the key is from ${this.keyOrigin}`,
       );
-    // A sentence that goes on has no full stop.
+    // Only the last reason keeps its full stop.
     return new ApiError(
       response.status,
       escapeControlCharacters(
@@ -276,7 +281,7 @@ function readProblem(text: string): { title?: string; detail?: string; errors?: 
       ...(Array.isArray(problem?.errors) ? { errors: problem.errors.map(String) } : {}),
     };
   } catch {
-    // Not a problem object: the status says what there is to say.
+    // Not a problem object: the status is used instead.
     return {};
   }
 }

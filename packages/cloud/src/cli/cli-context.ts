@@ -1,10 +1,10 @@
 import type { Clock } from '../support/clock.ts';
 import type { Environment } from '../support/config/config-from-environment.ts';
 
-/** Where a command writes to. */
+/** An output of a command. */
 export interface OutputStream {
   readonly isTTY?: boolean;
-  /** Of a terminal. */
+  /** Set for a terminal. */
   readonly columns?: number;
   readonly rows?: number;
   write(text: string | Uint8Array): unknown;
@@ -12,16 +12,16 @@ export interface OutputStream {
   off?(event: 'resize', listener: () => void): unknown;
 }
 
-/** Where a command reads from. */
+/** An input of a command. */
 export interface InputStream extends AsyncIterable<Uint8Array | string> {
   readonly isTTY?: boolean;
-  /** Of a terminal: every key as it is typed, with none that means something here. */
+  /** Terminals only: every key is passed on as it is typed, control keys too. */
   setRawMode?(raw: boolean): unknown;
-  /** Nothing more is read. */
+  /** Stops reading. */
   destroy?(): unknown;
 }
 
-/** What a command meets outside itself, so that a test can stand in for it. */
+/** The environment of a command, which tests replace. */
 export interface CliContext {
   env: Environment;
   stdout: OutputStream;

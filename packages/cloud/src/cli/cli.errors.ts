@@ -11,5 +11,5 @@ export class CommandExit extends Error {
   }
 }
 
-/** What was asked could not be done, for a reason that the message gives in full: exit code 1. */
+/** The command failed; the message gives the full reason: exit code 1. */
 export class CliError extends Error {}

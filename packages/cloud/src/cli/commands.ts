@@ -1,6 +1,6 @@
 import type { Command } from './command-definition.ts';
 
-/** Every command, loaded when it is needed: `berth up` waits for no code of the others. */
+/** Every command, loaded when it is needed: `berth up` does not load the code of the others. */
 export const commands: Readonly<Record<string, () => Promise<Command>>> = {
   up: async () => (await import('./commands/up.command.ts')).up,
   deploy: async () => (await import('./commands/deploy.command.ts')).deploy,

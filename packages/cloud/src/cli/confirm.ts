@@ -1,7 +1,7 @@
 import { CliError, UsageError } from './cli.errors.ts';
 import type { InputStream, OutputStream } from './cli-context.ts';
 
-/** Asks a person, and ends the command unless the answer is yes. */
+/** Asks for confirmation, and ends the command unless the answer is yes. */
 export async function confirm(
   question: string,
   { stdin, stderr, stdout }: { stdin: () => InputStream; stderr: OutputStream; stdout: OutputStream },

@@ -3,7 +3,10 @@ import type { OutputStream } from './cli-context.ts';
 
 const REFRESH_INTERVAL_MS = 200;
 
-/** Shows people how far a long copy is, on one line that is written over and over. Programs see nothing of it. */
+/**
+ * Shows the progress of a long copy on one line of the terminal. Prints nothing if the output is not a
+ * terminal.
+ */
 export class CopyProgress {
   readonly #stderr: OutputStream;
   readonly #shown: boolean;
@@ -18,14 +21,14 @@ export class CopyProgress {
     this.#shown = stderr.isTTY === true;
   }
 
-  /** So much is to be done, as far as is known. */
+  /** Adds to the known total. */
   addTotal(files: number, bytes: number): void {
     this.#files.all += files;
     this.#addBytes.all += bytes;
     this.#show();
   }
 
-  /** Negative where something is done again. */
+  /** Negative if bytes are copied again. */
   bytes(count: number): void {
     this.#addBytes.done += count;
     this.#show();
@@ -40,7 +43,7 @@ export class CopyProgress {
     return { files: this.#files.done, bytes: this.#addBytes.done };
   }
 
-  /** Leaves the line as it is at the end. */
+  /** Writes the final state and ends the line. */
   finish(): void {
     if (!this.#shown || this.#width === 0) return;
     this.#write();

@@ -10,7 +10,7 @@ import { connect, type ApiClient } from './api-client.ts';
 import { CliError } from './cli.errors.ts';
 import { dataFolder } from './local-server.ts';
 
-/** What `berth doctor` looks at, in the order in which a fault in one explains the next. */
+/** The checks of `berth doctor`, ordered so that a failure explains those after it. */
 export async function runDoctorChecks(
   call: { options: { data: string | undefined }; env: Environment },
   engines: readonly EngineCheck[],
@@ -76,13 +76,18 @@ export async function checkDataFolder(folder: string): Promise<CheckResult> {
   }
 }
 
-/** Opens a database of its own, in the data folder where there is one: some network disks cannot lock files as SQLite needs it. */
+/**
+ * Creates a test database, in the data folder if it exists: some network disks do not support the file locks
+ * that SQLite needs.
+ */
 async function checkSqlite(folder: string): Promise<CheckResult> {
   const check = 'sqlite';
-  const place = await mkdtemp(join(folder, 'check-')).catch(() => mkdtemp(join(tmpdir(), 'berth-check-')));
+  const directory = await mkdtemp(join(folder, 'check-')).catch(() =>
+    mkdtemp(join(tmpdir(), 'berth-check-')),
+  );
   try {
     const { DatabaseSync } = await import('node:sqlite');
-    const database = new DatabaseSync(join(place, 'check.db'));
+    const database = new DatabaseSync(join(directory, 'check.db'));
     database.exec(
       'PRAGMA journal_mode = WAL; CREATE TABLE answers (answer INTEGER); INSERT INTO answers VALUES (42)',
     );
@@ -97,7 +102,7 @@ async function checkSqlite(folder: string): Promise<CheckResult> {
       remedy: 'put the data folder on a local disk, or use PostgreSQL with --database',
     };
   } finally {
-    await rm(place, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true });
   }
 }
 
@@ -115,7 +120,7 @@ async function checkServer(
   }
 }
 
-/** 403 is a key that is known and may not list keys. */
+/** 403 means that the key is valid but may not list keys. */
 async function checkKey(client: ApiClient): Promise<CheckResult> {
   const check = 'key';
   try {

@@ -10,20 +10,20 @@ interface RecordedRequest {
 
 type FakeResponse = { status?: number; body?: unknown; text?: string };
 
-/** A real HTTP server on loopback that answers by `METHOD /path` and remembers what it heard. */
+/** An HTTP server on loopback that responds by `METHOD /path` and records the requests. */
 export interface FakeApiServer extends AsyncDisposable {
   url: string;
   requests: RecordedRequest[];
 }
 
 export async function startFakeApiServer(answers: Record<string, FakeResponse>): Promise<FakeApiServer> {
-  const heard: RecordedRequest[] = [];
+  const requests: RecordedRequest[] = [];
   const server = createServer((request, response) => {
     let text = '';
     request.setEncoding('utf8').on('data', (part: string) => (text += part));
     request.on('end', () => {
       const { method = '', url: path = '' } = request;
-      heard.push({
+      requests.push({
         method,
         path,
         authorization: request.headers.authorization,
@@ -41,7 +41,7 @@ export async function startFakeApiServer(answers: Record<string, FakeResponse>):
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    requests: heard,
+    requests,
     [Symbol.asyncDispose]: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

@@ -19,7 +19,7 @@ export function commandHelp({ name, summary, details, words, options }: Command)
   ]);
 }
 
-/** `Usage: berth key revoke ID [options]`; what must be given is written out. */
+/** `Usage: berth key revoke ID [options]`; required options are listed. */
 export function usage({ name, words, options }: Pick<Command, 'name' | 'words' | 'options'>): string {
   const wordList = Object.keys(words).map((word) =>
     word.endsWith('?') || word.endsWith('...') ? `[${word.replace('?', '')}]` : word,
@@ -40,7 +40,7 @@ export function programHelp(commands: readonly Command[]): string {
         'Commands talk to the server at BERTH_URL with the key in BERTH_API_KEY, or else to the server on this machine, which they find by its data folder (--data, BERTH_DATA or ./.berth).',
         WIDTH,
       ),
-      '"berth COMMAND --help" tells more of a command, "berth --version" the version.',
+      '"berth COMMAND --help" shows the help of a command, "berth --version" the version.',
     ],
   ]);
 }

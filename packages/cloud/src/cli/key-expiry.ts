@@ -5,7 +5,7 @@ import { UsageError } from './cli.errors.ts';
 const UNITS_MS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 const DURATION = /^(\d{1,9})([smhdw])$/;
 
-/** When a key ends: an instant, or a duration from now. */
+/** Parses the expiry of a key: an instant, or a duration from now. */
 export function parseExpiry(when: string, now: number): string {
   const [, count, unit] = DURATION.exec(when) ?? [];
   const instant =

@@ -5,7 +5,7 @@ import { settings } from '../support/config/settings.ts';
 import type { Options } from './command-definition.ts';
 import { CliError } from './cli.errors.ts';
 
-/** For commands that talk to the server. */
+/** Options of commands that talk to the server. */
 export const serverOptions = {
   data: {
     kind: 'text',
@@ -20,7 +20,7 @@ export function dataFolder(option: string | undefined, env: Environment): string
   return option ?? (env['BERTH_DATA'] || settings.data.default);
 }
 
-/** The address that the server wrote into its data folder when it started. */
+/** The URL that the server wrote to its data folder at startup. */
 export async function localUrl(folder: string): Promise<string | undefined> {
   const path = join(folder, 'server.json');
   const content = await readIfThere(path);
@@ -29,9 +29,9 @@ export async function localUrl(folder: string): Promise<string | undefined> {
     const { url } = JSON.parse(content) as { url?: unknown };
     if (typeof url === 'string' && URL.canParse(url)) return url;
   } catch (cause) {
-    throw new CliError(`${path} is not readable as JSON; restart Berth, which writes it anew`, { cause });
+    throw new CliError(`${path} is not readable as JSON; restart Berth, which writes it again`, { cause });
   }
-  throw new CliError(`${path} names no address; restart Berth, which writes it anew`);
+  throw new CliError(`${path} contains no address; restart Berth, which writes it again`);
 }
 
 /** The root key that the server keeps for the command line. */

@@ -8,7 +8,10 @@ import { Output } from './output.ts';
 import { parseCommandLine } from './parse-command-line.ts';
 import type { CliContext } from './cli-context.ts';
 
-/** The program `berth`. Its exit code is 0, 1 where something failed, or 2 where the arguments or the configuration make no sense; after `berth exec` it is that of the command. */
+/**
+ * The program `berth`. Exit codes: 0 for success, 1 for a failure, 2 for invalid arguments or configuration;
+ * after `berth exec`, the exit code of the command.
+ */
 export async function main(argv: readonly string[]): Promise<void> {
   const code = await runCommandLine(argv, {
     env: process.env,
@@ -18,62 +21,63 @@ export async function main(argv: readonly string[]): Promise<void> {
     clock: systemClock,
     exitOnClosedStdout: watchStdout(),
   });
-  // A start that failed half-way may have left timers and sockets behind, so the exit is not left to chance.
+  // A failed start may have left timers and sockets open, so exit explicitly.
   if (code !== 0) process.exit(code);
 }
 
-/** `berth key list | head -1` closes the pipe early. That is no fault: a command ends, a server goes on. */
+/**
+ * `berth key list | head -1` closes the pipe early. That is not an error: a command exits, a server keeps
+ * running.
+ */
 function watchStdout(): () => void {
-  let ends = false;
+  let exits = false;
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
-    if (ends) process.exit(0);
+    if (exits) process.exit(0);
   });
   return () => {
-    ends = true;
+    exits = true;
   };
 }
 
-export async function runCommandLine(argv: readonly string[], surroundings: CliContext): Promise<number> {
+export async function runCommandLine(argv: readonly string[], context: CliContext): Promise<number> {
   try {
-    await dispatch(argv, surroundings);
+    await dispatch(argv, context);
     return 0;
   } catch (error) {
     if (error instanceof CommandExit) return error.code;
     const message = error instanceof Error ? error.message : String(error);
-    surroundings.stderr.write(`berth: ${message.replaceAll('\n', '\nberth: ')}\n`);
+    context.stderr.write(`berth: ${message.replaceAll('\n', '\nberth: ')}\n`);
     return error instanceof UsageError || error instanceof ConfigError ? 2 : 1;
   }
 }
 
-async function dispatch(argv: readonly string[], surroundings: CliContext): Promise<void> {
+async function dispatch(argv: readonly string[], context: CliContext): Promise<void> {
   const [first = '--help', ...others] = argv;
-  if (first === '--version' || first === '-v')
-    return void surroundings.stdout.write(`berth ${await version()}\n`);
+  if (first === '--version' || first === '-v') return void context.stdout.write(`berth ${await version()}\n`);
   if (first === '--help' || first === '-h' || (first === 'help' && others.length === 0))
-    return showHelp(surroundings, Object.keys(commands));
-  if (first === 'help') return dispatch([...others, '--help'], surroundings);
+    return showHelp(context, Object.keys(commands));
+  if (first === 'help') return dispatch([...others, '--help'], context);
   if (first.startsWith('-'))
     throw new UsageError(
       `options come after the command, as in "berth key list ${first}"; "berth --help" lists the commands`,
     );
   const group = Object.keys(commands).filter((name) => name.startsWith(`${first} `));
-  if (group.length > 0 && (others[0] === '--help' || others[0] === '-h'))
-    return showHelp(surroundings, group);
+  if (group.length > 0 && (others[0] === '--help' || others[0] === '-h')) return showHelp(context, group);
   const found = find(argv, group);
   const command = await found.load();
   const parsed = parseFor(command, found.rest);
   if (parsed.help) {
     const { commandHelp } = await import('./help.ts');
-    surroundings.stdout.write(commandHelp(command));
+    context.stdout.write(commandHelp(command));
     return;
   }
-  if (command.survivesClosedStdout !== true) surroundings.exitOnClosedStdout();
+  if (command.survivesClosedStdout !== true) context.exitOnClosedStdout();
   await command.run({
-    ...surroundings,
+    ...context,
     words: parsed.words,
     options: parsed.options,
-    output: new Output(surroundings.stdout, parsed.options.json),
+    output: new Output(context.stdout, parsed.options.json),
   });
 }
 
@@ -85,7 +89,7 @@ function find(
   const [first = '', second = ''] = argv;
   for (const words of [2, 1]) {
     const typed = argv.slice(0, words).join(' ');
-    // Both words are in people's fingers.
+    // Both `ls` and `list` are accepted.
     const name = Object.hasOwn(commands, typed) ? typed : typed.replace(/ ls$/, ' list');
     const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
     if (load !== undefined) return { load, rest: argv.slice(words) };

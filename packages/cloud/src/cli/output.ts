@@ -6,8 +6,8 @@ export interface Column<R> {
 }
 
 /**
- * What a command answers. People at a terminal get aligned tables and `key: value` lines;
- * programs get the same as JSON, with nothing before or after it.
+ * The output of a command. A terminal gets aligned tables and `key: value` lines; otherwise the output is
+ * JSON and nothing else.
  */
 export class Output {
   readonly isInteractive: boolean;
@@ -18,7 +18,7 @@ export class Output {
     this.isInteractive = stdout.isTTY === true && !json;
   }
 
-  /** One thing. The notes are for people alone. */
+  /** Prints a record. Notes are shown only on a terminal. */
   printRecord(value: Readonly<Record<string, unknown>>, ...notes: string[]): void {
     if (!this.isInteractive) return this.#json(value);
     const width = Math.max(...Object.keys(value).map((key) => key.length));
@@ -30,7 +30,7 @@ export class Output {
     ]);
   }
 
-  /** A list. JSON is the answer as the server gave it. */
+  /** Prints a list. JSON output is the server's response unchanged. */
   printTable<R>(answer: unknown, rows: readonly R[], columns: readonly Column<R>[], whenEmpty: string): void {
     if (!this.isInteractive) return this.#json(answer);
     if (rows.length === 0) return this.#lines([whenEmpty]);
@@ -51,12 +51,12 @@ export class Output {
     );
   }
 
-  /** Text that is the same for everyone, such as a file to be saved. */
+  /** Prints text unchanged, such as a file to be saved. */
   printText(text: string): void {
     this.#stdout.write(text);
   }
 
-  /** On a terminal JSON is indented, since a person asked for it; elsewhere it is one line. */
+  /** JSON is indented on a terminal and on one line elsewhere. */
   #json(value: unknown): void {
     this.#stdout.write(`${JSON.stringify(value, null, this.#stdout.isTTY === true ? 2 : 0)}\n`);
   }
@@ -66,7 +66,7 @@ export class Output {
   }
 }
 
-/** How a value reads in a cell. */
+/** Formats a value for a table cell. */
 export function formatValue(value: unknown): string {
   if (value === null || value === undefined || value === '') return '-';
   if (value === true) return 'yes';
@@ -81,7 +81,7 @@ export function formatValue(value: unknown): string {
   return escapeControlCharacters(typeof value === 'string' ? value : JSON.stringify(value));
 }
 
-/** Names come from other people: what would move the cursor or colour the terminal is written out instead. */
+/** Names come from other users: characters that could control the terminal are escaped. */
 export function escapeControlCharacters(text: string): string {
   return text.replace(
     /[\p{Cc}\p{Zl}\p{Zp}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu,

@@ -2,16 +2,16 @@ import { parseArgumentList } from '../support/config/argument-list.ts';
 import type { Command, Option, Options } from './command-definition.ts';
 import { UsageError } from './cli.errors.ts';
 
-/** What every command understands. */
+/** Options of every command. */
 export const commonOptions = {
   json: {
     kind: 'switch',
-    description: 'Answer in JSON. This is also so where the output is not a terminal.',
+    description: 'Print JSON. This is the default if the output is not a terminal.',
   },
   help: { kind: 'switch', description: 'Show this help.' },
 } as const satisfies Options;
 
-/** Those of a command first; it may say in words of its own what a common one means. */
+/** All options of a command, its own first. A command may redefine the description of a common option. */
 export function allOptions(own: Options): Options {
   return { ...own, ...commonOptions, ...own };
 }
@@ -20,7 +20,7 @@ export type ParsedCommandLine =
   | { help: true }
   | { help: false; words: Record<string, unknown>; options: Record<string, unknown> & { json: boolean } };
 
-/** Reads the arguments after a command's name. Help is answered even where the rest is wrong. */
+/** Parses the arguments after a command's name. --help works even if other arguments are invalid. */
 export function parseCommandLine(
   { words: wordNames, options: ownOptions }: Command,
   argv: readonly string[],
@@ -53,7 +53,7 @@ export function parseCommandLine(
   };
 }
 
-/** `-f` for `--follow`. What a command passes on is not its own, so one that passes words on has no short options. */
+/** Expands `-f` to `--follow`. A command that passes arguments on to another program has no short options. */
 function expandShortOptions(argv: readonly string[], options: Options): string[] {
   const shorts = new Map(
     Object.entries(options).flatMap(([name, { short }]) =>

@@ -4,7 +4,7 @@ export interface ReceivedEvent {
   data: string;
 }
 
-/** Takes a stream of server-sent events apart. Comments, which only keep a connection alive, are passed over. */
+/** Parses a stream of server-sent events. Comments, which only keep the connection alive, are skipped. */
 export async function* parseServerSentEvents(body: AsyncIterable<Uint8Array>): AsyncGenerator<ReceivedEvent> {
   let id: string | undefined;
   let data: string[] = [];
@@ -26,7 +26,7 @@ async function* readLines(body: AsyncIterable<Uint8Array>): AsyncGenerator<strin
   const decoder = new TextDecoder();
   let rest = '';
   for await (const bytes of body) {
-    // A CR at the end may be half of a line end.
+    // A CR at the end may be the first half of a CRLF.
     const lines = (rest + decoder.decode(bytes, { stream: true })).split(/\r\n|\n|\r(?!$)/);
     rest = lines.pop() ?? '';
     yield* lines;

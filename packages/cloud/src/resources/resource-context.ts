@@ -5,7 +5,7 @@ import type { Clock } from '../support/clock.ts';
 import type { Ids } from '../support/ids.ts';
 import type { Caller } from '../domain/caller.ts';
 
-/** What every kind of resource works with. */
+/** Dependencies that all resource services share. */
 export interface ResourceContext {
   store: Store;
   clock: Clock;
@@ -13,7 +13,10 @@ export interface ResourceContext {
   events: CloudEventBus;
 }
 
-/** The audit entry of one change, for the log of the account that owns the resource: an operator changes things of others too. */
+/**
+ * The audit entry of one change. It belongs to the account that owns the resource, since an operator can
+ * change resources of other accounts.
+ */
 export function auditEntry(
   context: ResourceContext,
   caller: Caller,
@@ -36,7 +39,7 @@ export function auditEntry(
   };
 }
 
-/** What differs between two versions of a record. Hidden fields are named, their values are not kept. */
+/** The fields that differ between two versions of a record. For hidden fields, only the name is recorded. */
 export function diffRecords<T extends object>(before: T, after: T, hidden: (keyof T)[] = []): FieldChange[] {
   const changes: FieldChange[] = [];
   for (const field of Object.keys(after) as (keyof T & string)[]) {

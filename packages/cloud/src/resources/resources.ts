@@ -18,7 +18,7 @@ import type { Secrets } from './secrets/secrets.ts';
 import type { Templates } from './templates/templates.ts';
 import type { Volumes } from './volumes/volumes.ts';
 
-/** What people own, each with its rules. The faces speak to these and to nothing below. */
+/** The services behind the HTTP interfaces. Handlers call only these, never the store or the engines. */
 export interface ResourceServices {
   accounts: Accounts;
   keys: ApiKeys;
@@ -38,11 +38,11 @@ export interface ResourceServices {
   loginRequests: LoginRequests;
 }
 
-/** With what REST v2 alone shows. */
+/** With the services that only REST v2 uses. */
 export interface AllServices extends ResourceServices {
   images: Images;
   s3Keys: S3Keys;
   workers: EndpointWorkers;
-  /** What the webhooks of an account are signed with. */
+  /** The secret that signs the webhooks of an account. */
   webhookSecretFor(accountId: string): string;
 }

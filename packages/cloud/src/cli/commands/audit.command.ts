@@ -26,7 +26,7 @@ export const audit = command({
   name: 'audit',
   summary: 'Show who changed what in your account.',
   options: {
-    limit: { kind: 'text', value: 'N', description: 'How many entries at most.' },
+    limit: { kind: 'text', value: 'N', description: 'The maximum number of entries.' },
     ...serverOptions,
   },
   async run(call) {

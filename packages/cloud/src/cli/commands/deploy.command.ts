@@ -15,9 +15,9 @@ import { listWorkers, waitForWorker } from '../serverless/worker-client.ts';
 import type { OutputStream } from '../cli-context.ts';
 
 const DEFAULT_TIMEOUT_S = 120;
-/** No image begins like this. */
+/** A path: no image name starts like this. */
 const IS_PATH = /^(?:\.{1,2}$|\.{0,2}\/|~)/;
-/** With neither a registry nor a tag, and not of this server. */
+/** A name without registry and tag that is not an image of this server. */
 const COULD_BE_FOLDER = /^(?!local\/)[^.:@/]+(?:\/[^:@]*)?$/;
 
 export const deploy = command({
@@ -34,7 +34,7 @@ export const deploy = command({
     name: {
       kind: 'text',
       value: 'NAME',
-      description: 'What the endpoint is called. Default: as the folder or the image.',
+      description: 'The name of the endpoint. Default: the name of the folder or the image.',
     },
     ...deployOptions,
     wait: {
@@ -51,7 +51,7 @@ export const deploy = command({
   async run(call) {
     const { words, options, output, stderr } = call;
     const source = words['FOLDER|IMAGE'];
-    const order = parseDeploySettings(options);
+    const settings = parseDeploySettings(options);
     const timeout = parseCount('timeout', options.timeout, 1) ?? DEFAULT_TIMEOUT_S;
     const say = progressReporter(stderr, output.isInteractive);
     const fromFolder = await isFolder(source);
@@ -63,11 +63,11 @@ export const deploy = command({
         stderr.write(`berth: there is no folder ${source}, so it is taken for an image\n`);
     }
     const name = options.name ?? (fromFolder ? folderName(source) : imageBaseName(source));
-    // Read first: a mistake in the folder is told without asking the server.
+    // Read first, so that a mistake in the folder is reported before any request.
     const folder = fromFolder ? await snapshotFolder(source, stderr) : undefined;
     const client = await connect(call);
     const image = folder === undefined ? source : (await uploadFolder(client, name, folder, say)).image;
-    const { endpoint, created } = await deployImage(client, name, image, order, say);
+    const { endpoint, created } = await deployImage(client, name, image, settings, say);
     if (!fromFolder) await warnIfNotRunnable(client, endpoint, stderr);
     if (options.wait && endpoint.workers.min > 0) say('waiting for a worker');
     const state = options.wait ? await waitForWorker(client, endpoint, timeout * 1000) : {};
@@ -113,7 +113,7 @@ function imageBaseName(image: string): string {
   return (image.split('/').at(-1) ?? image).replace(/[:@].*$/, '') || image;
 }
 
-/** A name as a shell takes it. */
+/** Quotes a name for a shell. */
 function shellQuote(name: string): string {
   return /^[\w.-]+$/.test(name) ? name : `'${name.replaceAll("'", `'\\''`)}'`;
 }

@@ -13,12 +13,12 @@ import { watchSourceFolder } from '../serverless/watch-source.ts';
 import { listWorkers } from '../serverless/worker-client.ts';
 
 const { type, env } = deployOptions;
-/** How long the worker may take to end. */
+/** How long to wait for the worker to end. */
 const SHUTDOWN_TIMEOUT_MS = 15_000;
 
 export const dev = command({
   name: 'dev',
-  summary: 'Try a folder while writing it: run it, show its log, and run it anew at every change.',
+  summary: 'Run a folder during development: show its log, and restart it at every change.',
   details:
     'It runs on a private Berth with one worker, which is gone when the command ends; no other server is touched. Stop it with Ctrl-C.',
   words: { FOLDER: 'A folder that "berth deploy" could take.' },
@@ -38,7 +38,7 @@ export const dev = command({
     if (!(await isFolder(folder))) throw new CliError(`there is no folder ${folder}`);
     const port = parseCount('port', options.port, 0) ?? 0;
     const job = options.input === undefined ? undefined : await readJobInput(options.input, call.stdin);
-    const order = parseDeploySettings({
+    const settings = parseDeploySettings({
       type: options.type,
       env: options.env,
       gpu: undefined,
@@ -51,12 +51,12 @@ export const dev = command({
       'data-center': [],
       accelerate: false,
     });
-    // A mistake in the folder is told without starting anything.
+    // Read first, so that a mistake in the folder is reported before anything starts.
     await readSourceFolder(folder);
     const stopped = stopSignal();
     const server = await startPrivateServer(call.env, port);
     try {
-      const session = new DevSession({ client: server.client, folder, settings: order, job, output, stderr });
+      const session = new DevSession({ client: server.client, folder, settings, job, output, stderr });
       const died = server.ended.then((said) =>
         Promise.reject(new CliError(`the private Berth ended: ${said}`)),
       );

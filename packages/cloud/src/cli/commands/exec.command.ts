@@ -12,12 +12,12 @@ const options = {
   tty: {
     kind: 'switch',
     description:
-      'In a terminal, also where this program has none. Default: where its input and output are one.',
+      'Use a terminal, even if this program has none. Default: if its input and output are a terminal.',
   },
-  'no-tty': { kind: 'switch', description: 'Through pipes, also where this program is in a terminal.' },
+  'no-tty': { kind: 'switch', description: 'Use pipes, even if this program runs in a terminal.' },
   json: {
     kind: 'switch',
-    description: 'Collect what the command writes, and tell it in JSON together with its exit code.',
+    description: 'Collect the output of the command and print it as JSON, with the exit code.',
   },
   ...serverOptions,
 } as const;

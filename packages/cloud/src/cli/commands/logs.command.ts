@@ -16,19 +16,19 @@ import type { LogLineView } from '../serverless/log-client.ts';
 import { parseCount } from '../serverless/deploy-options.ts';
 import { listWorkers } from '../serverless/worker-client.ts';
 import { LOG_TAIL, DEFAULT_LOG_TAIL } from '../../domain/limits.ts';
-/** How many jobs back one looks for workers that have ended. */
+/** How many recent jobs are searched for workers that have ended. */
 const RECENT_JOBS = 100;
 
 export const logs = command({
   name: 'logs',
-  summary: 'Show what the workers of an endpoint wrote.',
+  summary: 'Show the logs of the workers of an endpoint.',
   details:
-    'Of all its workers, or of one worker or one job. Where no worker is running, of those that did the last jobs. A dot marks what Berth says about a worker.',
+    'Shows the logs of all workers, of one worker or of one job. If no worker is running, shows those of the last jobs. A dot marks messages of Berth about a worker.',
   words: { ENDPOINT: endpointArgumentHelp },
   options: {
-    worker: { kind: 'text', value: 'ID', description: 'Of this worker alone, which may have ended.' },
-    job: { kind: 'text', value: 'ID', description: 'What was written while this job ran.' },
-    follow: { kind: 'switch', short: 'f', description: 'Go on with what is written from now on.' },
+    worker: { kind: 'text', value: 'ID', description: 'Only the log of this worker, which may have ended.' },
+    job: { kind: 'text', value: 'ID', description: 'Only the log of this job.' },
+    follow: { kind: 'switch', short: 'f', description: 'Continue with new lines as they are written.' },
     tail: {
       kind: 'text',
       value: 'N',
@@ -75,7 +75,7 @@ export const logs = command({
   },
 });
 
-/** The logs of several workers as one, by the time of each line. */
+/** Merges the logs of several workers, ordered by time. */
 async function readAll(
   client: ApiClient,
   endpoint: EndpointForJobs,
@@ -83,7 +83,7 @@ async function readAll(
 ): Promise<{ line: LogLineView; from: string }[]> {
   const { workers: present, reason } = await listWorkers(client, endpoint);
   const running = present.map(({ id }) => id);
-  // What follows the id of a load balancing endpoint is an address of its workers.
+  // A load balancing endpoint has no jobs: its paths go to its workers.
   const workers =
     running.length > 0 || endpoint.type === 'LOAD_BALANCER' ? running : await recentWorkers(client, endpoint);
   if (workers.length === 0)

@@ -26,7 +26,7 @@ export const podCp = command({
     const client = await connect(call);
     const pod = await findPodToCopy(client, remote.name);
     const progress = new CopyProgress(call.stderr);
-    // The path as it was written: whether it begins with a slash matters here.
+    // The path as it was typed: a leading slash matters here.
     const path = (from === undefined ? TO : FROM).slice(remote.name.length + 1);
     await (from === undefined
       ? copyIntoPod(client, pod, FROM, path, progress)

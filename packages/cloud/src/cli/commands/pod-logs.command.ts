@@ -10,15 +10,15 @@ import { LOG_TAIL, DEFAULT_LOG_TAIL } from '../../domain/limits.ts';
 
 export const podLogs = command({
   name: 'pod logs',
-  summary: 'Show what a pod wrote.',
+  summary: 'Show the log of a pod.',
   details:
-    'Also of one that was removed, by its id, as long as that is kept. A dot marks what Berth says about it.',
+    'A removed pod can be given by its id, as long as its log is retained. A dot marks messages of Berth about the pod.',
   words: { POD: podArgumentHelp },
   options: {
     follow: {
       kind: 'switch',
       short: 'f',
-      description: 'Go on with what is written from now on, until the pod ends.',
+      description: 'Continue with new lines as they are written, until the pod ends.',
     },
     tail: {
       kind: 'text',
@@ -33,7 +33,7 @@ export const podLogs = command({
     if (tail > LOG_TAIL.maximum)
       throw new UsageError(`--tail is ${tail}; allowed: at most ${LOG_TAIL.maximum}`);
     const client = await connect(call);
-    // One that was removed is in no list, and has its log.
+    // A removed pod is not in the list, but its log can still be read.
     const missing: unknown[] = [];
     const pod = await findPod(client, words.POD).catch((error: unknown) => {
       if (!(error instanceof CliError)) throw error;

@@ -30,7 +30,7 @@ export const podOpen = command({
     const opener = call.output.isInteractive && !call.options.print ? browserCommand(call.env) : undefined;
     if (opener === undefined) return;
     const browser = spawn(opener, [url], { stdio: 'ignore', detached: true });
-    // Whoever has no browser has the address.
+    // Without a browser, the printed address can be used.
     browser.on('error', () => undefined);
     browser.unref();
   },

@@ -22,7 +22,7 @@ interface Row extends Pick<EndpointView, 'id' | 'name' | 'type' | 'image'> {
   jobs: JobCounts | null;
 }
 
-/** Endpoints that are asked about at a time. */
+/** Endpoints that are queried concurrently. */
 const CONCURRENCY = 8;
 
 const columns: Column<Row>[] = [

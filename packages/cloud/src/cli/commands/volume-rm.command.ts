@@ -45,7 +45,7 @@ export const volumeRm = command({
   },
 });
 
-/** Files first; what is left is empty folders, the deepest of which go first. */
+/** Deletes files first, then the empty folders, deepest first. */
 async function removeFolder(bucket: VolumeBucket, path: string): Promise<number> {
   const found: string[] = [];
   for await (const entry of bucket.list(`${path}/`)) if ('key' in entry) found.push(entry.key);

@@ -12,7 +12,7 @@ interface PodPage {
   pagination?: { nextCursor: string | null };
 }
 
-/** By id, or by a name that only one has. */
+/** Finds a pod by id or by a unique name. */
 export async function findPodToCopy(client: ApiClient, word: string): Promise<PodToCopy> {
   try {
     return await client.get<PodToCopy>(`/v2/pods/${encodeURIComponent(word)}`);

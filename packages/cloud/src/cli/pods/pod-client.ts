@@ -2,7 +2,7 @@ import { closestMatch } from '../../support/config/did-you-mean.ts';
 import type { ApiClient } from '../api-client.ts';
 import { CliError } from '../cli.errors.ts';
 
-/** A pod, as far as the commands look at it. */
+/** The fields of a pod that the commands use. */
 export interface PodView {
   id: string;
   name: string;
@@ -42,7 +42,7 @@ export async function listPods(client: ApiClient): Promise<PodView[]> {
   return found;
 }
 
-/** By id, or by a name that only one has. */
+/** Finds a pod by id or by a unique name. */
 export async function findPod(client: ApiClient, word: string): Promise<PodView> {
   const all = await listPods(client);
   const byId = all.filter(({ id }) => id === word);
@@ -62,7 +62,7 @@ export async function findPod(client: ApiClient, word: string): Promise<PodView>
   );
 }
 
-/** Where the HTTP ports of a pod are reached. */
+/** The URLs of a pod's HTTP ports. */
 export function podHttpUrls(
   client: Pick<ApiClient, 'url'>,
   { id, ports }: Pick<PodView, 'id' | 'ports'>,

@@ -38,7 +38,7 @@ export async function copyIntoPod(
     ? await measureFolder(source)
     : { files: 1, bytes: found.size };
   progress.addTotal(files, bytes);
-  // Where a link was named, what it leads to is meant.
+  // A symbolic link that was named explicitly is followed.
   const tar = packTree(await realpath(source), name, (count) => progress.bytes(count));
   const response = await client.send(
     'PUT',
@@ -77,7 +77,7 @@ export async function copyOutOfPod(
   const [folder, name] = into ? [target, last] : [join(resolve(target), '..'), basename(resolve(target))];
   await mkdir(folder, { recursive: true });
   try {
-    // Everything is below one entry, which gets its new name here.
+    // All entries are below one, which gets its new name here.
     const rename = (entry: string): string =>
       [
         name,

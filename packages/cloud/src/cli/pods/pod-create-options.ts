@@ -7,7 +7,7 @@ import { DEFAULT_CPU_CHOICE } from '../../domain/catalog/cpu-selection.ts';
 import { POD_DEFAULTS } from '../../domain/pods/pod-input.ts';
 import { V2_PERSISTENT_DISK_GB } from '../../domain/limits.ts';
 
-/** What `berth pod create` can say about the pod that it makes. */
+/** Options of `berth pod create`. */
 export const podCreateOptions = {
   name: { kind: 'text', value: 'NAME', description: 'What the pod is called. Default: as the image.' },
   gpu: { kind: 'text', value: 'TYPE', description: 'A GPU type of the catalog. Default: no GPU.' },
@@ -58,7 +58,7 @@ export const podCreateOptions = {
 
 type Values = Omit<OptionValues<typeof podCreateOptions>, 'json'>;
 
-/** The body that makes a pod. */
+/** The request body that creates a pod. */
 export async function podCreateBody(
   client: ApiClient,
   image: string | undefined,
@@ -138,7 +138,7 @@ async function gpuType(client: ApiClient, word: string): Promise<string> {
   );
 }
 
-/** `ghcr.io/me/jupyter:1` is called jupyter. */
+/** For example, `ghcr.io/me/jupyter:1` becomes jupyter. */
 function imageBaseName(image: string): string {
   return (image.split('/').at(-1) ?? image).replace(/[:@].*$/, '') || image;
 }

@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process';
 import type { InputStream } from '../cli-context.ts';
 
 /**
- * From now on keys go through as they are typed, and what comes is shown as it comes. Answers the
- * way back. Node's own raw mode still makes a new line of every line feed, which a program that
- * draws on the whole screen does not mean; `stty` ends that, and Node's way back undoes both.
+ * Switches the terminal to raw mode and returns a function that restores it. Node's raw mode still translates
+ * line feeds in the output, which breaks full-screen programs; `stty` turns that off, and leaving Node's raw
+ * mode undoes both.
  */
 export function enterRawMode(stdin: InputStream): () => void {
   stdin.setRawMode?.(true);

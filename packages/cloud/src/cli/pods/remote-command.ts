@@ -6,13 +6,13 @@ import { enterRawMode } from './raw-mode.ts';
 
 export interface RemoteCommand {
   client: ApiClient;
-  /** Of the terminal, without what is asked for. */
+  /** The terminal type. */
   path: string;
   command: readonly string[];
   tty: boolean;
   term: string | undefined;
   stdin: InputStream;
-  /** Where bytes and texts go. */
+  /** Outputs of the remote command. */
   stdout: OutputStream;
   stderr: OutputStream;
 }
@@ -22,7 +22,7 @@ export interface RemoteCommandResult {
   signal: string | null;
 }
 
-/** Runs a command in a pod or a worker, with this program's input and output as its own. */
+/** Runs a command in a pod or a worker, connected to this program's input and output. */
 export async function runRemoteCommand({
   client,
   path,
@@ -52,7 +52,7 @@ export async function runRemoteCommand({
     const ended = receiveOutput(socket, { stdout, stderr });
     socket.resume();
     const input = sendInput(socket, stdin);
-    // What is read is read on behalf of a command that may have ended by now.
+    // Input that was read after the command ended is dropped.
     input.catch(() => undefined);
     return await ended;
   } finally {
@@ -62,7 +62,7 @@ export async function runRemoteCommand({
   }
 }
 
-/** A terminal that nobody has given a size says 0. */
+/** A terminal without a known size reports 0. */
 function isSize(cells: number | undefined): boolean {
   return cells !== undefined && cells > 0;
 }

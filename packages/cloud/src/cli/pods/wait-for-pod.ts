@@ -10,7 +10,7 @@ import type { PodView } from './pod-client.ts';
 const POLL_INTERVAL_MS = 250;
 const DEFAULT_TIMEOUT_S = 600;
 
-/** For commands that start a pod. */
+/** Options of commands that start a pod. */
 export const podStartOptions = {
   detach: { kind: 'switch', description: 'Do not wait until it runs.' },
   timeout: {
@@ -24,7 +24,10 @@ export function parseStartTimeout(timeout: string | undefined): number {
   return (parseCount('timeout', timeout, 1) ?? DEFAULT_TIMEOUT_S) * 1000;
 }
 
-/** Waits until a pod runs, and says what it does meanwhile. One that ends well before anybody looked has run, too. */
+/**
+ * Waits until a pod runs and reports its progress. A pod that has already ended successfully counts as having
+ * run.
+ */
 export async function waitUntilPodRuns(
   client: ApiClient,
   pod: PodView,

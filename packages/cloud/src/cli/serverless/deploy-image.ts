@@ -6,7 +6,7 @@ import type { DeploySettings } from './deploy-options.ts';
 import { endpointUpdateBody, endpointCreateBody } from './deploy-options.ts';
 import type { ReportProgress } from './image-upload.ts';
 
-/** Gives the endpoint of this name a new image, or makes it where there is none. */
+/** Updates the image of the endpoint of this name, or creates the endpoint. */
 export async function deployImage(
   client: ApiClient,
   name: string,

@@ -4,7 +4,7 @@ import type { EndpointView } from './endpoint-client.ts';
 import { ENDPOINT_DEFAULTS } from '../../domain/endpoints/endpoint-defaults.ts';
 import { DEFAULT_CPU_CHOICE } from '../../domain/catalog/cpu-selection.ts';
 
-/** What `berth deploy` can say about the endpoint that it makes or changes. */
+/** Options of `berth deploy`. */
 export const deployOptions = {
   type: {
     kind: 'text',
@@ -57,10 +57,10 @@ export interface GpuChoice {
   excludedTypes?: string[];
 }
 
-/** What the options say, read and checked. What was not said is not here. */
+/** The parsed and checked options. Options that were not given are absent. */
 export interface DeploySettings {
   type: EndpointView['type'] | undefined;
-  /** GPU types and pools, as they were written. */
+  /** GPU types and pools, as typed. */
   gpu: string[] | undefined;
   gpuCount: number | undefined;
   cpu: { id: string; vcpuCount: number } | undefined;
@@ -99,7 +99,7 @@ export function parseDeploySettings(options: DeployOptionValues): DeploySettings
   };
 }
 
-/** The body that makes an endpoint. */
+/** The request body that creates an endpoint. */
 export function endpointCreateBody(
   name: string,
   image: string,
@@ -107,7 +107,7 @@ export function endpointCreateBody(
   gpu: GpuChoice | undefined,
 ): Record<string, unknown> {
   const { type = 'QUEUE', cpu = DEFAULT_CPU_CHOICE, workers, env } = order;
-  // As many as are always there must also be allowed.
+  // The maximum must not be below the minimum.
   const max = workers.max ?? (workers.min === undefined ? undefined : Math.max(workers.min, 3));
   return {
     name,
@@ -126,7 +126,7 @@ export function endpointCreateBody(
   };
 }
 
-/** The body that gives a present endpoint a new image, and changes what was said besides and nothing else. */
+/** The request body that updates the image of an endpoint, and only the settings that were given. */
 export function endpointUpdateBody(
   present: EndpointView,
   image: string,
@@ -159,7 +159,7 @@ function optionalFields({ ports, dataCenterIds, accelerate }: DeploySettings): R
   };
 }
 
-/** A whole number of at least `least`; undefined where the option was not given. */
+/** A whole number of at least `least`; undefined if the option was not given. */
 export function parseCount(name: string, text: string | undefined, least: number): number | undefined {
   if (text === undefined) return undefined;
   if (!/^\d{1,9}$/.test(text) || Number(text) < least)

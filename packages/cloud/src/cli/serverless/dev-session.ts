@@ -22,7 +22,7 @@ export interface DevSessionOptions {
   stderr: OutputStream;
 }
 
-/** A folder that runs as it is now. A mistake in it is told, and the next change is another try. */
+/** Deploys the folder after each change. A mistake in it is reported, and the next change is tried again. */
 export class DevSession {
   readonly #parts: DevSessionOptions;
   #digest = '';
@@ -76,7 +76,7 @@ export class DevSession {
     );
   }
 
-  /** Nobody waits for it: a handler that cannot start is mended by the next change, and then does the job that still waits. */
+  /** Not awaited: if the handler cannot start, a later change fixes it and then runs the waiting job. */
   #try(endpoint: EndpointView, job: RawJson): void {
     if (this.#trying) return;
     this.#trying = true;

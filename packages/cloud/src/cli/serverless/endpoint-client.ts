@@ -3,7 +3,7 @@ import { ApiError } from '../api-client.ts';
 import type { ApiClient } from '../api-client.ts';
 import { CliError } from '../cli.errors.ts';
 
-/** An endpoint, as far as the commands look at it. */
+/** The fields of an endpoint that the commands use. */
 export interface EndpointView {
   id: string;
   name: string;
@@ -14,7 +14,7 @@ export interface EndpointView {
   requestUrls: Record<string, string>;
 }
 
-/** As much of it as is known where the key opens the job interface alone. */
+/** What is known of an endpoint if the key has access only to the job API. */
 export type EndpointForJobs = Pick<EndpointView, 'id' | 'name'> & Partial<Pick<EndpointView, 'type'>>;
 
 interface EndpointPage {
@@ -28,7 +28,7 @@ export function endpointPath({ id }: Pick<EndpointView, 'id'>, below = ''): stri
   return `/v2/serverless/${encodeURIComponent(id)}${below}`;
 }
 
-/** An address of the job interface. */
+/** A path of the job API. */
 export function jobPath({ id }: Pick<EndpointView, 'id'>, below: string): string {
   return `/v2/${encodeURIComponent(id)}/${below}`;
 }
@@ -59,7 +59,7 @@ export async function findEndpoint(client: ApiClient, word: string): Promise<End
   );
 }
 
-/** A key that opens the job interface alone cannot look a name up, but it needs no more than an id. */
+/** A key with access only to the job API cannot look up a name, so it must be an id. */
 export async function findEndpointForJobs(client: ApiClient, word: string): Promise<EndpointForJobs> {
   try {
     return await findEndpoint(client, word);
@@ -69,7 +69,7 @@ export async function findEndpointForJobs(client: ApiClient, word: string): Prom
   }
 }
 
-/** By id, or by a name that only one has. */
+/** Finds an endpoint by id or by a unique name. */
 export function findByIdOrName(all: readonly EndpointView[], word: string): EndpointView | undefined {
   const byId = all.filter(({ id }) => id === word);
   const found = byId.length > 0 ? byId : all.filter(({ name }) => name === word);

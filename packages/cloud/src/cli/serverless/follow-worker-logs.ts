@@ -8,7 +8,9 @@ import { listWorkers } from './worker-client.ts';
 import { LOG_TAIL } from '../../domain/limits.ts';
 const POLL_INTERVAL_MS = 1000;
 
-/** Follows the logs of all workers of an endpoint, also of those that start later, until the signal says that it is enough. */
+/**
+ * Follows the logs of all workers of an endpoint, including those that start later, until the signal aborts.
+ */
 export async function followWorkerLogs(
   client: ApiClient,
   endpoint: Pick<EndpointView, 'id'>,
@@ -36,7 +38,7 @@ export async function followWorkerLogs(
       following.catch(() => failed.abort());
       followed.set(id, following);
     }
-    // Of a worker that comes later, everything is new.
+    // For a worker that starts later, every line is new.
     lines = LOG_TAIL.maximum;
     await pause(POLL_INTERVAL_MS, undefined, { signal: ended }).catch(() => undefined);
   }

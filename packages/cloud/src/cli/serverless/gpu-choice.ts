@@ -9,7 +9,7 @@ interface GpuType {
   pool: string | null;
 }
 
-/** The GPUs that were named on the command line, as an endpoint takes them: pools without the types that were not meant. */
+/** Converts GPUs from the command line to an endpoint's fields: pools, and the types excluded from them. */
 export async function fetchGpuChoice(client: ApiClient, words: readonly string[]): Promise<GpuChoice> {
   const { rows } = await client.list<GpuType>('/v2/catalog/gpus', 'gpus');
   return resolveGpuChoice(rows, words);

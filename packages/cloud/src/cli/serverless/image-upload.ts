@@ -5,7 +5,7 @@ import type { OutputStream } from '../cli-context.ts';
 import { imageNameFor, readSourceFolder, formatBytes } from './source-folder.ts';
 import type { SourceFolder } from './source-folder.ts';
 
-/** A large folder over a slow line takes its time. */
+/** Uploading a large folder over a slow connection takes long. */
 const UPLOAD_TIMEOUT_MS = 600_000;
 const EXECUTABLE_MODE = 0o755;
 const PLAIN_MODE = 0o644;
@@ -15,7 +15,7 @@ export interface UploadedImage {
   digest: string;
 }
 
-/** Tells people how far it is; a script that reads the output sees nothing of it. */
+/** Reports progress on a terminal; prints nothing for scripts. */
 export type ReportProgress = (line: string) => void;
 
 export function progressReporter(stderr: OutputStream, forPeople: boolean): ReportProgress {
@@ -24,7 +24,7 @@ export function progressReporter(stderr: OutputStream, forPeople: boolean): Repo
   };
 }
 
-/** Reads a folder and tells what of it stays behind, which is always worth knowing. */
+/** Reads a folder and always reports what is left out. */
 export async function snapshotFolder(
   path: string,
   stderr: OutputStream,
@@ -40,7 +40,7 @@ export async function snapshotFolder(
   return { ...folder, digest: imageDigest(folder.files) };
 }
 
-/** Makes an image of a folder. What the server already has is not sent again. */
+/** Creates an image from a folder. Files that the server already has are not sent again. */
 export async function uploadFolder(
   client: ApiClient,
   name: string,

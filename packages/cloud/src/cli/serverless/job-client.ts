@@ -16,12 +16,12 @@ export interface JobView {
 }
 
 const UNFINISHED_STATUSES = new Set(['IN_QUEUE', 'IN_PROGRESS']);
-/** Each request waits this long at most; a longer one might be cut off on its way. */
+/** The longest wait of one request; proxies may cut off longer ones. */
 const MAX_WAIT_MS = 60_000;
 const MIN_WAIT_MS = 1000;
-/** As long as a job waits for a worker, one looks this often why. */
+/** How often to check why a job still waits for a worker. */
 const QUEUED_POLL_INTERVAL_MS = 5000;
-/** What a request may take beyond the time that it was asked to wait. */
+/** Extra time for a response after the requested wait. */
 const RESPONSE_GRACE_MS = 15_000;
 
 export function submitJob(client: ApiClient, endpoint: Target, job: RawJson): Promise<JobView> {
@@ -33,9 +33,9 @@ export function isUnfinished({ status }: JobView): boolean {
 }
 
 export interface WaitOptions {
-  /** Waits so long at most. */
+  /** The maximum wait. */
   withinMs?: number | undefined;
-  /** Told why the job still waits for a worker, whenever that is something else. */
+  /** Called with the reason why the job still waits, when the reason changes. */
   onWaiting?(reason: string): void;
 }
 
@@ -64,7 +64,7 @@ export async function runJobToEnd(
   return found;
 }
 
-/** What a job produces, as it comes. */
+/** Streams the output of a job. */
 export async function* streamJobOutput(
   client: ApiClient,
   endpoint: Target,
@@ -75,7 +75,7 @@ export async function* streamJobOutput(
     yield JSON.parse(data) as { output: unknown };
 }
 
-/** A job that has ended without a result is a failure of the command too. */
+/** A job that ended without a result makes the command fail. */
 export function assertJobSucceeded(job: JobView): void {
   if (isUnfinished(job) || job.status === 'COMPLETED') return;
   throw new CliError(
@@ -83,7 +83,7 @@ export function assertJobSucceeded(job: JobView): void {
   );
 }
 
-/** Handlers of the Python SDK tell an error as JSON in a string. */
+/** Handlers of the Python SDK report an error as JSON in a string. */
 function errorText(error: unknown): string {
   if (typeof error !== 'string') return JSON.stringify(error);
   try {

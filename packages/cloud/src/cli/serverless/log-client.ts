@@ -2,17 +2,20 @@ import type { ApiClient } from '../api-client.ts';
 import { ApiError } from '../api-client.ts';
 import { escapeControlCharacters } from '../output.ts';
 
-/** One line of a log, as the server tells it. */
+/** One log line, as the server sends it. */
 export interface LogLineView {
   ts: string;
   source: 'container' | 'system';
   line: string;
 }
 
-/** A server may keep the stream open although all is told; after so long without a line, all is. */
+/**
+ * A server may keep the stream open at the end of the log; after this time without a line, the log is
+ * complete.
+ */
 const IDLE_TIMEOUT_MS = 750;
 
-/** Follows a log until the server ends it or the signal does. */
+/** Follows a log until the server ends it or the signal aborts. */
 export async function* followLog(
   client: ApiClient,
   path: string,
@@ -21,7 +24,7 @@ export async function* followLog(
   for await (const { data } of client.events(path, signal)) yield JSON.parse(data) as LogLineView;
 }
 
-/** A worker may go, and its log with it, between being listed and being asked. */
+/** A worker may end, and its log be deleted, after it was listed. */
 export function ignoreNotFound<T>(otherwise: T): (error: unknown) => T {
   return (error) => {
     if (error instanceof ApiError && error.status === 404) return otherwise;
@@ -29,7 +32,7 @@ export function ignoreNotFound<T>(otherwise: T): (error: unknown) => T {
   };
 }
 
-/** What a log holds now. */
+/** Reads the current content of a log. */
 export async function readLog(client: ApiClient, path: string): Promise<LogLineView[]> {
   const enough = new AbortController();
   const lines: LogLineView[] = [];
@@ -46,7 +49,7 @@ export async function readLog(client: ApiClient, path: string): Promise<LogLineV
   return lines;
 }
 
-/** A line for people. Tabs are what they are; anything else that could play with a terminal is written out. */
+/** Formats a line for a terminal. Control characters other than tabs are escaped. */
 export function formatLogLine({ ts, source, line }: LogLineView, worker?: string): string {
   const text = (source === 'system' ? `· ${line}` : formatSdkLine(line))
     .split('\t')
@@ -55,7 +58,7 @@ export function formatLogLine({ ts, source, line }: LogLineView, worker?: string
   return `${worker === undefined ? '' : `${worker}  `}${ts.slice(11, 23)}  ${text}\n`;
 }
 
-/** The worker libraries write their own lines as JSON, for programs. */
+/** The worker SDKs write their own lines as JSON. */
 function formatSdkLine(line: string): string {
   if (!line.startsWith('{')) return line;
   try {

@@ -12,21 +12,21 @@ import { CliError } from '../cli.errors.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../../bin/berth.js', import.meta.url));
 
-/** Nothing in it is worth waiting for longer. */
+/** How long to wait for the server to stop; its data is temporary. */
 const STOP_TIMEOUT_MS = 10_000;
 
 export interface PrivateServer {
   client: ApiClient;
-  /** Resolves when the server has ended by itself, with the last it said. */
+  /** Resolves with its last output when the server ended by itself. */
   ended: Promise<string>;
-  /** Ends it and forgets all that it held. */
+  /** Stops the server and deletes its data. */
   stop(): Promise<void>;
 }
 
-/** A Berth for one purpose, with data that lasts as long as it does. What is set up for another one does not reach it. */
+/** Starts a server with temporary data. The settings of other servers do not apply to it. */
 export async function startPrivateServer(env: Environment, port: number): Promise<PrivateServer> {
   const data = await mkdtemp(join(tmpdir(), 'berth-dev-'));
-  // In a process group of its own: Ctrl-C is for whoever started it, who stops it when all is put away.
+  // In its own process group: Ctrl-C goes to this program, which stops the server after cleaning up.
   const child = spawn(process.execPath, [PROGRAM, 'up', '--port', String(port), '--data', data], {
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,

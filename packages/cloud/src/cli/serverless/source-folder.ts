@@ -5,26 +5,26 @@ import { CliError } from '../cli.errors.ts';
 import { IgnoreRules } from './ignore-rules.ts';
 import { MAX_IMAGE_UPLOAD_BYTES, MAX_IMAGE_FILES } from '../../domain/limits.ts';
 
-/** What a folder must have one of, so that there is something to run. */
+/** A folder must have one of these, so that there is something to run. */
 const HANDLERS = ['handler.ts', 'handler.js', 'handler.mjs', 'handler.py', 'berth.json'];
 
-/** The first of these that is there says what stays behind. */
+/** The first of these files that exists is used. */
 const IGNORE_FILES = ['.berthignore', '.gitignore'];
-/** Never part of what runs. */
+/** Never uploaded. */
 const ALWAYS_IGNORED = new Set(['.git']);
 
 const EXECUTABLE = 0o111;
-/** Beside its content, a file costs its path and some punctuation. */
+/** The size of an upload includes each file's path and some punctuation. */
 const PER_FILE_OVERHEAD = 100;
 
 export interface SourceFolder {
   files: ImageFile[];
   size: number;
-  /** Links that lead out of the folder or to another folder, and what is no file at all. */
+  /** Links out of the folder or to another folder, and entries that are not files. */
   skipped: string[];
 }
 
-/** Everything of a folder that shall run, read into memory. */
+/** Reads the files of a folder that are uploaded into memory. */
 export async function readSourceFolder(folder: string): Promise<SourceFolder> {
   const root = await realpath(folder);
   const rules = new IgnoreRules(await readFirstExisting(root, IGNORE_FILES));
@@ -59,7 +59,7 @@ export async function readSourceFolder(folder: string): Promise<SourceFolder> {
   return found;
 }
 
-/** What a folder is called as an image: `My App` is `my-app`. */
+/** The image name of a folder: `My App` becomes `my-app`. */
 export function imageNameFor(name: string): string {
   return (
     name
@@ -93,13 +93,13 @@ export function formatBytes(bytes: number): string {
     : `${(kilobytes / 1_000_000).toFixed(1)} GB`;
 }
 
-/** A link to a file of the same folder is as good as that file. */
+/** A link to a file in the same folder is read as that file. */
 async function isLinkToFileIn(root: string, link: string): Promise<boolean> {
   try {
     const target = await realpath(link);
     return target.startsWith(root + sep) && (await stat(target)).isFile();
   } catch {
-    // It leads nowhere.
+    // A broken link.
     return false;
   }
 }
@@ -124,7 +124,7 @@ function nothingToRun(folder: string, { files }: SourceFolder): CliError {
   );
 }
 
-/** By what stands at its top. */
+/** Ordered by the names at the top level. */
 function tooLarge(folder: string, sizes: ReadonlyMap<string, number>): CliError {
   const largest = [...sizes]
     .sort(([, a], [, b]) => b - a)

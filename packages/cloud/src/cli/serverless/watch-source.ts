@@ -5,7 +5,10 @@ import { CliError } from '../cli.errors.ts';
 /** An editor writes a file in several steps; they count as one change. */
 const DEBOUNCE_MS = 150;
 
-/** Calls `changed` once the folder is watched and after each change below it, one call at a time, until the signal says that it is enough. */
+/**
+ * Calls `changed` when watching has started and after each change, one call at a time, until the signal
+ * aborts.
+ */
 export async function watchSourceFolder(
   folder: string,
   changed: () => Promise<void>,

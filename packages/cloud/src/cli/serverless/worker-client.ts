@@ -24,7 +24,7 @@ export interface WorkerSummary {
 export interface WorkerList {
   workers: WorkerView[];
   summary: WorkerSummary;
-  /** Why no worker can take a job, where the server says so. */
+  /** Why no worker can take a job, if the server gives a reason. */
   reason?: string | null;
 }
 
@@ -35,7 +35,10 @@ export function listWorkers(client: ApiClient, endpoint: Pick<EndpointView, 'id'
   return client.get<WorkerList>(endpointPath(endpoint, '/workers'));
 }
 
-/** Waits for a worker of the present release. Answers why none is to be waited for; throws where one should be there and is not. */
+/**
+ * Waits for a worker of the current release. Returns the reason if none is expected; throws if one is
+ * expected and does not become ready.
+ */
 export async function waitForWorker(
   client: ApiClient,
   endpoint: EndpointView,
@@ -57,7 +60,7 @@ export async function waitForWorker(
   }
 }
 
-/** The log of the last worker that tried says most; it can be read when the worker has ended, too. */
+/** The log of the last worker that tried to start. It can be read after the worker has ended. */
 async function notReady(
   client: ApiClient,
   endpoint: EndpointView,

@@ -62,7 +62,7 @@ export async function uploadFile(
   );
 }
 
-/** Tells the uploads of this file from those of others, who may be sending the same key at this moment. */
+/** Identifies the uploads of this file, since others may upload to the same key at the same time. */
 function sourceOf(path: string): string {
   return createHash('sha256')
     .update(JSON.stringify([hostname(), resolve(path)]))

@@ -40,7 +40,7 @@ export async function forEachConcurrent<T>(
   if (failure !== undefined) throw failure.reason;
 }
 
-/** One at a time. */
+/** Runs one at a time. */
 function serialized<T>(work: () => Promise<T>): () => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   return () => {

@@ -105,7 +105,7 @@ export class VolumeBucket {
     if (!response.ok) throw await bucketErrorFrom(response);
   }
 
-  /** An upload of this key that was begun from the same source and not ended, the latest. */
+  /** The latest unfinished upload of this key from the same source. */
   async findUpload(key: string, source: string): Promise<string | undefined> {
     const root = await this.#document('GET', '', { uploads: '', prefix: key, 'encoding-type': 'url' });
     const uploads = root.children

@@ -2,15 +2,15 @@ import { closestMatch } from '../../support/config/did-you-mean.ts';
 import type { ApiClient } from '../api-client.ts';
 import { CliError, UsageError } from '../cli.errors.ts';
 
-/** A network volume, as far as the commands look at it. */
+/** The fields of a network volume that the commands use. */
 export interface VolumeView {
   id: string;
   name: string;
-  /** In GB. */
+  /** Size in GB. */
   size: number;
   dataCenter: string;
   type: string;
-  /** Bytes in it; null where they were not counted yet. */
+  /** Used bytes; null if not measured yet. */
   used: number | null;
 }
 
@@ -24,7 +24,7 @@ export async function listVolumes(client: ApiClient): Promise<{ answer: unknown;
   return client.list<VolumeView>('/v2/network-volumes', 'networkVolumes');
 }
 
-/** By id, or by a name that only one has. */
+/** Finds a volume by id or by a unique name. */
 export async function findVolume(client: ApiClient, word: string): Promise<VolumeView> {
   const { rows } = await listVolumes(client);
   const byId = rows.filter(({ id }) => id === word);
@@ -44,14 +44,14 @@ export async function findVolume(client: ApiClient, word: string): Promise<Volum
   );
 }
 
-/** A place elsewhere: `VOLUME:/path`. */
+/** A remote path: `VOLUME:/path`. */
 export interface RemotePath {
   name: string;
-  /** Without a slash at its beginning. */
+  /** Without a leading slash. */
   path: string;
 }
 
-/** Undefined for a place on this machine: one without a colon, or with a slash before it. */
+/** Undefined for a local path: one without a colon, or with a slash before the colon. */
 export function parseRemotePath(word: string): RemotePath | undefined {
   const colon = word.indexOf(':');
   if (colon < 1 || word.slice(0, colon).includes('/')) return undefined;

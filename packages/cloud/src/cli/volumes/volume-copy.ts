@@ -12,11 +12,14 @@ import { uploadFile } from './file-upload.ts';
 const CONCURRENCY = 4;
 
 export interface CopyResult {
-  /** What stayed behind, since it is no file, is a link to a folder, or has a name that is no text. */
+  /** Skipped entries: not a file, a link to a folder, or a name that is not valid text. */
   skipped: string[];
 }
 
-/** From this machine into a volume. A target that ends in a slash, or is a folder, is copied into; else it becomes the copy. */
+/**
+ * Copies from this machine into a volume. A target that ends in a slash or is a folder is copied into;
+ * otherwise it becomes the copy.
+ */
 export async function copyToVolume(
   bucket: VolumeBucket,
   source: string,
@@ -50,7 +53,10 @@ export async function copyToVolume(
   return { skipped: tree.leftOut };
 }
 
-/** From a volume to this machine. A target that is a folder is copied into; else it becomes the copy. */
+/**
+ * Copies from a volume to this machine. A target that is a folder is copied into; otherwise it becomes the
+ * copy.
+ */
 export async function copyFromVolume(
   bucket: VolumeBucket,
   source: string,
@@ -88,7 +94,7 @@ export async function copyFromVolume(
 
 interface Tree {
   files: { path: string; size: number }[];
-  /** Below the folder; the folder itself is ''. */
+  /** The path below the folder; '' for the folder itself. */
   emptyFolders: string[];
   leftOut: string[];
 }
@@ -116,7 +122,7 @@ async function isFolder(path: string): Promise<boolean> {
   try {
     return (await stat(path)).isDirectory();
   } catch {
-    // It is not there yet, or cannot be looked at; to write there will tell.
+    // It does not exist or cannot be read; writing to it reports the error.
     return false;
   }
 }

@@ -17,7 +17,7 @@ export class Accounts {
     this.#context = context;
   }
 
-  /** A new account with its first key, which is shown here and never again. */
+  /** Creates an account and its first key. The key is returned only here. */
   async create(caller: Caller, name: string): Promise<{ account: Account; key: string }> {
     if (!caller.operator)
       throw new BerthError(

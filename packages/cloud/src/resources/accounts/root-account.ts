@@ -7,15 +7,14 @@ import type { ResourceContext } from '../resource-context.ts';
 import { FULL_SCOPES, createApiKey } from '../keys/new-api-key.ts';
 
 /**
- * Sees to it that the root account and its key exist. With a key given, that one becomes the
- * root key; without one, the key that exists stays, and where there is none yet it is the one
- * that this server kept, or a new one. Servers that start together on a new
- * database agree on whoever was first.
+ * Ensures that the root account and its key exist. A given key replaces the root key. Without one, the
+ * existing key stays; if there is none, the key stored by this server is used, or a new one is created. If
+ * several servers start on a new database at the same time, the first insert wins.
  */
 export async function ensureRootAccount(
   context: ResourceContext,
   given: string | undefined,
-  kept?: string,
+  stored?: string,
 ): Promise<{ created: string | undefined }> {
   const { store, clock } = context;
   const existing = await store.keys.findRoot();
@@ -34,7 +33,7 @@ export async function ensureRootAccount(
       endpoints: null,
       expiresAt: null,
     },
-    given ?? kept,
+    given ?? stored,
   );
   const account = { id: ROOT_ACCOUNT_ID, name: 'root', sshKeys: [], createdAt: clock.now() };
   try {
@@ -45,7 +44,7 @@ export async function ensureRootAccount(
     );
   } catch (error) {
     if (!(error instanceof UniqueViolation)) throw error;
-    return ensureRootAccount(context, given, kept);
+    return ensureRootAccount(context, given, stored);
   }
   return { created: key };
 }

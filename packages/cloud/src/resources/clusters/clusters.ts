@@ -24,17 +24,19 @@ const RESOURCE = 'cluster';
 
 export interface ClustersDeps {
   pods: Pods;
-  /** Where the networks of clusters are taken from, for engines that give instances one. */
+  /** The address range for cluster subnets, on engines that give each cluster a network. */
   networkRange: string;
 }
 
-/** A cluster with how it is now. */
+/** A cluster with its member pods. */
 export interface ClusterView extends Cluster {
-  /** By rank. */
+  /** Ordered by rank. */
   members: Pod[];
 }
 
-/** Several pods of one shape in one place, with one network. They are made together and go together. */
+/**
+ * Groups of identical pods in one data center that share a network. Members are created and deleted together.
+ */
 export class Clusters {
   readonly #context: ResourceContext;
   readonly #deps: ClustersDeps;
@@ -44,8 +46,8 @@ export class Clusters {
     this.#deps = deps;
   }
 
-  /** All of its pods get their place at once, or there is no cluster. */
-  async create(caller: Caller, { name, type, podCount, pod: order }: NewCluster): Promise<ClusterView> {
+  /** Places all pods of the cluster in one transaction; if one does not fit, no cluster is created. */
+  async create(caller: Caller, { name, type, podCount, pod: podInput }: NewCluster): Promise<ClusterView> {
     const { store, clock, ids } = this.#context;
     const { pods, networkRange } = this.#deps;
     checkName(name);
@@ -57,30 +59,33 @@ export class Clusters {
       throw ruleError(
         `podCount must be a whole number from ${CLUSTER_POD_COUNT.minimum} to ${CLUSTER_POD_COUNT.maximum}, got ${podCount}`,
       );
-    const prepared = await pods.prepare(caller, order);
-    const inUse = await Promise.all(
+    const prepared = await pods.prepare(caller, podInput);
+    const subnetsByDataCenter = await Promise.all(
       prepared.candidates.map(
         async (site) => [site.dataCenterId, (await site.subnetsInUse?.()) ?? []] as const,
       ),
     );
     const id = ids.resource();
     const now = clock.now();
-    const made = await store.clusters.insert(caller.accountId, prepared.referenceIds, (footing) => {
-      const { volume } = prepared.checkReferences(footing);
+    const inserted = await store.clusters.insert(caller.accountId, prepared.referenceIds, (references) => {
+      const { volume } = prepared.checkReferences(references);
       const { placement, interrupted } = placeOrInterrupt(
         (sites, held) => placeCluster(prepared.hardware, podCount, volume, sites, held),
         prepared.candidates.filter(supportsClusterNetwork),
-        footing,
+        references,
         now,
       );
-      const shared =
+      const usesLoopback =
         prepared.candidates.find(({ dataCenterId }) => dataCenterId === placement.dataCenterId)?.network ===
         'loopback';
-      const taken = inUse.flatMap(([dataCenterId, subnets]) =>
+      const subnetsInUse = subnetsByDataCenter.flatMap(([dataCenterId, subnets]) =>
         dataCenterId === placement.dataCenterId ? subnets : [],
       );
-      const subnet = freeSubnet(id, shared ? LOOPBACK_RANGE : networkRange, [...footing.subnets, ...taken]);
-      const templateId = order.template?.id ?? null;
+      const subnet = freeSubnet(id, usesLoopback ? LOOPBACK_RANGE : networkRange, [
+        ...references.subnets,
+        ...subnetsInUse,
+      ]);
+      const templateId = podInput.template?.id ?? null;
       const record: Cluster = {
         id,
         accountId: caller.accountId,
@@ -95,31 +100,36 @@ export class Clusters {
         createdAt: now,
         updatedAt: now,
       };
-      const joint = {
+      const sharedMembership = {
         size: podCount,
         primaryAddress: memberAddress(subnet, 0),
-        primaryPort: rendezvousPort(subnet, shared),
+        primaryPort: rendezvousPort(subnet, usesLoopback),
         subnet,
       };
-      const newcomers = Array.from(
+      const newMembers = Array.from(
         { length: podCount },
         (_, rank): Pod => ({
           ...prepared.build(ids.resource(), placement, volume),
           name: memberName(name, rank),
           templateId,
           clusterId: id,
-          membership: { ...joint, rank, role: clusterRole(type, rank), address: memberAddress(subnet, rank) },
+          membership: {
+            ...sharedMembership,
+            rank,
+            role: clusterRole(type, rank),
+            address: memberAddress(subnet, rank),
+          },
         }),
       );
       return {
         cluster: record,
-        members: newcomers,
+        members: newMembers,
         audit: auditEntry(this.#context, caller, 'create', RESOURCE, id),
         interrupted: pods.auditInterruptions(interrupted),
       };
     });
-    const { cluster, members } = made;
-    for (const pod of [...(made.interrupted ?? []).map(({ record }) => record), ...members])
+    const { cluster, members } = inserted;
+    for (const pod of [...(inserted.interrupted ?? []).map(({ record }) => record), ...members])
       pods.notifyChanged(pod.id);
     return { ...cluster, members };
   }
@@ -142,7 +152,7 @@ export class Clusters {
     return found.map((cluster) => ({ ...cluster, members: byCluster.get(cluster.id) ?? [] }));
   }
 
-  /** Nothing else about a cluster can change. */
+  /** The name is the only field of a cluster that can be changed. */
   async rename(caller: Caller, id: string, name: string | undefined): Promise<ClusterView> {
     if (name !== undefined) checkName(name);
     const changed = await this.#context.store.clusters.change(caller.accountId, id, (current) => {
@@ -160,7 +170,7 @@ export class Clusters {
     return { ...changed, members: await this.#context.store.clusters.listMembers(caller.accountId, id) };
   }
 
-  /** With it go all of its pods. */
+  /** Also terminates all of its pods. */
   async remove(caller: Caller, id: string): Promise<void> {
     const now = this.#context.clock.now();
     const members = await this.#context.store.clusters.remove(
@@ -175,7 +185,7 @@ export class Clusters {
   }
 }
 
-/** How many members have which status. */
+/** The number of members by status. */
 export function countByStatus(members: readonly Pod[]): Partial<Record<PodStatus, number>> {
   const counts: Partial<Record<PodStatus, number>> = {};
   for (const { status } of members) counts[status] = (counts[status] ?? 0) + 1;
@@ -192,6 +202,6 @@ function checkName(name: string): void {
 }
 
 function memberName(name: string, rank: number): string {
-  const end = `-node-${rank}`;
-  return `${name.slice(0, MAX_NAME_LENGTH - end.length)}${end}`;
+  const suffix = `-node-${rank}`;
+  return `${name.slice(0, MAX_NAME_LENGTH - suffix.length)}${suffix}`;
 }

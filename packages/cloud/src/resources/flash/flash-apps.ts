@@ -8,7 +8,7 @@ import type { ArtifactLink, FlashArtifacts } from './flash-artifacts.ts';
 import { MAX_ARTIFACT_BYTES } from './flash-artifacts.ts';
 import type { FlashApp, FlashBuild, FlashEnvironment } from '../../domain/flash-records.ts';
 
-/** As they are made here; nothing else is ever looked for on the disk. */
+/** Names of uploaded builds. Keys that do not match are never looked up on disk. */
 const OBJECT_NAME = /^[A-Za-z0-9_-]+\.tar\.gz$/;
 const [APP, ENVIRONMENT, BUILD] = ['app', 'environment', 'build'];
 
@@ -19,8 +19,8 @@ export interface FlashNames {
 }
 
 /**
- * Apps of the Flash client. It uploads a build, makes endpoints from it by itself, and keeps here
- * which environment of which app runs what.
+ * Apps of the Flash client. The client uploads a build and creates endpoints from it; these records say which
+ * environment of an app runs which build.
  */
 export class FlashApps {
   readonly #context: ResourceContext;
@@ -46,7 +46,7 @@ export class FlashApps {
   }
 
   async createApp(caller: Caller, name: string): Promise<FlashApp> {
-    const app = { ...this.#owned(caller), name };
+    const app = { ...this.#newRecord(caller), name };
     await rejectDuplicateName(APP, name, () =>
       this.#context.store.flash.apps.insert(
         app,
@@ -56,7 +56,7 @@ export class FlashApps {
     return app;
   }
 
-  /** Its endpoints stay: the client removes those itself, before. */
+  /** Does not delete endpoints: the client deletes them before. */
   async removeApp(caller: Caller, id: string): Promise<void> {
     const removed = await this.#context.store.flash.apps.remove(
       caller.accountId,
@@ -87,7 +87,7 @@ export class FlashApps {
 
   async createEnvironment(caller: Caller, appId: string, name: string): Promise<FlashEnvironment> {
     await this.app(caller, appId);
-    const environment = { ...this.#owned(caller), appId, name, activeBuildId: null, endpointIds: [] };
+    const environment = { ...this.#newRecord(caller), appId, name, activeBuildId: null, endpointIds: [] };
     await rejectDuplicateName(ENVIRONMENT, name, () =>
       this.#context.store.flash.environments.insert(
         environment,
@@ -106,7 +106,7 @@ export class FlashApps {
     if (!removed) throw notFound(ENVIRONMENT, id);
   }
 
-  /** Writes down that an endpoint was made for an environment. */
+  /** Records that an endpoint belongs to an environment. */
   async addEndpoint(caller: Caller, environmentId: string, endpointId: string): Promise<void> {
     await this.#change(caller, environmentId, (environment) => ({
       ...environment,
@@ -114,7 +114,7 @@ export class FlashApps {
     }));
   }
 
-  /** The endpoint of an environment, as the client calls it: by the names of all three. */
+  /** Finds an endpoint by the names of the app, the environment and the endpoint. */
   async findEndpointId(accountId: string, names: FlashNames): Promise<string> {
     const environment = await this.#environmentNamed(accountId, names);
     const endpoints = environment === undefined ? [] : await this.#context.store.endpoints.list(accountId);
@@ -126,7 +126,11 @@ export class FlashApps {
     return found.id;
   }
 
-  /** The file of the build that runs in the environment of an endpoint; undefined for an endpoint that is of none. The client names the environment among the endpoint's variables, so that also the first worker of a new endpoint is known. */
+  /**
+   * The file of the active build of an endpoint's environment; undefined if the endpoint belongs to none. The
+   * environment is read from the endpoint's variables, so this also works for the first worker of a new
+   * endpoint.
+   */
   async findArtifactFile({
     accountId,
     env: { FLASH_APP: app, FLASH_ENV: environment },
@@ -143,7 +147,9 @@ export class FlashApps {
     const { appId } = await this.build(caller, buildId);
     return this.#change(caller, environmentId, (environment) => {
       if (environment.appId !== appId)
-        throw ruleError(`build ${buildId} is of another app than environment ${environmentId}`);
+        throw ruleError(
+          `build ${buildId} and environment ${environmentId} belong to different apps; deploy a build of the same app`,
+        );
       return { ...environment, activeBuildId: buildId };
     });
   }
@@ -160,7 +166,7 @@ export class FlashApps {
     return found;
   }
 
-  /** Where the file of the next build is to be put. */
+  /** A signed link for uploading the file of the next build. */
   async prepareUpload(
     caller: Caller,
     appId: string,
@@ -168,12 +174,12 @@ export class FlashApps {
   ): Promise<ArtifactLink & { objectKey: string }> {
     await this.app(caller, appId);
     if (bytes !== undefined && bytes > MAX_ARTIFACT_BYTES)
-      throw ruleError(`a build may have ${MAX_ARTIFACT_BYTES} bytes, not ${bytes}`);
+      throw ruleError(`the build has ${bytes} bytes; the maximum is ${MAX_ARTIFACT_BYTES}`);
     const objectKey = `${folderOf(appId)}/${this.#context.ids.resource()}.tar.gz`;
     return { objectKey, ...this.#artifacts.link('PUT', objectKey) };
   }
 
-  /** Makes a build of an uploaded file. */
+  /** Creates a build from an uploaded file. */
   async finalizeUpload(
     caller: Caller,
     appId: string,
@@ -188,10 +194,10 @@ export class FlashApps {
       (await this.#artifacts.size(objectKey)) === undefined
     ) {
       throw ruleError(
-        'nothing was uploaded under this objectKey; ask for an address with prepareFlashArtifactUpload and put the file there first',
+        'nothing was uploaded under this objectKey; request a link with prepareFlashArtifactUpload and upload the file first',
       );
     }
-    const build = { ...this.#owned(caller), appId, objectKey, manifest };
+    const build = { ...this.#newRecord(caller), appId, objectKey, manifest };
     await rejectDuplicateName(BUILD, objectKey, () =>
       this.#context.store.flash.builds.insert(
         build,
@@ -227,7 +233,7 @@ export class FlashApps {
         );
   }
 
-  #owned({ accountId }: Caller) {
+  #newRecord({ accountId }: Caller) {
     return { id: this.#context.ids.resource(), accountId, createdAt: this.#context.clock.now() };
   }
 

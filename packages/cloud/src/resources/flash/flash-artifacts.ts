@@ -76,7 +76,7 @@ export class FlashArtifacts {
     return createReadStream(this.#path(objectKey));
   }
 
-  /** Where it lies, for what runs on this machine. */
+  /** The path of the file, for processes on this machine. */
   file(objectKey: string): string {
     return this.#path(objectKey);
   }
@@ -104,5 +104,8 @@ async function* limitBytes(content: AsyncIterable<Buffer>): AsyncGenerator<Buffe
 }
 
 export function artifactTooLargeError(bytes: number): BerthError {
-  return new BerthError('too-large', `at least ${bytes} bytes; a build may have ${MAX_ARTIFACT_BYTES}`);
+  return new BerthError(
+    'too-large',
+    `the build has at least ${bytes} bytes; the maximum is ${MAX_ARTIFACT_BYTES}`,
+  );
 }

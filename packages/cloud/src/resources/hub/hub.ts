@@ -1,22 +1,22 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** One worker that can be deployed as it is. */
+/** An example worker that can be deployed without changes. */
 export interface HubListing {
   name: string;
   title: string;
-  /** The first paragraph of its page. */
+  /** The first paragraph of its README. */
   description: string;
-  /** The whole page, in Markdown. */
+  /** The whole README, in Markdown. */
   readme: string;
   language: 'TypeScript' | 'JavaScript' | 'Python';
-  /** What an endpoint names to run it. */
+  /** The image reference that an endpoint uses to run it. */
   image: string;
   releaseId: string;
   changedAt: number;
 }
 
-/** Whoever made what is listed. */
+/** The owner of all listings. */
 export const HUB_OWNER = 'berth';
 
 const LANGUAGES: Record<string, HubListing['language']> = {
@@ -27,8 +27,8 @@ const LANGUAGES: Record<string, HubListing['language']> = {
 };
 
 /**
- * Workers that come with Berth, each a folder that the process engine runs as `local/<folder>`.
- * Only those that take jobs from a queue are listed: that is what a release of a hub is deployed as.
+ * Workers that are part of Berth. Each is a folder that the process engine runs as `local/<folder>`. Only
+ * queue workers are listed, since hub releases are deployed as queue endpoints.
  */
 export class Hub {
   readonly #folder: string;
@@ -38,7 +38,7 @@ export class Hub {
     this.#folder = folder;
   }
 
-  /** By name. They do not change while the program runs. */
+  /** The listings, ordered by name. Read once: they do not change while the server runs. */
   listings(): Promise<HubListing[]> {
     return (this.#found ??= this.#read());
   }

@@ -17,7 +17,10 @@ export interface NewModel {
   metadata: unknown;
 }
 
-/** Models that an account has written down: where they come from, and which versions of them there are. Their files are elsewhere. */
+/**
+ * The model records of an account: where a model comes from and which versions it has. The files are not
+ * stored here.
+ */
 export class Models {
   readonly #context: ResourceContext;
 
@@ -33,10 +36,10 @@ export class Models {
     return (await this.list(caller)).find((model) => model.owner === owner && model.name === name);
   }
 
-  /** A model that is there already gets one more version. */
+  /** Creates a model, or adds a version if it exists. */
   async add(
     caller: Caller,
-    { metadata, ...wanted }: NewModel,
+    { metadata, ...fields }: NewModel,
   ): Promise<{ model: RepoModel; version: ModelVersion }> {
     const { store, clock, ids } = this.#context;
     const now = clock.now();
@@ -48,12 +51,12 @@ export class Models {
       createdAt: now,
       updatedAt: now,
     };
-    const known = await this.find(caller, wanted.owner, wanted.name);
+    const known = await this.find(caller, fields.owner, fields.name);
     if (known !== undefined)
       return {
         model: await this.#change(caller, known.id, (model) => ({
           ...model,
-          ...wanted,
+          ...fields,
           versions: [...model.versions, version],
         })),
         version,
@@ -61,7 +64,7 @@ export class Models {
     const model: RepoModel = {
       id: ids.resource(),
       accountId: caller.accountId,
-      ...wanted,
+      ...fields,
       versions: [version],
       createdAt: now,
       updatedAt: now,
@@ -72,7 +75,7 @@ export class Models {
       if (error instanceof UniqueViolation)
         throw new BerthError(
           'conflict',
-          `${wanted.owner}/${wanted.name} was added at the same time; try again`,
+          `${fields.owner}/${fields.name} was added at the same time; try again`,
         );
       throw error;
     }
@@ -93,15 +96,15 @@ export class Models {
     return known;
   }
 
-  /** A version has both names, and one is enough. */
+  /** Finds the version by uuid or hash; one of them is enough. */
   async setStatus(
     caller: Caller,
     { uuid, hash }: { uuid?: string; hash?: string },
     status: ModelVersionStatus,
   ): Promise<ModelVersion> {
-    const isMeant = (version: ModelVersion): boolean =>
+    const matches = (version: ModelVersion): boolean =>
       (uuid !== undefined && version.uuid === uuid) || (hash !== undefined && version.hash === hash);
-    const known = (await this.list(caller)).find(({ versions }) => versions.some(isMeant));
+    const known = (await this.list(caller)).find(({ versions }) => versions.some(matches));
     const now = this.#context.clock.now();
     const changed =
       known === undefined
@@ -109,10 +112,10 @@ export class Models {
         : await this.#change(caller, known.id, (model) => ({
             ...model,
             versions: model.versions.map((version) =>
-              isMeant(version) ? { ...version, status, updatedAt: now } : version,
+              matches(version) ? { ...version, status, updatedAt: now } : version,
             ),
           }));
-    const version = changed?.versions.find(isMeant);
+    const version = changed?.versions.find(matches);
     if (version === undefined) throw notFound('model version', uuid ?? hash ?? '');
     return version;
   }

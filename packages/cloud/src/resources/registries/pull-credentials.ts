@@ -4,7 +4,7 @@ import { dockerRegistryUri } from './registry-delegations.ts';
 import type { EcrLogin } from './ecr-login.ts';
 import type { RegistryCredentials } from './registries.ts';
 
-/** What an image is pulled with, for pods, clusters and workers alike. */
+/** Finds the credentials for pulling an image, for pods, clusters and workers. */
 export class PullCredentials {
   readonly #store: Pick<Store, 'registries' | 'delegations'>;
   readonly #ecr: Pick<EcrLogin, 'credentialsFor'>;
@@ -14,7 +14,7 @@ export class PullCredentials {
     this.#ecr = ecr;
   }
 
-  /** Saved credentials that are named go first; else a delegation of the account that covers the image. */
+  /** Named credentials come first, then a delegation of the account that covers the image. */
   async find(
     accountId: string,
     registryId: string | null,
@@ -48,7 +48,7 @@ export function findCoveringDelegation(
   );
 }
 
-/** Most images are not, and need no look into the store. */
+/** Most images are not from ECR and need no lookup in the store. */
 function isEcrImage(image: string): boolean {
   return /^\d+\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(\.cn)?\//.test(image);
 }

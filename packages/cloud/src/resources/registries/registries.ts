@@ -12,7 +12,7 @@ export interface RegistryCredentials {
 
 const RESOURCE = 'registry';
 
-/** Saved credentials for private container images. They are never shown again. */
+/** Stored credentials for private container registries. Passwords are never returned. */
 export class Registries {
   readonly #context: ResourceContext;
 

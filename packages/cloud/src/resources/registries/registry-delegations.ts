@@ -8,7 +8,7 @@ const RESOURCE = 'registry delegation';
 const ECR_ARN =
   /^arn:(aws|aws-cn|aws-us-gov):ecr:([a-z0-9-]+):(\d{6,20}):repository\/([a-z0-9][a-z0-9._/-]{0,255})(?::([A-Za-z0-9_][A-Za-z0-9_.-]{0,127}))?$/;
 
-/** Access to someone's ECR repository without keeping their credentials. */
+/** Access to an ECR repository of another AWS account, without storing its credentials. */
 export class RegistryDelegations {
   readonly #context: ResourceContext;
 
@@ -58,7 +58,7 @@ export function parseEcrArn(
   return { awsUser, awsRegion, repository, tag };
 }
 
-/** Where the images of a delegated repository are pulled from. */
+/** The registry host of a delegated repository. */
 export function dockerRegistryUri({
   awsUser,
   awsRegion,

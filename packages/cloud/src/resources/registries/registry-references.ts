@@ -1,13 +1,13 @@
 import { ruleError } from '../../support/errors.ts';
 
-/** The registries that these things name. */
+/** The ids of the registries that these records refer to. */
 export function referencedRegistryIds(
   ...things: readonly ({ registryId?: string | null } | undefined)[]
 ): string[] {
   return things.flatMap((thing) => (typeof thing?.registryId === 'string' ? [thing.registryId] : []));
 }
 
-/** Refuses a registry that is not among those that the account has. */
+/** Throws if the account has no registry of this id. */
 export function checkRegistryExists(registryId: string | null | undefined, found: readonly string[]): void {
   if (typeof registryId === 'string' && !found.includes(registryId)) {
     throw ruleError(

@@ -98,7 +98,7 @@ export class Secrets {
     if (!removed) throw notFound(RESOURCE, id);
   }
 
-  /** The environment of a container that starts now. */
+  /** The environment of a container, with references to secrets replaced by their values. */
   async resolve(accountId: string, env: Record<string, string>): Promise<Record<string, string>> {
     return resolveSecrets(
       env,

@@ -18,16 +18,16 @@ type OfficialTemplateFields = Pick<
   | 'startJupyter'
 >;
 
-/** They belong to no account: nobody finds one among their own, so nobody can change one. */
+/** Official templates belong to no account, so no account can change them. */
 const NO_ACCOUNT = '';
 
-/** The templates that come with Berth. Everyone may read and use them. */
+/** The templates that are part of Berth. Every account can read and use them. */
 export const officialTemplates: readonly Template[] = [
   official({
     id: 'berth-shell',
     name: 'Berth Shell',
     image: 'local/shell',
-    // Stays up and does nothing; unlike sleep, it does so on every Unix.
+    // Waits forever. `sleep infinity` does not work on every Unix.
     args: 'tail -f /dev/null',
     containerDisk: 10,
     volumeSize: 0,
@@ -50,7 +50,7 @@ export const officialTemplates: readonly Template[] = [
     startJupyter: false,
   }),
   official({
-    // Public SDKs name this id for a CPU pod when the caller names no template.
+    // Public SDKs use this id for a CPU pod when the caller gives no template.
     id: 'runpod-ubuntu',
     name: 'Ubuntu 24.04',
     image: 'ubuntu:24.04',

@@ -20,12 +20,12 @@ import {
 /** A change of a template that is about to be written. */
 export interface TemplateUpdate extends AuditedTemplateChange {
   updateLinked(linked: Endpoint): AuditedChange<Endpoint> | undefined;
-  /** The endpoints that it has reached, once it is written. */
+  /** The endpoints that were changed with it. Complete once the change is written. */
   changedEndpointIds: ReadonlySet<string>;
 }
 
 const RESOURCE = 'template';
-/** Values of the environment are nobody's business but the container's. */
+/** These values may be secrets, so the audit log does not show them. */
 const AUDIT_HIDDEN_FIELDS: (keyof Template)[] = ['env', 'config'];
 
 export class Templates {
@@ -48,7 +48,7 @@ export class Templates {
     return rejectDuplicateName(record.name, inserting);
   }
 
-  /** A template that keeps the rules and is not kept yet; whether its registry is there is asked when it is. */
+  /** A valid template that is not stored yet. The registry is checked when the template is stored. */
   draft(caller: Caller, fields: NewTemplate): Template {
     const { clock, ids } = this.#context;
     const now = clock.now();
@@ -62,7 +62,10 @@ export class Templates {
     });
   }
 
-  /** Only what is said changes, also in the endpoints that follow this template. `command` makes the new command out of the present one. */
+  /**
+   * Changes only the given fields, also in linked endpoints. `command` computes the new command from the
+   * current one.
+   */
   async update(
     caller: Caller,
     id: string,
@@ -74,12 +77,12 @@ export class Templates {
       caller.accountId,
       id,
       { registryIds: referencedRegistryIds(fields) },
-      (current, footing) => {
+      (current, references) => {
         change = this.prepareUpdate(
           caller,
           current,
           command === undefined ? fields : { ...fields, args: command(current.args) },
-          footing,
+          references,
         );
         return change;
       },
@@ -90,7 +93,7 @@ export class Templates {
     return changed;
   }
 
-  /** What the fields make of a template and of the endpoints that follow it, for the transaction that writes it. */
+  /** Computes the changed template and its linked endpoints, for the transaction that writes them. */
   prepareUpdate(
     caller: Caller,
     current: Template,
@@ -99,11 +102,11 @@ export class Templates {
   ): TemplateUpdate {
     checkRegistryExists(fields.registryId, registryIds);
     const record = checkTemplate({ ...current, ...fields, updatedAt: this.#context.clock.now() });
-    const followers = new Set<string>();
-    const follow = (linked: Endpoint): AuditedChange<Endpoint> | undefined => {
-      const followed = this.#followed(caller, linked, current, record);
-      if (followed !== undefined) followers.add(linked.id);
-      return followed;
+    const changedEndpointIds = new Set<string>();
+    const updateLinked = (linked: Endpoint): AuditedChange<Endpoint> | undefined => {
+      const updated = this.#updatedEndpoint(caller, linked, current, record);
+      if (updated !== undefined) changedEndpointIds.add(linked.id);
+      return updated;
     };
     return {
       record,
@@ -115,25 +118,25 @@ export class Templates {
         current.id,
         diffRecords(current, record, AUDIT_HIDDEN_FIELDS),
       ),
-      updateLinked: follow,
-      changedEndpointIds: followers,
+      updateLinked,
+      changedEndpointIds,
     };
   }
 
-  /** To be called when the change is written. */
+  /** Call after the change is written. */
   notifyLinkedEndpoints(change: TemplateUpdate | undefined): void {
     for (const endpointId of change?.changedEndpointIds ?? [])
       this.#context.events.publish('endpoint.changed', { endpointId, source: 'request' });
   }
 
-  /** One's own, anyone's public one, or one that comes with Berth. */
+  /** Finds a template of the caller, a public one or an official one; throws if there is none. */
   async get(caller: Caller, id: string): Promise<Template> {
     const found = await this.find(caller, id);
     if (found === undefined) throw notFound(RESOURCE, id);
     return found;
   }
 
-  /** The same; undefined where there is none that the caller may see. */
+  /** Like get(), but undefined if the caller can see no such template. */
   async find(caller: Caller, id: string): Promise<Template | undefined> {
     const { templates } = this.#context.store;
     return (
@@ -167,7 +170,7 @@ export class Templates {
     await this.remove(caller, found.id);
   }
 
-  #followed(
+  #updatedEndpoint(
     caller: Caller,
     linked: Endpoint,
     before: Template,

@@ -2,10 +2,10 @@ import type { InstanceEngine } from '../../engines/engine.ts';
 import type { Execution, ExecutionOptions } from '../../engines/instance.ts';
 import { BerthError, ruleError } from '../../support/errors.ts';
 
-/** The first that there is. */
+/** The first one that exists is used. */
 const SHELLS = ['bash', 'sh'];
 
-/** Runs the shell that an instance has. */
+/** Starts the first available shell in an instance. */
 export async function openShell(
   engine: Pick<InstanceEngine, 'exec'>,
   id: string,
@@ -15,7 +15,7 @@ export async function openShell(
     try {
       return { execution: await engine.exec(id, [shell], options), argv: [shell] };
     } catch (error) {
-      // Not there. Whatever else is wrong is told.
+      // This shell does not exist: try the next. Other errors are passed on.
       if (!(error instanceof BerthError) || error.code !== 'rule') throw error;
     }
   }

@@ -8,22 +8,22 @@ import type { ResourceContext } from '../resource-context.ts';
 import type { Endpoints } from '../endpoints/endpoints.ts';
 import { openShell } from './open-shell.ts';
 
-/** What somebody wants to run beside a pod or a worker. */
+/** A command to run in a pod or a worker. */
 export interface TerminalRequest {
-  /** Without one, the shell that is there. */
+  /** Default: the shell of the instance. */
   argv?: readonly string[];
-  /** In a terminal of this size; without one, through pipes. */
+  /** The size of the terminal; without it, the command uses pipes. */
   tty?: TerminalSize;
-  /** Which terminal the other side is, as in TERM. */
+  /** The terminal type of the client, as in TERM. */
   term?: string;
 }
 
 export interface OpenTerminal {
   execution: Execution;
   argv: readonly string[];
-  /** It really has a terminal. */
+  /** Whether the command has a terminal. */
   tty: boolean;
-  /** What whoever asked for it should know. */
+  /** A message for the user. */
   note: string | null;
 }
 
@@ -34,9 +34,9 @@ export interface TerminalsDeps {
 }
 
 const NO_TERMINAL_NOTE =
-  'This machine has no program that makes terminals (script of util-linux, or python3): the command is reached through pipes.';
+  'This machine has no program that can create a terminal (script of util-linux, or python3), so the command uses pipes.';
 
-/** Commands beside pods and workers. */
+/** Runs commands in pods and workers. */
 export class Terminals {
   readonly #context: ResourceContext;
   readonly #deps: TerminalsDeps;
@@ -46,7 +46,7 @@ export class Terminals {
     this.#deps = deps;
   }
 
-  async openInPod(caller: Caller, id: string, wish: TerminalRequest): Promise<OpenTerminal> {
+  async openInPod(caller: Caller, id: string, request: TerminalRequest): Promise<OpenTerminal> {
     const { pods } = this.#context.store;
     const pod = await pods.find(caller.accountId, id);
     if (pod === undefined) throw notFound('pod', id);
@@ -55,8 +55,8 @@ export class Terminals {
         'state',
         `pod ${id} is ${pod.status}, so nothing can be run in it; start it first`,
       );
-    const opened = await this.#open(pod.dataCenterId, id, wish);
-    await this.#note(pods, caller, id);
+    const opened = await this.#open(pod.dataCenterId, id, request);
+    await this.#audit(pods, caller, id);
     return opened;
   }
 
@@ -64,25 +64,25 @@ export class Terminals {
     caller: Caller,
     endpointId: string,
     workerId: string,
-    wish: TerminalRequest,
+    request: TerminalRequest,
   ): Promise<OpenTerminal> {
     await this.#deps.endpoints.get(caller, endpointId);
     const worker = await this.#context.store.workers.findWorker(endpointId, workerId);
     if (worker === undefined) throw notFound('worker', workerId);
     if (worker.endedAt !== null)
       throw new BerthError('state', `worker ${workerId} has ended, so nothing can be run in it`);
-    return this.#open(worker.dataCenterId, workerId, wish);
+    return this.#open(worker.dataCenterId, workerId, request);
   }
 
   async #open(
     dataCenterId: string,
     instanceId: string,
-    { argv, tty: wished, term }: TerminalRequest,
+    { argv, tty: requestedTty, term }: TerminalRequest,
   ): Promise<OpenTerminal> {
     const engine = this.#deps.engines.get(dataCenterId);
     if (engine === undefined)
       throw new BerthError('unavailable', `the data center ${dataCenterId} is not connected now`);
-    const tty = engine.capabilities.terminal ? wished : undefined;
+    const tty = engine.capabilities.terminal ? requestedTty : undefined;
     const options = {
       ...(tty !== undefined && { tty }),
       ...(tty !== undefined && term !== undefined && { env: { TERM: term } }),
@@ -94,12 +94,12 @@ export class Terminals {
     return {
       ...opened,
       tty: tty !== undefined,
-      note: wished !== undefined && tty === undefined ? NO_TERMINAL_NOTE : null,
+      note: requestedTty !== undefined && tty === undefined ? NO_TERMINAL_NOTE : null,
     };
   }
 
-  /** Who was let in is part of the pod's history, what was typed is not. */
-  async #note(pods: PodStore, caller: Caller, id: string): Promise<void> {
+  /** The audit log says who opened a terminal, not what was typed. */
+  async #audit(pods: PodStore, caller: Caller, id: string): Promise<void> {
     await pods.change(caller.accountId, id, {}, (current) => ({
       record: current,
       audit: auditEntry(this.#context, caller, 'terminal', 'pod', id),

@@ -4,14 +4,14 @@ import { lstat, open, realpath } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { isAbsolute, join, relative } from 'node:path';
 
-/** Linux lets a folder that is held open be named by its number, and so be used whatever becomes of its path. */
+/** On Linux, an open directory can be used through its file descriptor even if its path changes. */
 const HAS_PROC_FD = process.platform === 'linux';
 const OPEN_DIRECTORY_NOFOLLOW = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
 /**
- * A folder that is held open. What is done through it is done in it: whoever puts a link in place
- * of a folder on the way, between the look and the deed, leads nobody astray. (Elsewhere than on
- * Linux the look comes right before the deed, and that is all.)
+ * An open directory. Operations go through its file descriptor, so replacing a directory on the path with a
+ * symbolic link between check and use has no effect. On systems other than Linux, the check comes right
+ * before the use, and a race remains possible.
  */
 export class DirectoryHandle {
   readonly #handle: FileHandle;
@@ -26,7 +26,7 @@ export class DirectoryHandle {
     return new DirectoryHandle(await open(path, constants.O_RDONLY | constants.O_DIRECTORY), path);
   }
 
-  /** The folder of this name in it; a link is none. Where it is not there, `make` may make it. */
+  /** Opens a subdirectory; symbolic links are refused. If it does not exist, `make` may create it. */
   async openChild(name: string, make?: (path: string) => Promise<void>): Promise<DirectoryHandle> {
     const path = this.pathOf(name);
     try {
@@ -38,12 +38,12 @@ export class DirectoryHandle {
     return new DirectoryHandle(await open(path, OPEN_DIRECTORY_NOFOLLOW), path);
   }
 
-  /** The path of a name in it, for as long as it is held. */
+  /** The path of an entry; valid until the handle is closed. */
   pathOf(name = '.'): string {
     return join(this.#path, name);
   }
 
-  /** What was put into it, taken from it or renamed in it is on disk. */
+  /** Syncs the directory, so that added, removed and renamed entries are on disk. */
   async sync(): Promise<void> {
     await this.#handle.sync();
   }
@@ -53,53 +53,57 @@ export class DirectoryHandle {
   }
 }
 
-/** Where something is: a folder that is held, and a name in it. */
+/** The location of an entry: the open parent directory and the name in it. */
 export interface EntryLocation {
   directory: DirectoryHandle;
   name: string;
-  /** The names that lead to the folder, with no link among them. */
+  /** The names from the root to the parent directory, without symbolic links. */
   parentNames: readonly string[];
 }
 
-/** Makes a folder on the way that is not there, at this path, for as long as the one that it is in is held. The names lead to it, with no link among them. */
+/**
+ * Creates a missing directory of a path. The path is valid while the parent is open. The names lead from the
+ * root to it, without symbolic links.
+ */
 export type CreateMissingDirectory = (path: string, names: readonly string[]) => Promise<void>;
 
 /**
- * Goes down to the folder that holds the last of the names and calls `use` there. A link on the
- * way is followed where it leads to a place inside the root. Undefined where there is no such folder
- * and none is made.
+ * Opens the parent directory of the last name and calls `use` with it. Symbolic links on the path are
+ * followed only if they stay inside the root. Undefined if the parent does not exist and is not created.
  */
 export async function withParentDirectory<T>(
   root: string,
   names: readonly string[],
-  use: (place: EntryLocation) => Promise<T>,
+  use: (location: EntryLocation) => Promise<T>,
   make?: CreateMissingDirectory,
 ): Promise<T | undefined> {
   const plain = await walkWithoutLinks(root, names, use, make);
   if (plain !== NOT_A_DIRECTORY) return plain;
-  const way = names.slice(0, -1);
-  const inside = await (make === undefined ? resolveInside(root, way) : resolveExistingPrefix(root, way));
+  const parents = names.slice(0, -1);
+  const inside = await (make === undefined
+    ? resolveInside(root, parents)
+    : resolveExistingPrefix(root, parents));
   if (inside === undefined) return undefined;
   const real = await walkWithoutLinks(root, [...inside, names.at(-1) ?? '.'], use, make);
   return real === NOT_A_DIRECTORY ? undefined : real;
 }
 
-const NOT_A_DIRECTORY = Symbol('a link, or a file, stands on the way');
+const NOT_A_DIRECTORY = Symbol('a link or a file on the path');
 
 async function walkWithoutLinks<T>(
   root: string,
   names: readonly string[],
-  use: (place: EntryLocation) => Promise<T>,
+  use: (location: EntryLocation) => Promise<T>,
   make: CreateMissingDirectory | undefined,
 ): Promise<T | undefined | typeof NOT_A_DIRECTORY> {
-  const way = names.slice(0, -1);
+  const parents = names.slice(0, -1);
   let folder: DirectoryHandle | undefined;
   try {
     folder = await DirectoryHandle.open(root);
-    for (const [index, name] of way.entries()) {
+    for (const [index, name] of parents.entries()) {
       const next: DirectoryHandle = await folder.openChild(
         name,
-        make && ((path) => make(path, way.slice(0, index + 1))),
+        make && ((path) => make(path, parents.slice(0, index + 1))),
       );
       await folder.close();
       folder = next;
@@ -112,26 +116,34 @@ async function walkWithoutLinks<T>(
     throw error;
   }
   try {
-    return await use({ directory: folder, name: names.at(-1) ?? '.', parentNames: way });
+    return await use({ directory: folder, name: names.at(-1) ?? '.', parentNames: parents });
   } finally {
     await folder.close();
   }
 }
 
-/** The names that lead from the root to where these lead with every link followed; undefined where that is nowhere, or outside. */
+/**
+ * Resolves all symbolic links and returns the names from the root; undefined if the path does not exist or
+ * leaves the root.
+ */
 export async function resolveInside(root: string, names: readonly string[]): Promise<string[] | undefined> {
   try {
     const [from, to] = await Promise.all([realpath(root), realpath(join(root, ...names))]);
-    const way = relative(from, to);
-    if (way === '') return [];
-    return way === '..' || way.startsWith('../') || isAbsolute(way) ? undefined : way.split('/');
+    const parents = relative(from, to);
+    if (parents === '') return [];
+    return parents === '..' || parents.startsWith('../') || isAbsolute(parents)
+      ? undefined
+      : parents.split('/');
   } catch (error) {
     if (isMissingPathError(error)) return undefined;
     throw error;
   }
 }
 
-/** The same, where the last of the names may lead to what is yet to be made. They are not followed, so whoever goes there stops at a link among them. */
+/**
+ * Like resolveInside(), but the last names may not exist yet. They are not resolved; opening one that became
+ * a link fails.
+ */
 async function resolveExistingPrefix(root: string, names: readonly string[]): Promise<string[] | undefined> {
   for (let length = names.length; length > 0; length -= 1) {
     const inside = await resolveInside(root, names.slice(0, length));
@@ -140,7 +152,7 @@ async function resolveExistingPrefix(root: string, names: readonly string[]): Pr
   return undefined;
 }
 
-/** There is nothing there, or nothing that could be there. */
+/** Whether nothing exists at a path, or nothing can exist there. */
 export function isMissingPathError(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException).code ?? '';
   return code === 'ENOENT' || code === 'ENOTDIR' || code === 'ELOOP' || code === 'ENAMETOOLONG';

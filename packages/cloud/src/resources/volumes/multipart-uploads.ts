@@ -16,9 +16,9 @@ import type { WriteCondition, NewObject, VolumeObjects } from './volume-objects.
 import type { VolumeUsageMeter } from './volume-usage.ts';
 
 export const MAX_UPLOAD_PARTS = 10_000;
-/** An upload that nobody completed or gave up in this time is forgotten. */
+/** An upload that was neither completed nor aborted in this time is deleted. */
 const UPLOAD_TTL_MS = 7 * 24 * 3_600_000;
-/** The same for a file that was arriving when Berth ended. */
+/** The same for a partial file that was left when the server stopped. */
 const PARTIAL_FILE_TTL_MS = 24 * 3_600_000;
 const UPLOAD_ID = /^[a-z0-9]{8,64}$/;
 const UPLOAD_FILE = 'upload.json';
@@ -28,7 +28,7 @@ export interface MultipartUpload {
   key: string;
   headers: ObjectHeaders;
   startedAt: number;
-  /** What the client said of where it comes from, so that it finds it again. */
+  /** Where the client uploads from, so that it can resume. */
   source?: string;
 }
 
@@ -49,7 +49,10 @@ export interface MultipartUploadsDeps {
   ids: Ids;
 }
 
-/** Objects that arrive in parts. An upload is a folder aside: a file that says what it is to become, and one for each part, named by its number and MD5. */
+/**
+ * Multipart uploads. An upload is a directory outside the volume: `upload.json` describes the object, and
+ * each part is a file named by its number and MD5.
+ */
 export class MultipartUploads {
   readonly #deps: MultipartUploadsDeps;
   readonly #folder: string;
@@ -77,13 +80,13 @@ export class MultipartUploads {
     return upload;
   }
 
-  /** Undefined where there is none of this id for this key. */
+  /** Undefined if uploaded is no upload with this id for this key. */
   async find(id: string, key: string): Promise<MultipartUpload | undefined> {
     const upload = UPLOAD_ID.test(id) ? await this.#read(id) : undefined;
     return upload?.key === key ? upload : undefined;
   }
 
-  /** In the order of keys, then of their beginning. */
+  /** Ordered by key, then by start time. */
   async list(): Promise<MultipartUpload[]> {
     const uploads = await Promise.all((await this.#names(this.#folder)).map((id) => this.#read(id)));
     return uploads
@@ -93,7 +96,7 @@ export class MultipartUploads {
       );
   }
 
-  /** A part that comes again takes the place of the one before. */
+  /** A part with the same number replaces the previous one. */
   putPart(
     { id }: MultipartUpload,
     number: number,
@@ -102,13 +105,13 @@ export class MultipartUploads {
     return this.#deps.directory.runWrite(() => this.#put(id, number, part));
   }
 
-  /** In the order of their numbers. */
+  /** Ordered by part number. */
   async listParts(id: string): Promise<UploadPart[]> {
-    const deps = (await this.#names(this.#at(id)))
+    const parts = (await this.#names(this.#at(id)))
       .map(parsePartFileName)
       .filter((part) => part !== undefined);
     const sized = await Promise.all(
-      deps.map(async (part): Promise<UploadPart | undefined> => {
+      parts.map(async (part): Promise<UploadPart | undefined> => {
         try {
           const { size, mtimeMs } = await stat(join(this.#at(id), partFileName(part)));
           return { ...part, size, modifiedAt: mtimeMs };
@@ -121,7 +124,7 @@ export class MultipartUploads {
     return sized.filter((part) => part !== undefined).sort((one, other) => one.number - other.number);
   }
 
-  /** Makes the object out of these parts. They are on disk until it is there. */
+  /** Creates the object from these parts. The parts are deleted after the object is on disk. */
   complete(
     upload: MultipartUpload,
     chosen: readonly Pick<UploadPart, 'number' | 'etag'>[],
@@ -142,17 +145,17 @@ export class MultipartUploads {
     number: number,
     { bytes, length }: Pick<NewObject, 'bytes' | 'length'>,
   ): Promise<UploadPart> {
-    const settle = await this.#deps.objects.reserve(length);
+    const release = await this.#deps.objects.reserve(length);
     try {
       const arrived = await receiveFile(this.#deps.objects.temporaryPath(), bytes, length);
       return await this.#deps.locks.runExclusive(id, async () => {
         try {
           if ((await this.#read(id)) === undefined) throw uploadGoneError();
-          // More than one where Berth ended between the two steps that follow.
+          // There can be more than one if the server stopped between the rename and the removal below.
           const before = (await this.listParts(id)).filter((part) => part.number === number);
           const name = partFileName({ number, etag: arrived.md5 });
           await rename(arrived.path, join(this.#at(id), name));
-          settle(true);
+          release(true);
           for (const part of before) {
             this.#deps.usage.adjust(-part.size);
             if (partFileName(part) !== name)
@@ -164,7 +167,7 @@ export class MultipartUploads {
         }
       });
     } finally {
-      settle(false);
+      release(false);
     }
   }
 
@@ -174,22 +177,22 @@ export class MultipartUploads {
     condition: WriteCondition,
   ): Promise<StoredObject> {
     if ((await this.#read(id)) === undefined) throw uploadGoneError();
-    const there = new Map((await this.listParts(id)).map((part) => [partFileName(part), part]));
-    const deps = chosen.map((wanted) => {
-      const part = there.get(partFileName(wanted));
+    const uploaded = new Map((await this.listParts(id)).map((part) => [partFileName(part), part]));
+    const parts = chosen.map((wanted) => {
+      const part = uploaded.get(partFileName(wanted));
       if (part === undefined) throw ruleError(`part ${wanted.number} with this ETag was not uploaded`);
       return part;
     });
-    const paths = deps.map((part) => join(this.#at(id), partFileName(part)));
+    const paths = parts.map((part) => join(this.#at(id), partFileName(part)));
     const arrived = await receiveFile(
       this.#deps.objects.temporaryPath(),
       readFiles(paths),
-      deps.reduce((sum, { size }) => sum + size, 0),
+      parts.reduce((sum, { size }) => sum + size, 0),
     );
     const stored = await this.#deps.objects.commitFile(
       key,
       arrived,
-      { etag: multipartEtag(deps), headers, checksums: {} },
+      { etag: multipartEtag(parts), headers, checksums: {} },
       condition,
     );
     this.#deps.usage.adjust(stored.size);
@@ -197,7 +200,7 @@ export class MultipartUploads {
     return stored;
   }
 
-  /** First what says that it is one, so that an upload that is half gone is none. */
+  /** Deletes the description first, so that a partly deleted upload is not found again. */
   async #drop(id: string): Promise<void> {
     const size = (await this.listParts(id)).reduce((sum, part) => sum + part.size, 0);
     await rm(join(this.#at(id), UPLOAD_FILE), { force: true });
@@ -241,14 +244,14 @@ export class MultipartUploads {
 }
 
 function uploadGoneError(): BerthError {
-  return new BerthError('not-found', 'this upload was completed or given up meanwhile');
+  return new BerthError('not-found', 'this upload was completed or aborted by another request');
 }
 
-/** As S3 has it: the MD5 of the MD5s, and how many there were. */
-export function multipartEtag(deps: readonly Pick<UploadPart, 'etag'>[]): string {
+/** As in S3: the MD5 of the parts' MD5s, and the number of parts. */
+export function multipartEtag(parts: readonly Pick<UploadPart, 'etag'>[]): string {
   const all = createHash('md5');
-  for (const { etag } of deps) all.update(Buffer.from(etag, 'hex'));
-  return `${all.digest('hex')}-${deps.length}`;
+  for (const { etag } of parts) all.update(Buffer.from(etag, 'hex'));
+  return `${all.digest('hex')}-${parts.length}`;
 }
 
 function partFileName({ number, etag }: Pick<UploadPart, 'number' | 'etag'>): string {

@@ -1,16 +1,19 @@
 import { ruleError } from '../../support/errors.ts';
 import { MAX_FILE_NAME_BYTES } from '../../support/temporary-name.ts';
 
-/** As S3 has it, in bytes of UTF-8. */
+/** As in S3: the limit counts bytes of UTF-8. */
 export const MAX_OBJECT_KEY_BYTES = 1024;
 
-/** The name of an object: where it lies below its volume's folder. A key that ends in a slash is a folder. */
+/** The path of an object below its volume's directory. A key that ends in a slash is a folder. */
 export interface ObjectPath {
   names: string[];
   folder: boolean;
 }
 
-/** Takes a key apart, or says why no file can have it. Nothing that comes out of here leads out of the folder it is looked up in. */
+/**
+ * Splits a key into path names, or throws if it cannot be a path. The result never leads out of the volume's
+ * directory.
+ */
 export function objectPath(key: string): ObjectPath {
   const problem = objectKeyProblem(key);
   if (problem !== undefined)
@@ -23,18 +26,21 @@ export function objectPath(key: string): ObjectPath {
 
 export function objectKeyProblem(key: string): string | undefined {
   if (Buffer.byteLength(key) > MAX_OBJECT_KEY_BYTES) return `it has more than ${MAX_OBJECT_KEY_BYTES} bytes`;
-  if (key.includes('\0')) return 'it has a NUL in it';
-  if (!key.isWellFormed()) return 'it is no Unicode text';
+  if (key.includes('\0')) return 'it contains a NUL character';
+  if (!key.isWellFormed()) return 'it is not valid Unicode';
   for (const name of (key.endsWith('/') ? key.slice(0, -1) : key).split('/')) {
     if (name === '') return 'a name between its slashes is empty';
-    if (name === '.' || name === '..') return `"${name}" is no name`;
+    if (name === '.' || name === '..') return `"${name}" is not a valid file name`;
     if (Buffer.byteLength(name) > MAX_FILE_NAME_BYTES)
       return `a name between its slashes has more than ${MAX_FILE_NAME_BYTES} bytes`;
   }
   return undefined;
 }
 
-/** The order of S3: that of the bytes of UTF-8. Text compares by its UTF-16 units, where letters beyond the first plane come too early. */
+/**
+ * Compares keys by their UTF-8 bytes, as S3 does. String comparison uses UTF-16 units, which order characters
+ * beyond the first plane differently.
+ */
 export function compareObjectKeys(one: string, other: string): number {
   const length = Math.min(one.length, other.length);
   for (let at = 0; at < length; at += 1) {

@@ -6,16 +6,19 @@ import type { EntryLocation } from './directory-handle.ts';
 import { compareObjectKeys, objectKeyProblem } from './object-key.ts';
 import type { StoredObject } from './object-metadata.ts';
 
-/** Names of one folder that are in memory at a time: of a folder with more, the next ones are looked for when these are told. */
+/**
+ * The most names of a directory that are in memory at a time. A larger directory is read again for the next
+ * names.
+ */
 const MAX_NAMES_IN_MEMORY = 1_000;
-/** Files that are looked at side by side. */
+/** Files whose metadata is read concurrently. */
 const STAT_CONCURRENCY = 64;
 
 export interface ObjectListingQuery {
   prefix: string;
-  /** Keys with this after the prefix are told as one prefix; empty is none. */
+  /** Keys that contain this after the prefix are grouped into one prefix; empty for no grouping. */
   delimiter: string;
-  /** The last key or prefix that was told; empty at the beginning. */
+  /** The last key or prefix of the previous page; empty for the first page. */
   after: string;
   limit: number;
 }
@@ -23,7 +26,7 @@ export interface ObjectListingQuery {
 export interface ObjectListing {
   objects: StoredObject[];
   prefixes: string[];
-  /** What `after` has to be to go on; undefined at the end. */
+  /** The value of `after` for the next page; undefined on the last page. */
   next: string | undefined;
 }
 
@@ -31,13 +34,15 @@ export type DescribeObject = (key: string, file: BigIntStats) => Promise<StoredO
 
 interface FoundKey {
   key: string;
-  /** Of the folder that it is in. */
+  /** The path names of its directory. */
   parent: readonly string[];
   name: string;
   folder: boolean;
 }
 
-/** Objects and prefixes in the order of their keys. A link is told as what it leads to where that is a file of this volume. */
+/**
+ * Lists objects and prefixes ordered by key. A symbolic link to a file of this volume is listed as that file.
+ */
 export async function listObjects(
   root: string,
   query: ObjectListingQuery,
@@ -45,9 +50,9 @@ export async function listObjects(
 ): Promise<ObjectListing> {
   const objects: StoredObject[] = [];
   const prefixes: string[] = [];
-  let last = '';
+  let lastListed = '';
   let batch: FoundKey[] = [];
-  const tell = async (): Promise<void> => {
+  const flush = async (): Promise<void> => {
     objects.push(...(await describeAll(root, batch, describe)));
     batch = [];
   };
@@ -57,20 +62,20 @@ export async function listObjects(
     const group = commonPrefixOf(found.key, query);
     if (group !== undefined && (group === prefixes.at(-1) || group === query.after)) continue;
     if (objects.length + batch.length + prefixes.length >= query.limit) {
-      // Some that were found may be gone by now: only what is told counts.
-      await tell();
-      if (objects.length + prefixes.length >= query.limit) return { objects, prefixes, next: last };
+      // Some entries may have been deleted since they were read: count only those that are returned.
+      await flush();
+      if (objects.length + prefixes.length >= query.limit) return { objects, prefixes, next: lastListed };
     }
-    last = group ?? found.key;
+    lastListed = group ?? found.key;
     if (group !== undefined) prefixes.push(group);
     else batch.push(found);
-    if (batch.length >= STAT_CONCURRENCY) await tell();
+    if (batch.length >= STAT_CONCURRENCY) await flush();
   }
-  await tell();
+  await flush();
   return { objects, prefixes, next: undefined };
 }
 
-/** The folder that all keys with this prefix are below; undefined where no key can have it. */
+/** The directory that contains all keys with this prefix; undefined if no key can have it. */
 function directoryOfPrefix(prefix: string): string[] | undefined {
   const end = prefix.lastIndexOf('/');
   if (end === -1) return [];
@@ -83,16 +88,16 @@ function commonPrefixOf(key: string, { prefix, delimiter }: ObjectListingQuery):
   return at === -1 ? undefined : key.slice(0, at + delimiter.length);
 }
 
-/** Every key below a folder that is still to be told, in order. A folder with nothing in it is a key of its own. */
+/** The keys below a directory that are not listed yet, in order. An empty directory is a key of its own. */
 async function* keysBelow(
   root: string,
   names: readonly string[],
   query: ObjectListingQuery,
 ): AsyncGenerator<FoundKey> {
   const base = names.length === 0 ? '' : `${names.join('/')}/`;
-  let told: Entry | undefined;
+  let last: Entry | undefined;
   for (;;) {
-    const next = await nextEntries(root, names, base, query, told);
+    const next = await nextEntries(root, names, base, query, last);
     if (next === undefined) return;
     if (
       next.empty &&
@@ -106,7 +111,7 @@ async function* keysBelow(
       const key = base + sortName(entry);
       if (!folder || commonPrefixOf(key, query) === key) yield { key, parent: names, name, folder };
       else yield* keysBelow(root, [...names, name], query);
-      told = entry;
+      last = entry;
     }
     if (!next.more) return;
   }
@@ -119,34 +124,37 @@ interface Entry {
 
 interface NextEntries {
   entries: Entry[];
-  /** There are others after these. */
+  /** Whether more entries follow. */
   more: boolean;
-  /** There is nothing at all in this folder. */
+  /** Whether the directory is empty. */
   empty: boolean;
 }
 
-/** The first entries of a folder after the one that was told last; undefined where there is no such folder, or one below the prefix that Berth may not look into. Only as many as are told at once are kept while it is read. */
+/**
+ * The next entries of a directory after `last`; undefined if the directory does not exist, or if it is below
+ * the prefix and not readable. Keeps a bounded number of names in memory.
+ */
 async function nextEntries(
   root: string,
   names: readonly string[],
   base: string,
   query: ObjectListingQuery,
-  told: Entry | undefined,
+  last: Entry | undefined,
 ): Promise<NextEntries | undefined> {
-  let kept: Entry[] = [];
+  let entries: Entry[] = [];
   let more = false;
   let empty = true;
   let bound: Entry | undefined;
   const cut = (): void => {
-    kept.sort(compareEntries);
-    if (kept.length <= MAX_NAMES_IN_MEMORY) return;
-    kept = kept.slice(0, MAX_NAMES_IN_MEMORY);
-    bound = kept.at(-1);
+    entries.sort(compareEntries);
+    if (entries.length <= MAX_NAMES_IN_MEMORY) return;
+    entries = entries.slice(0, MAX_NAMES_IN_MEMORY);
+    bound = entries.at(-1);
     more = true;
   };
   const consider = (entry: Entry): void => {
     if (
-      (told !== undefined && compareEntries(entry, told) <= 0) ||
+      (last !== undefined && compareEntries(entry, last) <= 0) ||
       !isWanted(base + sortName(entry), entry.folder, query)
     )
       return;
@@ -154,8 +162,8 @@ async function nextEntries(
       more = true;
       return;
     }
-    kept.push(entry);
-    if (kept.length >= 4 * MAX_NAMES_IN_MEMORY) cut();
+    entries.push(entry);
+    if (entries.length >= 4 * MAX_NAMES_IN_MEMORY) cut();
   };
   try {
     const read = await withParentDirectory(root, [...names, '.'], async ({ directory }) => {
@@ -173,10 +181,10 @@ async function nextEntries(
     throw error;
   }
   cut();
-  return { entries: kept, more, empty };
+  return { entries, more, empty };
 }
 
-/** A folder stands in the order where its objects do. */
+/** A directory is sorted by the prefix of its objects. */
 function sortName({ name, folder }: Entry): string {
   return folder ? `${name}/` : name;
 }
@@ -187,42 +195,42 @@ function compareEntries(one: Entry, other: Entry): number {
 
 function isWanted(key: string, folder: boolean, { prefix, after }: ObjectListingQuery): boolean {
   if (!key.startsWith(prefix) && !(folder && prefix.startsWith(key))) return false;
-  // Of a folder, a part may have been told.
+  // A directory may have been listed in part.
   return after === '' || compareObjectKeys(key, after) > 0 || (folder && after.startsWith(key));
 }
 
-/** What was found, is still there and may be looked at, in the same order. */
+/** Describes the entries that still exist and are readable, in the same order. */
 async function describeAll(
   root: string,
   batch: readonly FoundKey[],
   describe: DescribeObject,
 ): Promise<StoredObject[]> {
-  const looked: (StoredObject | undefined)[] = [];
+  const described: (StoredObject | undefined)[] = [];
   for (let from = 0; from < batch.length; ) {
     const parent = batch[from]?.parent ?? [];
     let to = from;
     while (batch[to]?.parent === parent) to += 1;
-    const together = batch.slice(from, to);
+    const siblings = batch.slice(from, to);
     const describeIn = ({ directory }: EntryLocation): Promise<(StoredObject | undefined)[]> =>
       Promise.all(
-        together.map((found) =>
+        siblings.map((found) =>
           unlessPermissionDenied(async () =>
             describeFound(root, found, await lstatIfExists(directory.pathOf(found.name)), describe),
           ),
         ),
       );
-    looked.push(
+    described.push(
       ...((await unlessPermissionDenied(() => withParentDirectory(root, [...parent, '.'], describeIn))) ??
         []),
     );
     from = to;
   }
-  return looked.filter((object) => object !== undefined);
+  return described.filter((object) => object !== undefined);
 }
 
-async function unlessPermissionDenied<T>(look: () => Promise<T>): Promise<T | undefined> {
+async function unlessPermissionDenied<T>(read: () => Promise<T>): Promise<T | undefined> {
   try {
-    return await look();
+    return await read();
   } catch (error) {
     if (isPermissionError(error)) return undefined;
     throw error;
@@ -232,15 +240,17 @@ async function unlessPermissionDenied<T>(look: () => Promise<T>): Promise<T | un
 async function describeFound(
   root: string,
   { key, parent, name, folder }: FoundKey,
-  seen: BigIntStats | undefined,
+  stats: BigIntStats | undefined,
   describe: DescribeObject,
 ): Promise<StoredObject | undefined> {
-  if (seen?.isSymbolicLink() !== true)
-    return seen === undefined || seen.isDirectory() !== folder ? undefined : describe(key, seen);
+  if (stats?.isSymbolicLink() !== true)
+    return stats === undefined || stats.isDirectory() !== folder ? undefined : describe(key, stats);
   const real = await resolveInside(root, [...parent, name]);
-  const behind =
+  const target =
     real === undefined
       ? undefined
-      : await withParentDirectory(root, real, (place) => lstatIfExists(place.directory.pathOf(place.name)));
-  return behind?.isFile() === true ? describe(key, behind) : undefined;
+      : await withParentDirectory(root, real, (location) =>
+          lstatIfExists(location.directory.pathOf(location.name)),
+        );
+  return target?.isFile() === true ? describe(key, target) : undefined;
 }

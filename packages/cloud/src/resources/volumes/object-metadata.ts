@@ -5,18 +5,20 @@ import { dirname, join } from 'node:path';
 import { createDirectory } from './volume-directory.ts';
 import { isMissingPathError } from './directory-handle.ts';
 
-/** What a client said about an object, to be said again to whoever reads it. Names are lower-case header names. */
+/**
+ * Headers that a client stored with an object and that are returned when it is read. Names are in lower case.
+ */
 export type ObjectHeaders = Readonly<Record<string, string>>;
 
-/** What is known of an object beyond its file. */
+/** Metadata of an object that is not part of its file. */
 export interface ObjectMetadata {
   etag: string;
   headers: ObjectHeaders;
-  /** Base64 by header name: x-amz-checksum-crc32 and its kin. */
+  /** Base64 by header name, such as x-amz-checksum-crc32. */
   checksums: Readonly<Record<string, string>>;
 }
 
-/** Tells one state of a file from another, cheaply. */
+/** Detects cheaply whether a file has changed. */
 interface FileFingerprint {
   size: string;
   mtime: string;
@@ -26,9 +28,9 @@ interface FileFingerprint {
 type StoredMetadata = ObjectMetadata & FileFingerprint & { folderOnly?: true };
 
 /**
- * Beside each volume, never in it: a card for each object that was written over S3, with its MD5
- * and its headers. A card counts only for the very file that it was written for, so a file that a
- * pod has changed since has none, and a card that is left behind says nothing wrong.
+ * Stores metadata (MD5 and headers) of objects that were written over S3, in a directory beside the volume.
+ * An entry is valid only for the exact file that it was written for: if a pod changes the file, the entry is
+ * ignored, and an entry that is left behind does no harm.
  */
 export class ObjectMetadataStore {
   readonly #folder: string;
@@ -38,18 +40,18 @@ export class ObjectMetadataStore {
   }
 
   async read(key: string, file: BigIntStats): Promise<ObjectMetadata | undefined> {
-    const kept = await this.#kept(key);
-    return kept !== undefined && matchesFingerprint(kept, file)
-      ? { etag: kept.etag, headers: kept.headers, checksums: kept.checksums }
+    const stored = await this.#read(key);
+    return stored !== undefined && matchesFingerprint(stored, file)
+      ? { etag: stored.etag, headers: stored.headers, checksums: stored.checksums }
       : undefined;
   }
 
-  /** Not brought to the disk at once: what a power cut takes away is made anew from the file. */
-  async write(key: string, file: BigIntStats, card: ObjectMetadata): Promise<void> {
-    await this.#write(key, { ...fingerprintOf(file), ...card });
+  /** Not synced: metadata that is lost in a power failure is derived from the file again. */
+  async write(key: string, file: BigIntStats, metadata: ObjectMetadata): Promise<void> {
+    await this.#write(key, { ...fingerprintOf(file), ...metadata });
   }
 
-  /** This folder is there only because an object was put below it. */
+  /** Records that a directory exists only because an object was stored below it. */
   async markImplicitDirectory(key: string, folder: BigIntStats): Promise<void> {
     await this.#write(key, {
       ...fingerprintOf(folder),
@@ -61,27 +63,27 @@ export class ObjectMetadataStore {
   }
 
   async isImplicitDirectory(key: string, folder: BigIntStats): Promise<boolean> {
-    const kept = await this.#kept(key);
-    return kept?.folderOnly === true && kept.inode === String(folder.ino);
+    const stored = await this.#read(key);
+    return stored?.folderOnly === true && stored.inode === String(folder.ino);
   }
 
   async remove(key: string): Promise<void> {
     await rm(this.#path(key), { force: true });
   }
 
-  async #write(key: string, kept: StoredMetadata): Promise<void> {
+  async #write(key: string, stored: StoredMetadata): Promise<void> {
     const path = this.#path(key);
     for (const folder of [this.#folder, dirname(path)]) await createDirectory(folder);
-    const fresh = `${path}.${process.pid}-${(temporaryFileCount += 1)}`;
-    await writeFile(fresh, JSON.stringify(kept));
-    await rename(fresh, path);
+    const temporaryPath = `${path}.${process.pid}-${(temporaryFileCount += 1)}`;
+    await writeFile(temporaryPath, JSON.stringify(stored));
+    await rename(temporaryPath, path);
   }
 
-  async #kept(key: string): Promise<StoredMetadata | undefined> {
+  async #read(key: string): Promise<StoredMetadata | undefined> {
     try {
       return JSON.parse(await readFile(this.#path(key), 'utf8')) as StoredMetadata;
     } catch (error) {
-      // A card that was cut off by a power cut is as good as none.
+      // An entry that was cut off by a power failure counts as missing.
       if (isMissingPathError(error) || error instanceof SyntaxError) return undefined;
       throw error;
     }
@@ -95,7 +97,10 @@ export class ObjectMetadataStore {
 
 let temporaryFileCount = 0;
 
-/** Of a file that no card speaks of. Two parts, as those of multipart uploads have: nobody takes it for an MD5 of the content. */
+/**
+ * The ETag of a file without metadata. It has two parts, as for multipart uploads, so that no client takes it
+ * for the MD5 of the content.
+ */
 export function derivedEtag(file: BigIntStats): string {
   const { size, mtime, inode } = fingerprintOf(file);
   return `${createHash('md5').update(`${size} ${mtime} ${inode}`).digest('hex')}-1`;
@@ -105,12 +110,12 @@ function fingerprintOf(file: BigIntStats): FileFingerprint {
   return { size: String(file.size), mtime: String(file.mtimeNs), inode: String(file.ino) };
 }
 
-function matchesFingerprint(kept: FileFingerprint, file: BigIntStats): boolean {
-  const print = fingerprintOf(file);
-  return kept.size === print.size && kept.mtime === print.mtime && kept.inode === print.inode;
+function matchesFingerprint(stored: FileFingerprint, file: BigIntStats): boolean {
+  const current = fingerprintOf(file);
+  return stored.size === current.size && stored.mtime === current.mtime && stored.inode === current.inode;
 }
 
-/** A file of a volume, or a folder, as an object. */
+/** A file or a directory of a volume, as an object. */
 export interface StoredObject extends ObjectMetadata {
   key: string;
   folder: boolean;

@@ -6,20 +6,20 @@ import { dirname } from 'node:path';
 import { BerthError } from '../../support/errors.ts';
 import { createDirectory } from './volume-directory.ts';
 
-/** Pieces of a stream are gathered up to this many bytes before they are written. */
+/** Chunks of a stream are buffered up to this many bytes before they are written. */
 const WRITE_BUFFER_BYTES = 1024 ** 2;
 
-/** A file that arrived whole and lies aside, on disk. */
+/** A completely received file that is on disk, at a temporary path. */
 export interface ReceivedFile {
   path: string;
-  /** Of the content, in hex. */
+  /** MD5 of the content, in hex. */
   md5: string;
   stats: BigIntStats;
 }
 
 /**
- * Writes a stream to a file aside. It is on disk when this resolves; where the stream fails, or is
- * not as long as was said, nothing of it is left.
+ * Writes a stream to a temporary file. The file is on disk when this resolves. If the stream fails or has
+ * another length than announced, the file is deleted.
  */
 export async function receiveFile(
   path: string,
@@ -30,7 +30,7 @@ export async function receiveFile(
   const handle = await open(path, 'wx', 0o644);
   try {
     const md5 = createHash('md5');
-    const written = await writeAll(handle, bytes, length, (piece) => md5.update(piece));
+    const written = await writeAll(handle, bytes, length, (chunk) => md5.update(chunk));
     if (written !== length)
       throw new BerthError('malformed', `the body ended after ${written} of ${length} bytes`);
     await handle.sync();
@@ -47,32 +47,32 @@ async function writeAll(
   handle: FileHandle,
   bytes: AsyncIterable<Uint8Array>,
   length: number,
-  each: (piece: Uint8Array) => void,
+  each: (chunk: Uint8Array) => void,
 ): Promise<number> {
   let total = 0;
-  let gathered: Uint8Array[] = [];
+  let buffered: Uint8Array[] = [];
   let size = 0;
-  for await (const piece of bytes) {
-    if (piece.length === 0) continue;
-    total += piece.length;
+  for await (const chunk of bytes) {
+    if (chunk.length === 0) continue;
+    total += chunk.length;
     if (total > length)
       throw new BerthError('malformed', `the body is longer than the ${length} bytes that were announced`);
-    each(piece);
-    gathered.push(piece);
-    size += piece.length;
+    each(chunk);
+    buffered.push(chunk);
+    size += chunk.length;
     if (size < WRITE_BUFFER_BYTES) continue;
-    await writeChunks(handle, gathered, size);
-    gathered = [];
+    await writeChunks(handle, buffered, size);
+    buffered = [];
     size = 0;
   }
-  if (size > 0) await writeChunks(handle, gathered, size);
+  if (size > 0) await writeChunks(handle, buffered, size);
   return total;
 }
 
-async function writeChunks(handle: FileHandle, pieces: Uint8Array[], size: number): Promise<void> {
-  const { bytesWritten } = await handle.writev(pieces);
+async function writeChunks(handle: FileHandle, chunks: Uint8Array[], size: number): Promise<void> {
+  const { bytesWritten } = await handle.writev(chunks);
   if (bytesWritten === size) return;
-  // A write may be cut short, by a signal or a disk that is nearly full; the rest goes one by one.
-  const rest = Buffer.concat(pieces).subarray(bytesWritten);
+  // A write can be partial, after a signal or on a nearly full disk: write the rest.
+  const rest = Buffer.concat(chunks).subarray(bytesWritten);
   await handle.writeFile(rest);
 }

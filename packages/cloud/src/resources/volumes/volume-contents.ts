@@ -13,18 +13,18 @@ import { VolumeUsageMeter } from './volume-usage.ts';
 import type { VolumeUsage } from './volume-usage.ts';
 
 const BYTES_PER_GB = 1024 ** 3;
-/** Where the data of removed volumes goes. No id has a dot. */
+/** The directory for the data of deleted volumes. Ids contain no dot. */
 const REMOVED_DIRECTORY = '.removed';
 
-/** What lies in network volumes, on the disk of this machine or on one that several share. */
+/** The files of network volumes, on a local disk or one that several servers share. */
 export class VolumeContents {
   readonly #context: ResourceContext;
   readonly #data: string;
   readonly #onProblem: (error: unknown) => void;
-  readonly #turns = new KeyedMutex();
+  readonly #locks = new KeyedMutex();
   readonly #usages = new Map<string, VolumeUsageMeter>();
 
-  /** `onProblem` is told when the data of a removed volume could not be wiped. */
+  /** `onProblem` is called when the data of a deleted volume cannot be removed. */
   constructor(context: ResourceContext, data: string, onProblem: (error: unknown) => void = () => undefined) {
     this.#context = context;
     this.#data = data;
@@ -37,7 +37,7 @@ export class VolumeContents {
       directory: this.#directory(volume),
       capacity: volume.size * BYTES_PER_GB,
       usage: this.#usage(volume.id),
-      locks: this.#turns,
+      locks: this.#locks,
       ids,
     });
   }
@@ -48,7 +48,7 @@ export class VolumeContents {
       objects: this.objects(volume),
       directory: this.#directory(volume),
       usage: this.#usage(volume.id),
-      locks: this.#turns,
+      locks: this.#locks,
       clock,
       ids,
     });
@@ -58,7 +58,10 @@ export class VolumeContents {
     return this.#usage(volume.id).current();
   }
 
-  /** The volume is gone. Its data is out of reach at once; to wipe it may take a while, and nobody waits for that. */
+  /**
+   * Called after a volume was deleted. Moves its data away at once; deleting the files can take long and
+   * happens in the background.
+   */
   async remove(id: string): Promise<void> {
     this.#usages.delete(id);
     const bin = volumeStatePath(this.#data, REMOVED_DIRECTORY);
@@ -76,7 +79,10 @@ export class VolumeContents {
     void this.deleteRemovedData();
   }
 
-  /** Wipes the data of removed volumes, with what an earlier Berth left. What cannot be wiped keeps nothing else on disk. */
+  /**
+   * Deletes the data of deleted volumes, including what an earlier run left. A failure does not stop the
+   * rest.
+   */
   async deleteRemovedData(): Promise<void> {
     const bin = volumeStatePath(this.#data, REMOVED_DIRECTORY);
     for (const name of await this.#namesIn(bin)) await removeTree(join(bin, name)).catch(this.#onProblem);
@@ -92,12 +98,12 @@ export class VolumeContents {
   }
 
   #directory({ id, accountId }: NetworkVolume): VolumeDirectory {
-    const isThere = async (): Promise<boolean> =>
+    const volumeExists = async (): Promise<boolean> =>
       (await this.#context.store.volumes.find(accountId, id)) !== undefined;
     return new VolumeDirectory({
       path: volumeDirectoryPath(this.#data, id),
       statePath: volumeStatePath(this.#data, id),
-      volumeExists: isThere,
+      volumeExists,
     });
   }
 

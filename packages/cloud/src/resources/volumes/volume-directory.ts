@@ -2,51 +2,52 @@ import { mkdir, rmdir } from 'node:fs/promises';
 import { BerthError } from '../../support/errors.ts';
 
 export interface VolumeDirectoryOptions {
-  /** The volume's folder. */
+  /** The volume's directory. */
   path: string;
-  /** A folder for what is known of its files and for what is under way, on the same file system. */
+  /** The directory for metadata and unfinished uploads, on the same file system. */
   statePath: string;
-  /** Whether the volume is still there. */
+  /** Whether the volume still exists. */
   volumeExists(): Promise<boolean>;
 }
 
 /**
- * What the files of a volume stand on: its folder, and the one aside. They are made when something
- * is written, and moved away when the volume is removed. Whoever is writing then must not make them
- * anew, since nobody would remove them: all that is made below them is made in what is there.
+ * The directories of a volume: its data and its state. They are created on the first write and moved away
+ * when the volume is deleted. A write that runs at that time must not create them again, since nobody would
+ * delete them; so it only creates entries inside existing directories.
  */
 export class VolumeDirectory {
   readonly path: string;
   readonly statePath: string;
-  readonly #isThere: () => Promise<boolean>;
+  readonly #volumeExists: () => Promise<boolean>;
 
   constructor({ path, statePath, volumeExists }: VolumeDirectoryOptions) {
     this.path = path;
     this.statePath = statePath;
-    this.#isThere = volumeExists;
+    this.#volumeExists = volumeExists;
   }
 
-  /** Does work that writes below the folders. Where the volume goes meanwhile, that is what its failure says. */
+  /** Runs a write below these directories. If the volume is deleted meanwhile, throws a not-found error. */
   async runWrite<T>(work: () => Promise<T>): Promise<T> {
     try {
       for (const folder of [this.path, this.statePath]) await mkdir(folder, { recursive: true });
-      // A removal forgets the volume first: if it is known still, what was just made is moved away with it.
-      await this.#checkThere();
+      // A deletion removes the record first: if the record still exists, the directories created above are
+      // moved away with it.
+      await this.#checkVolumeExists();
       return await work();
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') await this.#checkThere();
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') await this.#checkVolumeExists();
       throw error;
     }
   }
 
-  async #checkThere(): Promise<void> {
-    if (await this.#isThere()) return;
+  async #checkVolumeExists(): Promise<void> {
+    if (await this.#volumeExists()) return;
     for (const folder of [this.path, this.statePath]) await removeEmptyDirectory(folder);
-    throw new BerthError('not-found', 'this network volume was deleted meanwhile');
+    throw new BerthError('not-found', 'this network volume was deleted by another request');
   }
 }
 
-/** Makes a folder in one that has to be there. Answers whether it was made: it may be there already. */
+/** Creates a directory; the parent must exist. Returns false if it exists already. */
 export async function createDirectory(path: string): Promise<boolean> {
   try {
     await mkdir(path);
@@ -57,7 +58,7 @@ export async function createDirectory(path: string): Promise<boolean> {
   }
 }
 
-/** Removes a folder with nothing in it. Answers whether it was removed: there may be something in it, or it is gone. */
+/** Removes an empty directory. Returns false if it is not empty or does not exist. */
 export async function removeEmptyDirectory(path: string): Promise<boolean> {
   try {
     await rmdir(path);

@@ -20,9 +20,9 @@ import type { ObjectListing, ObjectListingQuery } from './object-listing.ts';
 import { objectPath } from './object-key.ts';
 import type { VolumeUsageMeter } from './volume-usage.ts';
 
-/** An object that is held open: what is read is of one file, even where another takes its place meanwhile. */
+/** An open object: all reads are from one file, even if another one replaces it. */
 export interface OpenObject extends StoredObject {
-  /** From and up to these bytes, both included. It must be read to its end or destroyed. */
+  /** Reads the bytes from `from` to `to`, both included. The stream must be read to its end or destroyed. */
   read(from: number, to: number): ReadStream;
   close(): Promise<void>;
 }
@@ -31,33 +31,33 @@ export interface NewObject {
   bytes: AsyncIterable<Uint8Array>;
   length: number;
   headers: ObjectHeaders;
-  /** Known when all bytes have come. */
+  /** Called after all bytes were received. */
   checksums?: () => Readonly<Record<string, string>>;
 }
 
-/** May throw to refuse. Called when nothing can come between the look and the change. */
+/** Throws to refuse the write. Called under the lock of the key, right before the change. */
 export type WriteCondition = (present: StoredObject | undefined) => void;
 
 export interface VolumeObjectsDeps {
   directory: VolumeDirectory;
-  /** In bytes. */
+  /** Capacity in bytes. */
   capacity: number;
   usage: VolumeUsageMeter;
   locks: KeyedMutex;
   ids: Ids;
 }
 
-/** How often a folder is made again that went between its making and its use. */
+/** Attempts to create a directory that another request removes before it is used. */
 const MAX_ATTEMPTS = 5;
 
 /** The files of one network volume, as objects under keys. */
 export class VolumeObjects {
   readonly #deps: VolumeObjectsDeps;
-  readonly #cards: ObjectMetadataStore;
+  readonly #metadata: ObjectMetadataStore;
 
   constructor(deps: VolumeObjectsDeps) {
     this.#deps = deps;
-    this.#cards = new ObjectMetadataStore(join(deps.directory.statePath, 'cards'));
+    this.#metadata = new ObjectMetadataStore(join(deps.directory.statePath, 'cards'));
   }
 
   list(query: ObjectListingQuery): Promise<ObjectListing> {
@@ -88,7 +88,7 @@ export class VolumeObjects {
     }
   }
 
-  /** Nobody sees any of it before all of it is there and on disk. */
+  /** The object becomes visible only when it is complete and on disk. */
   async put(
     key: string,
     object: NewObject,
@@ -102,16 +102,19 @@ export class VolumeObjects {
     );
   }
 
-  /** Puts a file that lies aside under a key; to be called while the ground is used. The file is gone from there afterwards, whatever happens. */
+  /**
+   * Moves a received file to a key. Must be called within runWrite(). The temporary file is removed in any
+   * case.
+   */
   async commitFile(
     key: string,
     { path, stats }: ReceivedFile,
-    card: ObjectMetadata,
+    metadata: ObjectMetadata,
     condition: WriteCondition,
   ): Promise<StoredObject> {
     const { names } = objectPath(key);
     try {
-      return await this.#deps.locks.runExclusive(this.#turnOf(names), async () => {
+      return await this.#deps.locks.runExclusive(this.#lockKey(names), async () => {
         const present = await this.head(key);
         condition(present);
         await this.#inParent(names, async ({ directory, name }) => {
@@ -127,18 +130,18 @@ export class VolumeObjects {
           await directory.sync();
         });
         if (present !== undefined) this.#deps.usage.adjust(-present.size);
-        await this.#cards.write(key, stats, card);
-        return toStoredObject(key, stats, card);
+        await this.#metadata.write(key, stats, metadata);
+        return toStoredObject(key, stats, metadata);
       });
     } finally {
       await rm(path, { force: true });
     }
   }
 
-  /** Of what is not there, or a folder with something in it, nothing is removed, and that is no failure. */
+  /** Does nothing if the object does not exist or is a directory that is not empty. */
   async remove(key: string): Promise<void> {
     const { names, folder: isFolder } = objectPath(key);
-    const way = await this.#deps.locks.runExclusive(this.#turnOf(names), () =>
+    const parents = await this.#deps.locks.runExclusive(this.#lockKey(names), () =>
       withParentDirectory(this.#deps.directory.path, names, async ({ directory, name, parentNames }) => {
         const present = await lstatIfExists(directory.pathOf(name));
         if (present === undefined || present.isDirectory() !== isFolder) return parentNames;
@@ -146,32 +149,35 @@ export class VolumeObjects {
         else if (!(await removeEmptyDirectory(directory.pathOf(name)))) return parentNames;
         await directory.sync();
         if (present.isFile()) this.#deps.usage.adjust(-Number(present.size));
-        await this.#cards.remove(key);
+        await this.#metadata.remove(key);
         return parentNames;
       }),
     );
-    if (way !== undefined) await this.#tidy(way);
+    if (parents !== undefined) await this.#removeEmptyParents(parents);
   }
 
-  /** Refuses what the volume has no room for, less what it replaces. Answers the way to say that it came, or that it did not. */
+  /**
+   * Reserves space for an object, less the one it replaces; throws if the volume is too small. Call the
+   * returned function with true when the bytes were written, or with false when they were not.
+   */
   reserve(length: number, replaced = 0): Promise<(done: boolean) => void> {
     const { usage, capacity } = this.#deps;
     return usage.reserve(length, (used) => {
       if (used - replaced + length <= capacity) return;
       throw new BerthError(
         'too-large',
-        `the volume has ${capacity} bytes, of which ${used} are used or promised: there is no room for ${length} more; make it larger or remove something`,
+        `the volume has ${capacity} bytes, of which ${used} are used or reserved: there is no room for ${length} more; make it larger or delete files`,
       );
     });
   }
 
-  /** A path aside for a file that arrives. */
+  /** A temporary path for a file that is being received. */
   temporaryPath(): string {
     return join(this.#deps.directory.statePath, 'arriving', this.#deps.ids.resource());
   }
 
   async #putFile(key: string, object: NewObject, condition: WriteCondition): Promise<StoredObject> {
-    const settle = await this.reserve(object.length, (await this.head(key))?.size);
+    const release = await this.reserve(object.length, (await this.head(key))?.size);
     try {
       const arrived = await receiveFile(this.temporaryPath(), object.bytes, object.length);
       const stored = await this.commitFile(
@@ -180,15 +186,15 @@ export class VolumeObjects {
         { etag: arrived.md5, headers: object.headers, checksums: object.checksums?.() ?? {} },
         condition,
       );
-      settle(true);
+      release(true);
       return stored;
     } finally {
-      settle(false);
+      release(false);
     }
   }
 
   async #putFolder(key: string, names: string[]): Promise<StoredObject> {
-    return this.#deps.locks.runExclusive(this.#turnOf(names), async () => {
+    return this.#deps.locks.runExclusive(this.#lockKey(names), async () => {
       const stats = await this.#inParent(names, async ({ directory, name }) => {
         await createDirectory(directory.pathOf(name));
         const made = await lstatIfExists(directory.pathOf(name));
@@ -197,22 +203,23 @@ export class VolumeObjects {
         await directory.sync();
         return made;
       });
-      // It was asked for by name: it stays when it is empty.
-      await this.#cards.remove(key);
-      if (stats === undefined) throw new BerthError('unavailable', 'the folder went while it was made');
+      // The directory was created explicitly, so it stays when it becomes empty.
+      await this.#metadata.remove(key);
+      if (stats === undefined)
+        throw new BerthError('unavailable', 'the folder was deleted while it was created; try again');
       return this.#describe(key, stats);
     });
   }
 
-  /** Makes the folders on the way. One that goes in between, since its last object was removed, is made again. */
-  async #inParent<T>(names: readonly string[], use: (place: EntryLocation) => Promise<T>): Promise<T> {
+  /** Creates missing parent directories. Retries if one is removed meanwhile with its last object. */
+  async #inParent<T>(names: readonly string[], use: (location: EntryLocation) => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries += 1) {
       try {
         const done = await withParentDirectory(
           this.#deps.directory.path,
           names,
-          async (place) => ({ value: await use(place) }),
-          (path, way) => this.#makeOnTheWay(path, way),
+          async (location) => ({ value: await use(location) }),
+          (path, parents) => this.#createImplicitDirectory(path, parents),
         );
         if (done === undefined)
           throw ruleError(
@@ -225,32 +232,42 @@ export class VolumeObjects {
     }
   }
 
-  /** Notes that it was made for an object. One that is removed at the same time takes its note along first. */
-  #makeOnTheWay(path: string, names: readonly string[]): Promise<void> {
-    return this.#deps.locks.runExclusive(this.#turnOf(names), async () => {
+  /**
+   * Creates a directory and marks it as implicit. The lock keeps a concurrent removal from deleting the new
+   * mark.
+   */
+  #createImplicitDirectory(path: string, names: readonly string[]): Promise<void> {
+    return this.#deps.locks.runExclusive(this.#lockKey(names), async () => {
       if (!(await createDirectory(path))) return;
       const stats = await lstatIfExists(path);
-      if (stats !== undefined) await this.#cards.markImplicitDirectory(folderKey(names), stats);
+      if (stats !== undefined) await this.#metadata.markImplicitDirectory(folderKey(names), stats);
     });
   }
 
-  /** A folder that is there only because an object was put below it goes with its last one. What a pod made stays. */
-  async #tidy(names: readonly string[]): Promise<void> {
+  /**
+   * Removes directories that exist only for objects, when the last object is removed. Directories that a pod
+   * created stay.
+   */
+  async #removeEmptyParents(names: readonly string[]): Promise<void> {
     if (names.length === 0) return;
-    const gone = await this.#deps.locks.runExclusive(this.#turnOf(names), () =>
-      withParentDirectory(this.#deps.directory.path, names, (place) =>
-        this.#removeIfOurs(place, folderKey(names)),
+    const removed = await this.#deps.locks.runExclusive(this.#lockKey(names), () =>
+      withParentDirectory(this.#deps.directory.path, names, (location) =>
+        this.#removeIfImplicit(location, folderKey(names)),
       ),
     );
-    if (gone === true) await this.#tidy(names.slice(0, -1));
+    if (removed === true) await this.#removeEmptyParents(names.slice(0, -1));
   }
 
-  async #removeIfOurs({ directory, name }: EntryLocation, key: string): Promise<boolean> {
+  async #removeIfImplicit({ directory, name }: EntryLocation, key: string): Promise<boolean> {
     const stats = await lstatIfExists(directory.pathOf(name));
-    if (stats === undefined || !stats.isDirectory() || !(await this.#cards.isImplicitDirectory(key, stats)))
+    if (
+      stats === undefined ||
+      !stats.isDirectory() ||
+      !(await this.#metadata.isImplicitDirectory(key, stats))
+    )
       return false;
     if (!(await removeEmptyDirectory(directory.pathOf(name)))) return false;
-    await this.#cards.remove(key);
+    await this.#metadata.remove(key);
     return true;
   }
 
@@ -258,16 +275,16 @@ export class VolumeObjects {
     const direct = await this.#openAt(names, folder);
     if (direct !== 'a link') return direct;
     const real = await resolveInside(this.#deps.directory.path, names);
-    const behind = real === undefined || real.length === 0 ? undefined : await this.#openAt(real, folder);
-    return behind === 'a link' ? undefined : behind;
+    const target = real === undefined || real.length === 0 ? undefined : await this.#openAt(real, folder);
+    return target === 'a link' ? undefined : target;
   }
 
-  /** Files and folders alone: to open a pipe or a device would do something. */
+  /** Opens only files and directories: opening a pipe or a device has side effects. */
   #openAt(names: readonly string[], isFolder: boolean): Promise<FileHandle | 'a link' | undefined> {
     return withParentDirectory(this.#deps.directory.path, names, async ({ directory, name }) => {
-      const seen = await lstatIfExists(directory.pathOf(name));
-      if (seen?.isSymbolicLink() === true) return 'a link';
-      if (seen === undefined || !(isFolder ? seen.isDirectory() : seen.isFile())) return undefined;
+      const stats = await lstatIfExists(directory.pathOf(name));
+      if (stats?.isSymbolicLink() === true) return 'a link';
+      if (stats === undefined || !(isFolder ? stats.isDirectory() : stats.isFile())) return undefined;
       try {
         const handle = await open(
           directory.pathOf(name),
@@ -294,21 +311,27 @@ export class VolumeObjects {
     return toStoredObject(
       key,
       stats,
-      (await this.#cards.read(key, stats)) ?? { etag: derivedEtag(stats), headers: {}, checksums: {} },
+      (await this.#metadata.read(key, stats)) ?? { etag: derivedEtag(stats), headers: {}, checksums: {} },
     );
   }
 
-  /** A file and a folder of the same name take turns. */
-  #turnOf(names: readonly string[]): string {
+  /** The lock of a path. A file and a directory of the same name share it. */
+  #lockKey(names: readonly string[]): string {
     return `${this.#deps.directory.path}\n${names.join('/')}`;
   }
 }
 
 const EMPTY_MD5 = 'd41d8cd98f00b204e9800998ecf8427e';
 
-function toStoredObject(key: string, stats: BigIntStats, card: ObjectMetadata): StoredObject {
+function toStoredObject(key: string, stats: BigIntStats, metadata: ObjectMetadata): StoredObject {
   const folder = stats.isDirectory();
-  return { key, folder, size: folder ? 0 : Number(stats.size), modifiedAt: Number(stats.mtimeMs), ...card };
+  return {
+    key,
+    folder,
+    size: folder ? 0 : Number(stats.size),
+    modifiedAt: Number(stats.mtimeMs),
+    ...metadata,
+  };
 }
 
 function folderKey(names: readonly string[]): string {
@@ -319,13 +342,13 @@ function isDirectoryError(key: string): BerthError {
   return ruleError(`${JSON.stringify(key.slice(0, 80))} is a folder in this volume`);
 }
 
-/** A pod made one since it was looked for. */
+/** A pod created a directory at this path after the check. */
 function isDirectoryConflict(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException).code ?? '';
   return code === 'EISDIR' || code === 'ENOTEMPTY' || code === 'EEXIST';
 }
 
-/** In one step. Where a volume is a file system of its own it takes two: beside the target first. */
+/** Renames the file. If the volume is on another file system, copies it beside the target first. */
 async function move(from: string, to: string, beside: string): Promise<void> {
   try {
     await rename(from, to);

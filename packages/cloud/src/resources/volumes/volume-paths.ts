@@ -3,17 +3,23 @@ import { join, resolve } from 'node:path';
 import type { Endpoint } from '../../domain/records.ts';
 import type { Store } from '../../store/store.ts';
 
-/** Where the data of a network volume lies. */
+/** The directory with the data of a network volume. */
 export function volumeDirectoryPath(data: string, id: string): string {
   return join(resolve(data), 'volumes', id);
 }
 
-/** Beside the volumes, on their file system: what is known of a volume's files and what is on its way there. No id begins with a dot. */
+/**
+ * The directory for metadata and unfinished uploads of a volume, on the same file system. Ids do not begin
+ * with a dot.
+ */
 export function volumeStatePath(data: string, id: string): string {
   return join(resolve(data), 'volumes', '.s3', id);
 }
 
-/** Where the network volume of an endpoint or a pod in a data center lies on disk; undefined where it has none there. */
+/**
+ * The directory of the network volume that an endpoint or a pod has in a data center; undefined if it has
+ * none there.
+ */
 export async function findVolumeDirectory(
   store: Store,
   data: string,

@@ -3,12 +3,15 @@ import { join } from 'node:path';
 import { isPermissionError } from '../../support/permission-error.ts';
 import { isMissingPathError } from './directory-handle.ts';
 
-/** How old a measurement may be, in times of what it took: counting takes a twentieth of the time at most, and what pods write is seen soon where there is little to count. */
+/**
+ * A measurement is reused for this many times its own duration: measuring takes at most 5 % of the time, and
+ * small volumes are measured often.
+ */
 const MAX_AGE_FACTOR = 20;
 const MAX_AGE_MS = { least: 100, most: 300_000 };
 
 export interface VolumeUsage {
-  /** Of all files. */
+  /** The total size of all files. */
   bytes: number;
   files: number;
 }
@@ -16,54 +19,58 @@ export interface VolumeUsage {
 interface Measurement {
   usage: VolumeUsage;
   until: number;
-  /** Bytes that came and went over S3 since it was measured. */
+  /** Bytes added and removed over S3 since the measurement. */
   since: number;
 }
 
-/** How much lies in a folder. Counting takes time where there is much to count, so it is remembered, and what is written through Berth is added up in between. */
+/**
+ * Measures the usage of directories. Measuring a large directory takes long, so the result is cached and
+ * adjusted by what is written over S3.
+ */
 export class VolumeUsageMeter {
   readonly #folders: readonly string[];
-  #known: Measurement | undefined;
+  #measured: Measurement | undefined;
   #measuring: Promise<Measurement> | undefined;
-  #promised = 0;
+  #reserved = 0;
 
   constructor(folders: readonly string[]) {
     this.#folders = folders;
   }
 
   async current(): Promise<VolumeUsage> {
-    return this.#shown(await this.#current());
+    return this.#adjusted(await this.#current());
   }
 
   /**
-   * Promises room for bytes that are about to be written. `check` may throw to refuse, with what is
-   * used and promised so far: many may wait for one measurement, and each has to see the promises of
-   * those before it. Answers the way to say that the bytes came, or that nothing came of it.
+   * Reserves space for bytes that are about to be written. `check` gets the used and reserved bytes and
+   * throws to refuse. It runs after the measurement, so that requests that waited for the same measurement
+   * see each other's reservations. Call the returned function with true when the bytes were written, or with
+   * false when they were not.
    */
   async reserve(bytes: number, check: (used: number) => void): Promise<(done: boolean) => void> {
     const known = await this.#current();
-    check(this.#shown(known).bytes + this.#promised);
-    this.#promised += bytes;
-    let settled = false;
+    check(this.#adjusted(known).bytes + this.#reserved);
+    this.#reserved += bytes;
+    let released = false;
     return (done) => {
-      if (settled) return;
-      settled = true;
-      this.#promised -= bytes;
+      if (released) return;
+      released = true;
+      this.#reserved -= bytes;
       if (done) this.adjust(bytes);
     };
   }
 
   adjust(bytes: number): void {
-    if (this.#known !== undefined) this.#known.since += bytes;
+    if (this.#measured !== undefined) this.#measured.since += bytes;
   }
 
   async #current(): Promise<Measurement> {
-    if (this.#known !== undefined && performance.now() < this.#known.until) return this.#known;
+    if (this.#measured !== undefined && performance.now() < this.#measured.until) return this.#measured;
     this.#measuring ??= this.#measure().finally(() => (this.#measuring = undefined));
     return this.#measuring;
   }
 
-  #shown({ usage, since }: Measurement): VolumeUsage {
+  #adjusted({ usage, since }: Measurement): VolumeUsage {
     return { files: usage.files, bytes: Math.max(0, usage.bytes + since) };
   }
 
@@ -72,16 +79,16 @@ export class VolumeUsageMeter {
     const began = performance.now();
     for (const folder of this.#folders) await addDirectoryUsage(folder, usage);
     const now = performance.now();
-    this.#known = {
+    this.#measured = {
       usage,
       until: now + Math.min(MAX_AGE_MS.most, Math.max(MAX_AGE_MS.least, MAX_AGE_FACTOR * (now - began))),
       since: 0,
     };
-    return this.#known;
+    return this.#measured;
   }
 }
 
-/** Links are not followed. What goes while it is counted is not counted, nor is what may not be looked at. */
+/** Symbolic links are not followed. Files that disappear or cannot be read are not counted. */
 async function addDirectoryUsage(folder: string, usage: VolumeUsage): Promise<void> {
   try {
     for await (const entry of await opendir(folder, { bufferSize: 512 })) {

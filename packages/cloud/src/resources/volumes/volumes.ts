@@ -11,7 +11,7 @@ export interface NewVolume {
   name: string;
   size: number;
   dataCenterId: string;
-  /** The data center's first tier where nothing is said. */
+  /** Default: the first volume type of the data center. */
   type?: VolumeType;
 }
 
@@ -20,11 +20,11 @@ export interface VolumeUpdate {
   size?: number;
 }
 
-/** Whether a growth may leave the size as it is: REST v2 says yes, the older interfaces no. */
+/** Whether a resize to the current size is allowed: in REST v2 it is, in the older interfaces it is not. */
 export type ResizeRule = 'larger' | 'not-smaller';
 
 const RESOURCE = 'network volume';
-/** How long an answer waits for how much lies in a volume. */
+/** How long a response waits for the measurement of a volume's usage. */
 const USAGE_TIMEOUT_MS = 1_000;
 
 export class Volumes {
@@ -32,7 +32,7 @@ export class Volumes {
   readonly #catalog: Catalog;
   readonly #contents: VolumeContents | undefined;
 
-  /** Without contents, volumes are names alone. */
+  /** Without `contents`, only the records of volumes are managed. */
   constructor(context: ResourceContext, catalog: Catalog, contents?: VolumeContents) {
     this.#context = context;
     this.#catalog = catalog;
@@ -54,9 +54,9 @@ export class Volumes {
     return volume;
   }
 
-  async update(caller: Caller, id: string, change: VolumeUpdate, growth: ResizeRule): Promise<NetworkVolume> {
+  async update(caller: Caller, id: string, change: VolumeUpdate, rule: ResizeRule): Promise<NetworkVolume> {
     const changed = await this.#context.store.volumes.change(caller.accountId, id, (current) => {
-      const record = { ...current, ...change, size: resizedTo(current.size, change.size, growth) };
+      const record = { ...current, ...change, size: resizedTo(current.size, change.size, rule) };
       return {
         record,
         audit: auditEntry(this.#context, caller, 'update', RESOURCE, id, diffRecords(current, record)),
@@ -86,11 +86,14 @@ export class Volumes {
     await this.#contents?.remove(id);
   }
 
-  /** How much lies in each of these; null where counting takes too long to be waited for. The next who asks may know. */
+  /**
+   * The usage of each volume; null if measuring takes too long. The measurement continues, so a later request
+   * may have it.
+   */
   usages(volumes: readonly NetworkVolume[]): Promise<(VolumeUsage | null)[]> {
-    const enough = new Promise<null>((resolve) => setTimeout(() => resolve(null), USAGE_TIMEOUT_MS).unref());
+    const timeout = new Promise<null>((resolve) => setTimeout(() => resolve(null), USAGE_TIMEOUT_MS).unref());
     return Promise.all(
-      volumes.map((volume) => Promise.race([this.#contents?.usage(volume) ?? null, enough])),
+      volumes.map((volume) => Promise.race([this.#contents?.usage(volume) ?? null, timeout])),
     );
   }
 
@@ -112,12 +115,12 @@ export class Volumes {
   }
 }
 
-/** A volume only grows: data is never cut off. */
-export function resizedTo(current: number, wanted: number | undefined, growth: ResizeRule): number {
+/** A volume can only grow, so no data is lost. */
+export function resizedTo(current: number, wanted: number | undefined, rule: ResizeRule): number {
   if (wanted === undefined) return current;
   if (wanted < current)
-    throw ruleError(`a network volume cannot shrink: it has ${current} GB and ${wanted} GB were asked for`);
-  if (wanted === current && growth === 'larger')
+    throw ruleError(`a network volume cannot shrink: it has ${current} GB, the request is for ${wanted} GB`);
+  if (wanted === current && rule === 'larger')
     throw ruleError(`the new size must be greater than the current size of ${current} GB`);
   return wanted;
 }
