@@ -25,7 +25,7 @@ async function folder(t: TestContext): Promise<string> {
 }
 
 describe('account', () => {
-  test('create answers id, name and key, and tells people that it is shown once', async () => {
+  test('create prints id, name and key, and a note that the key is shown once', async () => {
     await using server = await startFakeApiServer({
       'POST /v2/accounts': { status: 201, body: { id: 'acc9', name: 'new team', key: 'rpa_NEW', extra: 1 } },
     });
@@ -43,7 +43,7 @@ describe('account', () => {
     assert.deepEqual(JSON.parse(asked.out), { id: 'acc9', name: 'new team', key: 'rpa_NEW' });
   });
 
-  test('list shows a table, or the answer itself', async () => {
+  test('list prints a table, or the response as JSON', async () => {
     await using server = await startFakeApiServer({ 'GET /v2/accounts': { body: { accounts } } });
     assert.deepEqual(JSON.parse((await runBerth(['account', 'list'], { env: envOf(server) })).out), {
       accounts,
@@ -54,7 +54,7 @@ describe('account', () => {
 });
 
 describe('key create', () => {
-  test('sends what was asked and prints id and key alone', async () => {
+  test('sends the given options and prints only id and key', async () => {
     await using server = await startFakeApiServer({
       'POST /v2/account/api-keys': { status: 201, body: created },
     });
@@ -90,7 +90,7 @@ describe('key create', () => {
     });
   });
 
-  test('sends no scopes for the other levels, and write for an endpoint without more words', async () => {
+  test('sends no scopes for other levels, and write for an endpoint by default', async () => {
     await using server = await startFakeApiServer({
       'POST /v2/account/api-keys': { status: 201, body: created },
     });
@@ -137,7 +137,7 @@ describe('key create', () => {
   });
 });
 
-test('key create --s3 needs nothing more, and answers the two halves of the key', async () => {
+test('key create --s3 needs no other option, and prints access id and secret', async () => {
   await using server = await startFakeApiServer({
     'POST /v2/account/s3-keys': {
       status: 201,
@@ -170,7 +170,7 @@ test('key create --s3 needs nothing more, and answers the two halves of the key'
   );
 });
 
-test('key list, key revoke and audit ask the addresses of their account', async () => {
+test('key list, key revoke and audit use the paths of their account', async () => {
   const apiKeys = [
     {
       id: 'k1',
@@ -278,7 +278,7 @@ describe('where a command finds the server', () => {
     );
   });
 
-  test('a key that no header can carry is said to be one', async (t) => {
+  test('a key that is not a valid header value is reported as such', async (t) => {
     await using server = await startFakeApiServer({});
     for (const key of ['rpa_\u2026', 'rpa_ONE rpa_TWO', 'rpa_ONE\nrpa_TWO']) {
       const ran = await runBerth(['account', 'list'], { env: { BERTH_URL: server.url, BERTH_API_KEY: key } });
@@ -297,7 +297,7 @@ describe('where a command finds the server', () => {
     assert.deepEqual(server.requests, []);
   });
 
-  test('nobody there is said with what to do', async () => {
+  test('an unreachable server is reported with what to do', async () => {
     const server = await startFakeApiServer({});
     await server[Symbol.asyncDispose]();
     const ran = await runBerth(['key', 'list'], { env: envOf(server) });
@@ -312,7 +312,7 @@ describe('where a command finds the server', () => {
     );
   });
 
-  test('a broken server.json is said', async (t) => {
+  test('a broken server.json is reported', async (t) => {
     const data = await folder(t);
     await writeFile(join(data, 'server.json'), '{"url"');
     assert.match(
@@ -322,7 +322,7 @@ describe('where a command finds the server', () => {
   });
 });
 
-test('a refusal is one line with the detail and every finding', async () => {
+test('an error is one line with the detail and every finding', async () => {
   await using server = await startFakeApiServer({
     'POST /v2/accounts': {
       status: 422,
@@ -368,7 +368,7 @@ test('a refusal is one line with the detail and every finding', async () => {
   );
 });
 
-test('a disk that is too small is told with the flag, before the server is asked', async () => {
+test('a disk that is too small is refused with the flag, before any request', async () => {
   await using server = await startFakeApiServer({});
   const ran = await runBerth(['pod', 'create', '--gpu', 'x', '--volume', '5:/data', 'local/shell'], {
     env: envOf(server),
@@ -380,7 +380,7 @@ test('a disk that is too small is told with the flag, before the server is asked
   assert.deepEqual(server.requests, []);
 });
 
-test('run shows people the input and the output as the JSON that they are', async () => {
+test('run prints input and output as JSON', async () => {
   await using server = await startFakeApiServer({
     'GET /v2/serverless': {
       body: { endpoints: [{ id: 'e1', name: 'echo', type: 'QUEUE' }], pagination: { nextCursor: null } },
@@ -392,7 +392,7 @@ test('run shows people the input and the output as the JSON that they are', asyn
 });
 
 describe('doctor', () => {
-  test('finds a healthy place', async (t) => {
+  test('passes on a healthy machine', async (t) => {
     await using server = await startFakeApiServer({
       'GET /healthz': {},
       'GET /readyz': {},

@@ -13,7 +13,7 @@ test('reads durations from now and instants', () => {
   assert.equal(parseExpiry('2028-02-29 12:00:00z', now), '2028-02-29T12:00:00.000Z');
 });
 
-test('refuses what is neither, and what is past', () => {
+test('refuses other texts and times in the past', () => {
   for (const when of [
     '',
     'soon',

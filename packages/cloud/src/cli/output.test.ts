@@ -17,7 +17,7 @@ const rows = [
   { id: 'longer', note: null },
 ];
 
-test('people get columns that line up', () => {
+test('a terminal gets aligned columns', () => {
   assert.equal(
     written(true, false, (output) => output.printTable({ rows }, rows, columns, 'nothing')),
     'ID      NOTE\na       first\nlonger  -\n',
@@ -32,7 +32,7 @@ test('people get columns that line up', () => {
   );
 });
 
-test('programs get JSON and nothing else', () => {
+test('other outputs get only JSON', () => {
   assert.equal(
     written(false, false, (output) => output.printTable({ rows }, rows, columns, 'nothing')),
     `${JSON.stringify({ rows })}\n`,
@@ -47,14 +47,14 @@ test('programs get JSON and nothing else', () => {
   );
 });
 
-test('values read as words', () => {
+test('values are formatted as words', () => {
   assert.deepEqual(
     [null, undefined, '', [], {}, false, 3, ['a', 'b'], { rest: 'READ', jobs: null }].map(formatValue),
     ['-', '-', '-', '-', '-', 'no', '3', 'a, b', 'rest=READ jobs=-'],
   );
 });
 
-test('a name cannot play with the terminal', () => {
+test('control characters in names are escaped', () => {
   assert.equal(escapeControlCharacters('a\u001b[2Jb\r\n\u202ec'), 'a\\u001b[2Jb\\u000d\\u000a\\u202ec');
   assert.equal(escapeControlCharacters('Ünïcödé 漢字 🚢'), 'Ünïcödé 漢字 🚢');
 });

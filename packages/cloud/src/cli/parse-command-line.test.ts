@@ -55,7 +55,7 @@ test('lets an optional word be left out', () => {
   assert.equal(usage(deploy), 'Usage: berth deploy [FOLDER] [options]');
 });
 
-test('answers a cry for help whatever else is wrong', () => {
+test('shows the help even if other arguments are wrong', () => {
   assert.deepEqual(parseCommandLine(exec, ['--nonsense', '-h']), { help: true });
   assert.equal(usage(exec), 'Usage: berth exec POD [COMMAND...] --user NAME [options]');
 });

@@ -12,18 +12,18 @@ async function read(...parts: (string | Uint8Array)[]): Promise<ReceivedEvent[]>
   return found;
 }
 
-test('events have an id and data; comments are no events', async () => {
+test('events have an id and data; comments are skipped', async () => {
   assert.deepEqual(await read(': ping\n\nid: 1\ndata: {"a":1}\n\n: ping\n\nid:2\ndata:x\ndata: y\n\n'), [
     { id: '1', data: '{"a":1}' },
     { id: '2', data: 'x\ny' },
   ]);
 });
 
-test('an event that was cut off is none', async () => {
+test('an incomplete event is dropped', async () => {
   assert.deepEqual(await read('data: whole\n\ndata: half'), [{ id: undefined, data: 'whole' }]);
 });
 
-test('whatever the line ends and wherever the parts are cut, the events are the same', async () => {
+test('line ends and chunk boundaries do not change the events', async () => {
   const text = 'id: 1\r\ndata: äöü 😀\r\n\r\n: x\n\nid: 2\ndata: b\n\n';
   const expected = await read(text);
   assert.equal(expected.length, 2);

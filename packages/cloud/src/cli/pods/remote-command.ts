@@ -6,7 +6,7 @@ import { enterRawMode } from './raw-mode.ts';
 
 export interface RemoteCommand {
   client: ApiClient;
-  /** The terminal type. */
+  /** The path of the terminal on the server, without a query. */
   path: string;
   command: readonly string[];
   tty: boolean;
@@ -52,7 +52,7 @@ export async function runRemoteCommand({
     const ended = receiveOutput(socket, { stdout, stderr });
     socket.resume();
     const input = sendInput(socket, stdin);
-    // Input that was read after the command ended is dropped.
+    // Errors of the input are ignored: the command may have ended by now.
     input.catch(() => undefined);
     return await ended;
   } finally {

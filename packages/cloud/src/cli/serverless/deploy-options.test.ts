@@ -28,8 +28,8 @@ const present: EndpointView = {
   requestUrls: {},
 };
 
-describe('what deploy asks of the server', () => {
-  test('--accelerate is sent where it is given, and nothing is sent where it is not', () => {
+describe('the request bodies of deploy', () => {
+  test('--accelerate is sent only if given', () => {
     const order = parseDeploySettings({ ...nothing, accelerate: true });
     assert.equal(endpointCreateBody('app', 'i', order, undefined)['accelerate'], true);
     assert.equal(
@@ -49,7 +49,7 @@ describe('what deploy asks of the server', () => {
     });
   });
 
-  test('as many workers as are always there are also allowed', () => {
+  test('the maximum of workers is at least the minimum', () => {
     assert.deepEqual(
       endpointCreateBody('app', 'i', parseDeploySettings({ ...nothing, min: '5' }), undefined)['workers'],
       {
@@ -66,7 +66,7 @@ describe('what deploy asks of the server', () => {
     );
   });
 
-  test('a present endpoint gets its image and what was said, and nothing else', () => {
+  test('an existing endpoint gets only the image and the given options', () => {
     assert.deepEqual(endpointUpdateBody(present, 'new', parseDeploySettings(nothing), undefined), {
       image: 'new',
     });
@@ -94,7 +94,7 @@ describe('GPUs by name', () => {
     { id: 'NVIDIA GB10', name: 'GB10', pool: null },
   ];
 
-  test('are pools without what was not meant', () => {
+  test('become pools with excluded types', () => {
     assert.deepEqual(resolveGpuChoice(types, ['nvidia a40']), {
       pools: ['AMPERE_48'],
       excludedTypes: ['NVIDIA RTX A6000'],
@@ -104,7 +104,7 @@ describe('GPUs by name', () => {
     assert.deepEqual(resolveGpuChoice(types, ['GB10']), { pools: ['NVIDIA GB10'] });
   });
 
-  test('that nobody has are refused with what is close', () => {
+  test('that do not exist are refused with a suggestion', () => {
     assert.throws(
       () => resolveGpuChoice(types, ['A41']),
       /there is no GPU type or pool "A41" here; did you mean "A40"/,
@@ -112,7 +112,7 @@ describe('GPUs by name', () => {
   });
 });
 
-test('an id goes before a name', () => {
+test('an id takes precedence over a name', () => {
   const other = { ...present, id: 'e2', name: 'e1' };
   assert.equal(findByIdOrName([other, present], 'e1'), present);
   assert.equal(findByIdOrName([present], 'nobody'), undefined);

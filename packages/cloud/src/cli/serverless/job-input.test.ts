@@ -9,7 +9,7 @@ import { readJobInput } from './job-input.ts';
 const nothing = () => ReadableStream.from<Uint8Array>([]);
 const read = async (word: string, stdin = nothing): Promise<string> => (await readJobInput(word, stdin)).text;
 
-test('a job is taken as it is, any other value as its input, to the digit', async () => {
+test('a job is sent unchanged, any other value becomes its input, digits kept', async () => {
   assert.equal(
     await read('{"input": {"n": 1.0}, "webhook": "http://x"}'),
     '{"input": {"n": 1.0}, "webhook": "http://x"}',
@@ -36,7 +36,7 @@ test('from a file and from the standard input', async () => {
   );
 });
 
-test('what is not JSON is a mistake in the arguments', async () => {
+test('invalid JSON is a usage error', async () => {
   await assert.rejects(
     read('{"input"'),
     (error) => error instanceof UsageError && /^the job is not JSON: /.test(error.message),

@@ -8,13 +8,13 @@ const at = (line: string, source: 'container' | 'system' = 'container') => ({
   line,
 });
 
-test('a line says when, and whose it is where there are several', () => {
+test('a line has the time, and the worker if there are several', () => {
   assert.equal(formatLogLine(at('hello')), '03:04:05.678  hello\n');
   assert.equal(formatLogLine(at('hello'), 'w1'), 'w1  03:04:05.678  hello\n');
   assert.equal(formatLogLine(at('Starting.', 'system')), '03:04:05.678  · Starting.\n');
 });
 
-test('what the worker library writes for programs is told to people in words', () => {
+test('JSON lines of the worker SDK are shown as text', () => {
   assert.equal(
     formatLogLine(at('{"requestId":"j1","message":"Started.","level":"INFO"}')),
     '03:04:05.678  j1: Started.\n',
@@ -27,6 +27,6 @@ test('what the worker library writes for programs is told to people in words', (
     assert.equal(formatLogLine(at(line)), `03:04:05.678  ${line}\n`);
 });
 
-test('a line cannot play with the terminal; a tab is a tab', () => {
+test('control characters in a line are escaped, except tabs', () => {
   assert.equal(formatLogLine(at('a\tb\u001b[2Jc')), '03:04:05.678  a\tb\\u001b[2Jc\n');
 });

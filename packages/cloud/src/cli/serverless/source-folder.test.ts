@@ -20,7 +20,7 @@ describe('a folder to deploy', () => {
   }
   const paths = async (): Promise<string[]> => (await readSourceFolder(folder)).files.map(({ path }) => path);
 
-  test('is taken whole, without .git', async () => {
+  test('is read completely, without .git', async () => {
     await put('handler.ts', 'export default 1');
     await put('lib/x.sh', '#!/bin/sh', 0o755);
     await put('node_modules/a/index.js');
@@ -38,7 +38,7 @@ describe('a folder to deploy', () => {
     assert.equal(size, 25);
   });
 
-  test('leaves behind what .gitignore names, or .berthignore where there is one', async () => {
+  test('leaves out what .berthignore names, or else .gitignore', async () => {
     await put('handler.js');
     await put('node_modules/a/index.js');
     await put('notes/x.md');
@@ -85,7 +85,7 @@ describe('a folder to deploy', () => {
     assert.equal((await paths()).length, 4);
   });
 
-  test('that is too large says what makes it so', async () => {
+  test('that is too large is refused with its largest entries', async () => {
     await put('handler.ts');
     await put('data/model.bin');
     await truncate(join(folder, 'data/model.bin'), 300_000_000);
@@ -96,7 +96,7 @@ describe('a folder to deploy', () => {
   });
 });
 
-test('any folder has a name that an image can have', () => {
+test('any folder name becomes a valid image name', () => {
   for (const [name, image] of [
     ['echo', 'echo'],
     ['My App', 'my-app'],
@@ -111,7 +111,7 @@ test('any folder has a name that an image can have', () => {
   }
 });
 
-test('sizes are shown as people say them', () => {
+test('sizes are formatted with units', () => {
   assert.deepEqual([0, 999, 1200, 45_000, 1_500_000].map(formatBytes), [
     '0 bytes',
     '999 bytes',

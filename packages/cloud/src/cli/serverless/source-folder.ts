@@ -124,7 +124,7 @@ function nothingToRun(folder: string, { files }: SourceFolder): CliError {
   );
 }
 
-/** Ordered by the names at the top level. */
+/** `sizes` are by top-level entry. */
 function tooLarge(folder: string, sizes: ReadonlyMap<string, number>): CliError {
   const largest = [...sizes]
     .sort(([, a], [, b]) => b - a)

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { watchSourceFolder } from './watch-source.ts';
 
-test('changes below a folder are told one at a time, those that belong together as one, until it is enough', async () => {
+test('changes are reported one at a time, grouped, until the signal aborts', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'berth-watch-'));
   await mkdir(join(folder, 'lib'));
   const enough = new AbortController();

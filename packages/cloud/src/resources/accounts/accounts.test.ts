@@ -21,7 +21,7 @@ describe('accounts', () => {
   });
   after(() => context.close());
 
-  test('come with a key that opens them', async () => {
+  test('are created with a key that has full access', async () => {
     const { account, key } = await accounts.create(context.root, 'team');
     const caller = await new Authenticator(context).authorize(key, {
       interface: 'rest-v2',
@@ -33,7 +33,7 @@ describe('accounts', () => {
     assert.deepEqual([caller.accountId, caller.fullAccess, caller.operator], [account.id, true, false]);
   });
 
-  test('are made and listed by the operator alone', async () => {
+  test('can be created and listed only by the operator', async () => {
     await assert.rejects(accounts.create(ann, 'mine'), refusedAs('forbidden'));
     await assert.rejects(async () => accounts.list(ann), refusedAs('forbidden'));
     assert.deepEqual((await accounts.list(context.root)).map(({ name }) => name).sort(), [
@@ -43,7 +43,7 @@ describe('accounts', () => {
     ]);
   });
 
-  test('have a name of their own', async () => {
+  test('have a unique name', async () => {
     await assert.rejects(accounts.create(context.root, 'ann'), refusedAs('conflict'));
     for (const name of ['', ' ', 'x'.repeat(192)])
       await assert.rejects(accounts.create(context.root, name), refusedAs('rule'));

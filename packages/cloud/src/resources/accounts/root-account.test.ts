@@ -39,7 +39,7 @@ describe('the root account', () => {
     await database.drop();
   });
 
-  test('is made at the first start with a new key, and once only, also when several start together', async () => {
+  test('is created once at the first start, also when several servers start together', async () => {
     const made = await Promise.all([
       ensureRootAccount(context, undefined),
       ensureRootAccount(context, undefined),
@@ -54,7 +54,7 @@ describe('the root account', () => {
     );
   });
 
-  test('keeps its key where none is given, and takes the one that is', async () => {
+  test('keeps its key if none is given, and takes a given one', async () => {
     const before = await rootHash();
     assert.deepEqual(await ensureRootAccount(context, undefined), { created: undefined });
     assert.equal(await rootHash(), before);
@@ -62,7 +62,7 @@ describe('the root account', () => {
     assert.equal(await rootHash(), hashApiKey('a given key of ours'));
   });
 
-  test('tells of a replaced key in its audit log, once', async () => {
+  test('has one audit entry for a replaced key', async () => {
     await ensureRootAccount(context, 'a given key of ours');
     const entries = await context.store.audit.list(ROOT_ACCOUNT_ID, { limit: 10 });
     assert.deepEqual(

@@ -73,7 +73,7 @@ describe('the catalog of a machine without a GPU', () => {
     assert.ok(offers.every((offer) => offer.total > 0 || offer.availability === 'NONE'));
   });
 
-  test('a virtual GPU is there in every CUDA version', async () => {
+  test('a virtual GPU has every CUDA version', async () => {
     const offer = await catalog.gpu('NVIDIA GeForce RTX 4090');
     assert.deepEqual(
       offer.cudaVersions.map(({ version }) => version),
@@ -81,7 +81,7 @@ describe('the catalog of a machine without a GPU', () => {
     );
   });
 
-  test('tells what the data center has', async () => {
+  test('lists the types of a data center', async () => {
     assert.deepEqual(
       (await catalog.gpusIn('LOCAL-1', { count: 2 })).map(({ name, availability }) => [name, availability]),
       [
@@ -103,7 +103,7 @@ describe('the catalog of a machine without a GPU', () => {
     );
   });
 
-  test('names its processor and no country', async () => {
+  test('lists its CPU and no country', async () => {
     assert.deepEqual(await catalog.hostCpus(), [
       { id: 'Sample CPU', name: 'Sample CPU', manufacturer: 'unknown', cores: 8, threadsPerCore: 2 },
     ]);
@@ -129,7 +129,7 @@ describe('the catalog of real GPUs', () => {
     );
   });
 
-  test('finds one by id, in any spelling, and knows the others too', async () => {
+  test('finds a type by id, in any spelling, connected or not', async () => {
     const catalog = catalogOf({ FR: [gpu('NVIDIA GeForce RTX 3060', 1), gpu('NVIDIA A30', 4)] });
     assert.equal((await catalog.gpu('NVIDIA GeForce RTX 3060')).total, 1);
     assert.equal((await catalog.gpu('NVIDIA RTX A30')).total, 4);
@@ -147,7 +147,7 @@ describe('the catalog of real GPUs', () => {
     assert.ok(!(await listed(catalogOf({ FR: [] }))));
   });
 
-  test('country codes narrow the list, and one type answers all the same', async () => {
+  test('country codes filter the list, but not the lookup of one type', async () => {
     const catalog = catalogOf({ FR: [gpu('NVIDIA L4', 4)], US: [gpu('NVIDIA L4', 1), gpu('NVIDIA L40', 1)] });
     const inFrance = await catalog.gpus({ within: { countryCodes: ['FR'] } });
     assert.deepEqual(
@@ -159,7 +159,7 @@ describe('the catalog of real GPUs', () => {
     assert.deepEqual(catalog.countryCodes(), ['FR', 'US']);
   });
 
-  test('one data center can be asked for', async () => {
+  test('one data center can be selected', async () => {
     const catalog = catalogOf({ FR: [gpu('NVIDIA L4', 4)], US: [gpu('NVIDIA L4', 1)] });
     assert.equal((await catalog.gpu('NVIDIA L4', { within: { ids: ['US-1'] } })).availability, 'LOW');
     assert.equal((await catalog.gpu('NVIDIA L4')).availability, 'HIGH');
@@ -212,7 +212,7 @@ describe('when something is missing', () => {
     );
   });
 
-  test('an engine that is away offers nothing and takes nothing else along', async () => {
+  test('an unavailable engine offers nothing and does not affect others', async () => {
     const away = engine(() => Promise.reject(new BerthError('unavailable', 'the daemon does not answer')));
     const here = engine(() => Promise.resolve({ cpu, memoryInGb: 64, gpus: [gpu('NVIDIA L4', 1)] }));
     const dataCenters = [local, { ...local, id: 'AWAY-1', engine: 'away' }];
@@ -235,7 +235,7 @@ describe('when something is missing', () => {
     assert.equal(catalog.dataCenters().length, 2);
   });
 
-  test('a defect of an engine is not hidden', async () => {
+  test('an unexpected error of an engine is not hidden', async () => {
     const broken = engine(() => Promise.reject(new Error('broken')));
     const catalog = new Catalog({
       dataCenters: DEFAULT_DATA_CENTERS,

@@ -32,7 +32,7 @@ describe('a CPU offer', () => {
     assert.equal(offer('cpu3c', 64, { vcpuCount: 32 }).availability, 'LOW');
   });
 
-  test('a size that the flavour does not come in is not to be had', () => {
+  test('a size that the flavor does not have is not available', () => {
     assert.deepEqual(
       [
         offer('cpu3c', 1000, { vcpuCount: 64 }).availability,
@@ -43,7 +43,7 @@ describe('a CPU offer', () => {
     assert.equal(offer('cpu3c', 1000, { vcpuCount: 1 }).availability, 'NONE');
   });
 
-  test('a product that the flavour does not serve is not to be had', () => {
+  test('a product that the flavor does not support is not available', () => {
     assert.equal(offer('cpu5m', 1000, { products: ['SERVERLESS'] }).availability, 'NONE');
     assert.equal(offer('cpu5m', 1000, { products: ['SERVERLESS', 'POD'] }).availability, 'HIGH');
     assert.equal(offer('cpu5g', 1000, { products: ['SERVERLESS'] }).availability, 'HIGH');

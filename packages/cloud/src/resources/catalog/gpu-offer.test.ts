@@ -35,7 +35,7 @@ describe('a GPU offer', () => {
     assert.deepEqual([dataCenters, cudaVersions], [[], []]);
   });
 
-  test('adds up machines and places', () => {
+  test('sums over machines and data centers', () => {
     const { total, free, maxCount, maxFree, availability, dataCenters } = offer([
       place('A', gpu(2, 8), gpu(1, 2)),
       place('B', gpu(0, 4)),
@@ -59,14 +59,14 @@ describe('a GPU offer', () => {
     );
   });
 
-  test('a cluster takes at least two machines', () => {
+  test('a cluster needs at least two machines', () => {
     const two = [place('A', gpu(1, 1), gpu(1, 1))];
     assert.equal(offer(two, { products: ['CLUSTER'] }).availability, 'LOW');
     assert.equal(offer([place('A', gpu(1, 1))], { products: ['CLUSTER'] }).availability, 'NONE');
     assert.equal(offer(two, { products: ['CLUSTER', 'POD'] }).availability, 'MEDIUM');
   });
 
-  test('tells how each CUDA version stands, newest first', () => {
+  test('lists the availability of each CUDA version, newest first', () => {
     const places = [place('A', gpu(0, 2, '12.11'), gpu(1, 2, '12.2'), gpu(4, 4, null))];
     assert.deepEqual(offer(places).cudaVersions, [
       { version: '12.11', availability: 'NONE' },
@@ -79,7 +79,7 @@ describe('a GPU offer', () => {
     );
   });
 
-  test('narrowing places changes the stock, not what the type is', () => {
+  test('a filter changes the availability, not the type', () => {
     const places = [place('A', gpu(8, 8)), place('B', gpu(1, 2))];
     const narrowed = gpuOffer(type, places, places.slice(1), {}, gpuPrices(ZERO_PRICES, type.id));
     assert.deepEqual([narrowed.maxCount, narrowed.total, narrowed.availability], [8, 2, 'LOW']);

@@ -8,7 +8,7 @@ const host = (model: string, cores: number, threads: number) => ({
   cpu: { model, cores, threads },
 });
 
-test('each model is told once', () => {
+test('each model is listed once', () => {
   const epyc = host('AMD EPYC 7763 64-Core Processor', 64, 128);
   assert.deepEqual(hostCpusOf([epyc, epyc, host('Intel(R) Xeon(R) E5', 4, 4), host('riscv', 2, 2)]), [
     {

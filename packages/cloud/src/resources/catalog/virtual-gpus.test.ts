@@ -34,7 +34,7 @@ describe('virtual GPUs', () => {
     );
   });
 
-  test('as many as the number before a type says', () => {
+  test('a number before a type sets the count', () => {
     assert.deepEqual(
       virtualGpus(['8x NVIDIA A40', 'NVIDIA L4']).map(({ gpuTypeId, total, free }) => [
         gpuTypeId,
@@ -49,7 +49,7 @@ describe('virtual GPUs', () => {
     assert.throws(() => virtualGpus(['0x NVIDIA A40']), BerthError);
   });
 
-  test('a type that does not exist is said at once', () => {
+  test('an unknown type is refused', () => {
     assert.throws(
       () => virtualGpus(['RTX 4090']),
       (error: unknown) =>

@@ -5,7 +5,7 @@ import { ManualClock } from '../../support/clock.ts';
 import { EndpointCache } from './endpoint-cache.ts';
 import { sampleEndpoint } from './endpoint.fixture.ts';
 
-describe('the endpoint directory', () => {
+describe('the endpoint cache', () => {
   let clock: ManualClock;
   let stored: Map<string, Endpoint>;
   let asked: string[];
@@ -22,14 +22,14 @@ describe('the endpoint directory', () => {
     directory = new EndpointCache({ findInAnyAccount: findAnywhere }, clock, 2000);
   });
 
-  test('asks the store once, also for those who ask together', async () => {
+  test('reads an endpoint from the store once, also for concurrent requests', async () => {
     const found = await Promise.all([directory.find('e'), directory.find('e'), directory.find('e')]);
     assert.deepEqual(found, [sampleEndpoint, sampleEndpoint, sampleEndpoint]);
     await directory.find('e');
     assert.deepEqual(asked, ['e']);
   });
 
-  test('sees a change when it is told of it, and else when its answer is old', async () => {
+  test('returns a change after invalidation, or when the entry is too old', async () => {
     await directory.find('e');
     stored.set('e', { ...sampleEndpoint, name: 'changed' });
     assert.equal((await directory.find('e'))?.name, 'worker');
@@ -45,7 +45,7 @@ describe('the endpoint directory', () => {
     assert.equal(await directory.find('e'), undefined);
   });
 
-  test('does not keep what was read before a change that it was told of', async () => {
+  test('does not cache a read that started before an invalidation', async () => {
     const early = directory.find('e');
     stored.set('e', { ...sampleEndpoint, name: 'changed' });
     directory.invalidate('e');
@@ -53,13 +53,13 @@ describe('the endpoint directory', () => {
     assert.equal((await directory.find('e'))?.name, 'changed');
   });
 
-  test('keeps no id that nobody has', async () => {
+  test('does not cache unknown ids', async () => {
     assert.equal(await directory.find('nobody'), undefined);
     stored.set('nobody', sampleEndpoint);
     assert.deepEqual(await directory.find('nobody'), sampleEndpoint);
   });
 
-  test('keeps no failure', async () => {
+  test('does not cache errors', async () => {
     let broken = true;
     const shaky = new EndpointCache(
       { findInAnyAccount: async () => (broken ? Promise.reject(new Error('away')) : sampleEndpoint) },

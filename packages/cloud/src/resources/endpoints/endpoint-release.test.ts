@@ -40,7 +40,7 @@ const built: Partial<Endpoint>[] = [
   { compliance: ['GDPR'] },
 ];
 
-test('a change that needs new containers is a release, another is not', () => {
+test('only a change that needs new containers creates a release', () => {
   for (const change of inPlace)
     assert.equal(
       withVersion(sampleEndpoint, { ...sampleEndpoint, ...change }).version,
@@ -63,7 +63,7 @@ test('a change that needs new containers is a release, another is not', () => {
   );
 });
 
-test('going back takes back every change that was a release, and no other', () => {
+test('a rollback restores the release fields and no others', () => {
   const { settings, ...references } = rollbackInput(sampleEndpoint);
   const takenBack = (change: Partial<Endpoint>): object => {
     const changed = { ...sampleEndpoint, ...change };

@@ -66,7 +66,7 @@ describe('endpoints', () => {
   });
   after(() => context.close());
 
-  test('are filled in where nothing is said, and come back as they were made', async () => {
+  test('get defaults for missing fields, and are returned as created', async () => {
     const made = await endpoints.create(ann, order(plain));
     assert.match(made.id, /^[a-z0-9]{14}$/);
     assert.deepEqual(
@@ -94,7 +94,7 @@ describe('endpoints', () => {
     await assert.rejects(endpoints.remove(bob, made.id), refusedAs('not-found', /endpoint/));
   });
 
-  test('change only in what is said, and count what needs new containers', async () => {
+  test('change only in the given fields, and get a new version if new containers are needed', async () => {
     const made = await endpoints.create(ann, order(plain));
     context.clock.advance(5);
     const renamed = await endpoints.update(ann, made.id, order({ name: 'new', workersMax: 9 }));
@@ -112,7 +112,7 @@ describe('endpoints', () => {
     assert.deepEqual(await endpoints.get(ann, made.id), rebuilt);
   });
 
-  test('run on GPUs or on CPUs; what is said of the other is not kept', async () => {
+  test('run on GPUs or on CPUs; settings of the other kind are dropped', async () => {
     const gpu = await endpoints.create(
       ann,
       order({
@@ -133,7 +133,7 @@ describe('endpoints', () => {
     );
   });
 
-  test('are refused for every mistake at once', async () => {
+  test('are refused with all mistakes in one error', async () => {
     const wrong = order(
       {
         ...plain,
@@ -152,7 +152,7 @@ describe('endpoints', () => {
     });
   });
 
-  test('may keep a place that has gone from the catalog', async () => {
+  test('may keep a data center that was removed from the catalog', async () => {
     const made = await endpoints.create(ann, order(plain));
     await context.store.endpoints.change(ann.accountId, made.id, {}, (current) => ({
       record: { ...current, dataCenterIds: ['GONE-1'] },
@@ -177,7 +177,7 @@ describe('endpoints', () => {
     );
   });
 
-  test('mount volumes of their account, one in each place, and keep them from being deleted', async () => {
+  test('mount volumes of their account, one per data center; mounted volumes cannot be deleted', async () => {
     const [here, there, another, foreign] = await Promise.all([
       volumes.create(ann, { name: 'a', size: 10, dataCenterId: 'LOCAL-1' }),
       volumes.create(ann, { name: 'b', size: 10, dataCenterId: 'EU-RO-1' }),
@@ -225,11 +225,11 @@ describe('endpoints', () => {
     );
   });
 
-  describe('made from a template', () => {
+  describe('created from a template', () => {
     const linkedTo = (id: string): Omit<EndpointInput, 'settings'> => ({ template: { as: 'link', id } });
     const read = (id: string): Promise<Endpoint> => endpoints.get(ann, id);
 
-    test('by link follow it, except in what they hold otherwise', async () => {
+    test('by link get its changes, except in fields that differ', async () => {
       const template = await templates.create(ann, {
         name: 'followed',
         image: 'a',
@@ -267,7 +267,7 @@ describe('endpoints', () => {
       await templates.remove(ann, template.id);
     });
 
-    test('by copy keep what they took, and do not hold it', async () => {
+    test('by copy keep the copied fields, and the template can be deleted', async () => {
       const template = await templates.create(ann, {
         name: 'copied',
         image: 'a',
@@ -295,7 +295,7 @@ describe('endpoints', () => {
       );
     });
 
-    test('by copy do not name a registry that goes at the last moment', async () => {
+    test('by copy drop a registry that is deleted at the same time', async () => {
       const registry = await registries.create(ann, { name: 'late', username: 'u', password: 'p' });
       const template = await templates.create(ann, {
         name: 'with registry',
@@ -314,7 +314,7 @@ describe('endpoints', () => {
       assert.equal((await late.create(ann, copy)).registryId, null);
     });
 
-    test('of others copy a public one, and never follow it', async () => {
+    test('of another account copy a public one, and are never linked', async () => {
       const registry = await registries.create(bob, { name: 'private', username: 'u', password: 'p' });
       const open = await templates.create(bob, {
         name: 'open',
@@ -333,7 +333,7 @@ describe('endpoints', () => {
       await templates.remove(bob, open.id);
     });
 
-    test('refuse one that is not there or of the wrong kind, in the manner of the interface', async () => {
+    test('refuse one that does not exist or is of the wrong kind, with the error of the interface', async () => {
       const hidden = await templates.create(bob, { name: 'hidden', image: 'a', serverless: true });
       const pod = await templates.create(ann, { name: 'for pods', image: 'a' });
       await assert.rejects(
@@ -351,7 +351,7 @@ describe('endpoints', () => {
       assert.equal((await endpoints.create(ann, order({ compute: 'CPU' }, linkedTo(pod.id)))).image, 'a');
     });
 
-    test('may change to another, and the same one said again changes nothing', async () => {
+    test('may change to another; naming the same one changes nothing', async () => {
       const [first, second] = [
         await templates.create(ann, { name: 'first', image: 'a', category: 'CPU' }),
         await templates.create(ann, { name: 'second', image: 'b', env: { B: '1' } }),
@@ -367,7 +367,7 @@ describe('endpoints', () => {
       await templates.remove(ann, first.id);
     });
 
-    test('of their own take it along', async () => {
+    test('of their own delete it with the endpoint', async () => {
       const own = (fields: {
         name?: string;
         image?: string;
@@ -404,7 +404,7 @@ describe('endpoints', () => {
       );
     });
 
-    test('tell what they hold where it has gone with them meanwhile', async () => {
+    test('return a template built from their fields if it was deleted meanwhile', async () => {
       const made = await endpoints.create(
         ann,
         order({ name: 'going', compute: 'CPU' }, { template: { as: 'own', fields: { image: 'a' } } }),
@@ -415,7 +415,7 @@ describe('endpoints', () => {
       assert.deepEqual([id, image], [made.templateId, 'a']);
     });
 
-    test('of their own change together with it: one release, or nothing at all', async () => {
+    test('of their own change together with it, in one release or not at all', async () => {
       const own = (fields: Partial<TemplateFields>): Omit<EndpointInput, 'settings'> => ({
         template: { as: 'own', fields },
       });
@@ -492,7 +492,7 @@ describe('endpoints', () => {
     });
   });
 
-  test('tell when they go, and are gone', async () => {
+  test('publish an event when they are deleted', async () => {
     const made = await endpoints.create(ann, order(plain));
     assert.ok(await directory.find(made.id));
     await endpoints.remove(ann, made.id);
@@ -501,7 +501,7 @@ describe('endpoints', () => {
     await assert.rejects(endpoints.remove(ann, made.id), refusedAs('not-found', /endpoint/));
   });
 
-  test('leave a trace of every change, without values of the environment', async () => {
+  test('have an audit entry for every change, without values of environment variables', async () => {
     const made = await endpoints.create(ann, order({ ...plain, env: { TOKEN: 'hidden value' } }));
     await endpoints.update(ann, made.id, order({ env: { TOKEN: 'another hidden value' }, workersMax: 5 }));
     const entries = (await context.store.audit.list(ann.accountId, { limit: 2 })).map(

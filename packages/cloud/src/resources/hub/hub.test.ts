@@ -9,7 +9,7 @@ import { Hub } from './hub.ts';
 const folder = mkdtempSync(join(tmpdir(), 'berth-hub-'));
 after(() => rmSync(folder, { recursive: true }));
 
-test('a folder with a handler is listed, with what its page says', async () => {
+test('a folder with a handler is listed with its README', async () => {
   mkdirSync(join(folder, 'upper'));
   writeFileSync(join(folder, 'upper', 'handler.py'), '');
   writeFileSync(join(folder, 'upper', 'README.md'), '# Upper case\n\nMakes every letter\nlarge.\n\nMore.\n');
@@ -31,7 +31,7 @@ test('a folder with a handler is listed, with what its page says', async () => {
   assert.equal(await hub.release('berth-no-queue'), undefined);
 });
 
-test('a folder that is not there lists nothing', async () => {
+test('a missing folder lists nothing', async () => {
   assert.deepEqual(await new Hub(join(folder, 'nowhere')).listings(), []);
 });
 

@@ -46,7 +46,7 @@ describe('images', () => {
       return { record, audit: auditEntry(context, caller, 'create', 'endpoint', record.id) };
     });
 
-  test('are written as they came, at the place that their name says', async () => {
+  test('are written unchanged, to the path of their name', async () => {
     const stored = await images.store(context.root, 'echo', [
       file('handler.ts', 'export default 1'),
       file('bin/run', '#!/bin/sh', true),
@@ -59,7 +59,7 @@ describe('images', () => {
     assert.equal((await stat(join(place, 'handler.ts'))).mode & 0o777, 0o644);
   });
 
-  test('with the same files are the same, also when they are uploaded at once', async () => {
+  test('with the same files are one image, also when uploaded at the same time', async () => {
     const uploads = await Promise.all(
       Array.from({ length: 8 }, () => images.store(ann, 'twin', [file('handler.js', 'same')])),
     );
@@ -74,7 +74,7 @@ describe('images', () => {
     );
   });
 
-  test('belong to one account: others neither see nor remove them', async () => {
+  test('belong to one account: others can neither see nor delete them', async () => {
     const stored = await images.store(bob, 'twin', [file('handler.js', 'of bob')]);
     assert.equal(stored.image, `local/${bob.accountId}.twin:${stored.digest}`);
     assert.deepEqual(
@@ -88,7 +88,7 @@ describe('images', () => {
       await assert.rejects(images.remove(context.root, name), failsWith('not-found', /not found/));
   });
 
-  test('that make no sense leave nothing behind', async () => {
+  test('that are invalid leave nothing on disk', async () => {
     await assert.rejects(
       images.store(ann, 'bad', [file('../../out', 'x')]),
       failsWith('rule', /must not have an empty part, "." or ".."/),
@@ -112,7 +112,7 @@ describe('images', () => {
     );
   });
 
-  test('go when nothing names them, and stay while something does', async () => {
+  test('are deleted only if nothing uses them', async () => {
     const [one, two, three] = await Promise.all(
       ['1', '2', '3'].map((content) => images.store(bob, 'many', [file('handler.js', content)])),
     );
@@ -129,7 +129,7 @@ describe('images', () => {
     assert.equal(back.image, three.image);
   });
 
-  test('leave an entry in the audit log when they come and when they go, once each', async () => {
+  test('have one audit entry for creation and one for deletion', async () => {
     const entries = async (): Promise<unknown[]> =>
       (await context.store.audit.list(ann.accountId, { limit: 100 }))
         .filter(({ resource }) => resource === 'image')
@@ -160,7 +160,7 @@ describe('images', () => {
     assert.deepEqual((await context.store.accounts.find(ann.accountId))?.sshKeys, []);
   });
 
-  test('that a server did not finish are cleared away by a later one', async () => {
+  test('that a stopped server did not finish are deleted later', async () => {
     const stale = join(folder, '.draft-stale');
     const fresh = join(folder, '.draft-fresh');
     await mkdir(stale);

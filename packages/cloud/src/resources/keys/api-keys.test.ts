@@ -25,7 +25,7 @@ describe('keys', () => {
   });
   after(() => context.close());
 
-  test('are shown once and kept as a hash', async () => {
+  test('are shown once and stored as a hash', async () => {
     const { record, key } = await keys.create(ann, { name: 'mine', access: 'all' });
     assert.equal(record.hash, hashApiKey(key));
     assert.doesNotMatch(
@@ -38,7 +38,7 @@ describe('keys', () => {
     );
   });
 
-  test('carry the scopes of their level; a restricted one only what is said', async () => {
+  test('have the scopes of their access level; a restricted one only the given scopes', async () => {
     const made = async (access: AccessLevel, limits: Pick<NewApiKey, 'scopes' | 'endpoints'> = {}) =>
       (await keys.create(ann, { name: 'k', access, ...limits })).record;
     assert.deepEqual((await made('all')).scopes, { rest: 'write', graphql: 'write', serverless: 'write' });
@@ -80,7 +80,7 @@ describe('keys', () => {
     }
   });
 
-  test('that become restricted lose what is not said', async () => {
+  test('that become restricted lose the scopes that are not given', async () => {
     const { record } = await keys.create(ann, { name: 'wide', access: 'all' });
     const narrow = await keys.update(ann, record.id, { access: 'restricted', scopes: { rest: 'read' } });
     assert.deepEqual(narrow.scopes, { rest: 'read', graphql: 'none', serverless: 'none' });
@@ -101,7 +101,7 @@ describe('keys', () => {
     });
   });
 
-  test('are managed by keys with full access alone', async () => {
+  test('can be managed only by keys with full access', async () => {
     const narrow: Caller = { ...ann, fullAccess: false };
     const [some] = await keys.list(narrow);
     assert.ok(some !== undefined);
@@ -110,7 +110,7 @@ describe('keys', () => {
     await assert.rejects(keys.revoke(narrow, some.id), refusedAs('forbidden'));
   });
 
-  test('of others are not there, except for the operator', async () => {
+  test('of another account are not found, except by the operator', async () => {
     const [annsKey] = await keys.list(ann);
     assert.ok(annsKey !== undefined);
     await assert.rejects(keys.update(bob, annsKey.id, { name: 'taken over' }), refusedAs('not-found'));
@@ -142,7 +142,7 @@ describe('keys', () => {
     );
   });
 
-  test('have a name and an end that lies ahead', async () => {
+  test('need a name and an expiry in the future', async () => {
     const now = context.clock.now();
     for (const name of ['', '  ', 'x'.repeat(192)])
       await assert.rejects(keys.create(ann, { name, access: 'all' }), refusedAs('rule'));
@@ -154,7 +154,7 @@ describe('keys', () => {
     );
   });
 
-  test('that have expired can still be renamed, disabled and given a new end', async () => {
+  test('that have expired can still be renamed, disabled and extended', async () => {
     const { record } = await keys.create(ann, {
       name: 'short',
       access: 'all',
@@ -167,7 +167,7 @@ describe('keys', () => {
     assert.equal((await keys.update(ann, record.id, { expiresAt: null })).expiresAt, null);
   });
 
-  test('change with a line in the audit log that says what', async () => {
+  test('have an audit entry that lists the changed fields', async () => {
     const { record } = await keys.create(ann, { name: 'told', access: 'all' });
     await keys.update(ann, record.id, { name: 'retold', enabled: false });
     await keys.revoke(ann, record.id);
@@ -182,7 +182,7 @@ describe('keys', () => {
     ]);
   });
 
-  test('the root key stays as it is', async () => {
+  test('the root key cannot be changed', async () => {
     const root = await context.store.keys.findRoot();
     assert.ok(root !== undefined);
     await assert.rejects(keys.revoke(context.root, root.id), refusedAs('rule'));

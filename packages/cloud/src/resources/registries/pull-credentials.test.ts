@@ -13,7 +13,7 @@ import { Registries } from './registries.ts';
 const HOST = '123456789012.dkr.ecr.us-east-2.amazonaws.com';
 const identity = { accessKeyId: 'AKID', secretAccessKey: 'wJalr', sessionToken: undefined };
 
-describe('what an image is pulled with', () => {
+describe('pull credentials', () => {
   let context: ServiceContext;
   let url = '';
   const asked: { headers: Record<string, unknown>; body: string }[] = [];
@@ -38,7 +38,7 @@ describe('what an image is pulled with', () => {
     await context.close();
   });
 
-  test('saved credentials that are named, else a delegation of the account that covers the image, else nothing', async () => {
+  test('are the named ones, else from a delegation that covers the image, else none', async () => {
     const pulls = new PullCredentials(
       context.store,
       new EcrLogin({ identity, endpoint: url, clock: context.clock }),
@@ -94,7 +94,7 @@ describe('what an image is pulled with', () => {
     );
   });
 
-  test('why there is none is said in words', async () => {
+  test('the error says why there is no login', async () => {
     const of = (login: EcrLogin): Promise<unknown> =>
       login.credentialsFor({ awsUser: '123456789012', awsRegion: 'eu-west-1' });
     await assert.rejects(
@@ -115,7 +115,7 @@ describe('what an image is pulled with', () => {
     );
   });
 
-  test('a request is signed with everything that it says', () => {
+  test('the signature covers the whole request', () => {
     const at = {
       url: new URL('https://api.ecr.us-east-2.amazonaws.com/'),
       body: '{}',

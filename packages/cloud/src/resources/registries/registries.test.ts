@@ -21,7 +21,7 @@ describe('registries', () => {
   });
   after(() => context.close());
 
-  test('keep their credentials, and change them without a trace of them in the audit log', async () => {
+  test('store and change credentials, which never appear in the audit log', async () => {
     const made = await registries.create(ann, {
       name: 'hub',
       username: 'hidden user',
@@ -38,7 +38,7 @@ describe('registries', () => {
     assert.doesNotMatch(JSON.stringify(entries), /hidden/);
   });
 
-  test('have one name each in an account', async () => {
+  test('have a unique name in an account', async () => {
     await assert.rejects(
       registries.create(ann, { name: 'hub', username: 'hidden', password: 'hidden' }),
       refusedAs('taken'),
@@ -46,7 +46,7 @@ describe('registries', () => {
     await registries.create(await context.account('bob'), { name: 'hub', username: 'u', password: 'p' });
   });
 
-  test('that are unknown or of others are not found', async () => {
+  test('that are unknown or of another account are not found', async () => {
     const carol = await context.account('carol');
     const [made] = await registries.list(ann);
     assert.ok(made !== undefined);

@@ -14,7 +14,7 @@ const delegated = fc.record({
 });
 
 describe('the ARN of a delegated repository', () => {
-  test('is taken apart into account, region, repository and tag', async () => {
+  test('is parsed into account, region, repository and tag', async () => {
     await checkProperty(
       fc.property(delegated, ({ awsUser, awsRegion, repository, tag }) => {
         assert.deepEqual(parseEcrArn(`arn:aws:ecr:${awsRegion}:${awsUser}:repository/${repository}:${tag}`), {
@@ -33,7 +33,7 @@ describe('the ARN of a delegated repository', () => {
     );
   });
 
-  test('that is none is refused with an example', async () => {
+  test('that is invalid is refused with an example', async () => {
     const refused = (resource: string) => () =>
       assert.throws(
         () => parseEcrArn(resource),
@@ -52,7 +52,7 @@ describe('the ARN of a delegated repository', () => {
     await checkProperty(fc.property(fc.string(), (resource) => refused(resource)()));
   });
 
-  test('leads to the registry that images are pulled from', () => {
+  test('gives the registry host', () => {
     assert.equal(
       dockerRegistryUri({ awsUser: '123456789012', awsRegion: 'us-east-2' }),
       '123456789012.dkr.ecr.us-east-2.amazonaws.com',

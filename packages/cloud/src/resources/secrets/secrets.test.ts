@@ -20,7 +20,7 @@ describe('secrets', () => {
   });
   after(() => context.close());
 
-  test('show everything but their value', async () => {
+  test('are returned without their value', async () => {
     const made = await secrets.create(ann, {
       name: 'token',
       value: 'the hidden value',
@@ -34,7 +34,7 @@ describe('secrets', () => {
     );
   });
 
-  test('reach a container that starts, and only one of their own account', async () => {
+  test('are passed to containers of their own account only', async () => {
     assert.deepEqual(
       await secrets.resolve(ann.accountId, { KEY: 'Bearer {{ RUNPOD_SECRET_token }}', PLAIN: 'x' }),
       { KEY: 'Bearer the hidden value', PLAIN: 'x' },
@@ -46,7 +46,7 @@ describe('secrets', () => {
     );
   });
 
-  test('have one name each; the refusal does not repeat the value', async () => {
+  test('have a unique name; the error does not contain the value', async () => {
     await assert.rejects(
       secrets.create(ann, { name: 'token', value: 'another value', description: null }),
       (error) => refusedAs('conflict')(error) && !String(error).includes('another value'),
@@ -55,7 +55,7 @@ describe('secrets', () => {
     await secrets.create(await context.account('carol'), { name: 'token', value: 'x', description: null });
   });
 
-  test('change in value or description, and say when the value changed', async () => {
+  test('can be changed, and record when the value changed', async () => {
     const made = await secrets.create(ann, { name: 'changing', value: 'one', description: 'before' });
     context.clock.advance(1000);
     const described = await secrets.update(ann, made.id, { description: null });
@@ -69,7 +69,7 @@ describe('secrets', () => {
     assert.deepEqual(earlier?.changes, [{ field: 'description', from: 'before', to: null }]);
   });
 
-  test('that are refused or unknown leave nothing behind', async () => {
+  test('that are refused or unknown change nothing', async () => {
     const before = await context.store.audit.list(ann.accountId, { limit: 100 });
     await assert.rejects(
       secrets.create(ann, { name: 'RUNPOD_x', value: 'x', description: null }),
@@ -85,7 +85,7 @@ describe('secrets', () => {
     assert.equal((await context.store.audit.list(ann.accountId, { limit: 100 })).length, before.length);
   });
 
-  test('that are deleted stop what refers to them', async () => {
+  test('that are deleted make references fail', async () => {
     const made = await secrets.create(ann, { name: 'short', value: 'x', description: null });
     await secrets.remove(ann, made.id);
     await assert.rejects(

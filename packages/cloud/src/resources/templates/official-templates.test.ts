@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { officialTemplates } from './official-templates.ts';
 
-test('official templates have names of their own', () => {
+test('official templates have unique names', () => {
   assert.equal(new Set(officialTemplates.map((template) => template.id)).size, officialTemplates.length);
   assert.equal(new Set(officialTemplates.map((template) => template.name)).size, officialTemplates.length);
 });

@@ -26,7 +26,7 @@ describe('templates', () => {
   });
   after(() => context.close());
 
-  test('are filled in where nothing is said, and come back as they were made', async () => {
+  test('get defaults for missing fields, and are returned as created', async () => {
     const made = await templates.create(ann, { name: 'plain', image: 'python:3.12' });
     assert.equal(made.containerDisk, 50);
     assert.equal(made.volumeSize, 0);
@@ -35,7 +35,7 @@ describe('templates', () => {
     assert.deepEqual(await templates.list(ann), [made]);
   });
 
-  test('change only in what is said', async () => {
+  test('change only in the given fields', async () => {
     const made = await templates.create(ann, {
       name: 'changing',
       image: 'a',
@@ -51,7 +51,7 @@ describe('templates', () => {
     assert.deepEqual(await templates.get(ann, made.id), commanded);
   });
 
-  test('have a name of their own, at creation and at renaming', async () => {
+  test('have a unique name, at creation and when renamed', async () => {
     const made = await templates.create(ann, { name: 'unique', image: 'a' });
     await assert.rejects(
       templates.create(ann, { name: 'unique', image: 'b' }),
@@ -66,7 +66,7 @@ describe('templates', () => {
     await templates.create(bob, { name: 'unique', image: 'c' });
   });
 
-  test('of others are not there, unless they are public; and then only to read', async () => {
+  test('of another account are not found, unless public, and then read-only', async () => {
     const hidden = await templates.create(ann, { name: 'hidden', image: 'a' });
     await assert.rejects(templates.get(bob, hidden.id), refusedAs('not-found', /not found/));
     const open = await templates.create(ann, { name: 'open', image: 'a', public: true });
@@ -80,7 +80,7 @@ describe('templates', () => {
     );
   });
 
-  test('that come with Berth are read by all and changed by none', async () => {
+  test('that are official can be read by all and changed by none', async () => {
     const [official] = officialTemplates;
     assert.ok(official !== undefined);
     assert.equal(await templates.get(bob, official.id), official);
@@ -91,7 +91,7 @@ describe('templates', () => {
     await assert.rejects(templates.remove(context.root, official.id), refusedAs('not-found', /not found/));
   });
 
-  test('name only registries of their own account', async () => {
+  test('refer only to registries of their own account', async () => {
     const registry = await new Registries(context).create(bob, { name: 'hub', username: 'u', password: 'p' });
     await assert.rejects(
       templates.create(ann, { name: 'private', image: 'a', registryId: registry.id }),
@@ -106,7 +106,7 @@ describe('templates', () => {
     assert.equal((await templates.get(bob, made.id)).registryId, null);
   });
 
-  test('do not name a registry that goes at the last moment', async () => {
+  test('do not refer to a registry that is deleted at the same time', async () => {
     const registries = new Registries(context);
     const made = await templates.create(ann, { name: 'late', image: 'a' });
     const { insert, change, ...others } = context.store.templates;
@@ -135,7 +135,7 @@ describe('templates', () => {
     assert.equal((await templates.get(ann, made.id)).registryId, null);
   });
 
-  test('that are refused leave nothing behind', async () => {
+  test('that are refused are not stored', async () => {
     const before = await context.store.audit.list(ann.accountId, { limit: 1000 });
     await assert.rejects(
       templates.create(ann, { name: 'bad', image: 'a', serverless: true, volumeSize: 5 }),

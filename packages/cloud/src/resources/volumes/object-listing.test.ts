@@ -27,8 +27,8 @@ function expected(
   return [...new Set(told)].sort((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other)));
 }
 
-describe('a list of objects', () => {
-  test('is in pages of any size what S3 would tell of the same keys', async () => {
+describe('an object listing', () => {
+  test('equals the listing of S3 for the same keys, with any page size', async () => {
     await checkProperty(
       fc.asyncProperty(
         fc.array(path, { maxLength: 12 }),
@@ -104,19 +104,19 @@ describe("a list of objects, where folders are another user's", () => {
     rmSync(root, { recursive: true });
   });
 
-  test('has all but what is in them', async () => {
+  test('leaves out only their contents', async () => {
     await asUnprivilegedUser(async () => {
       assert.deepEqual(await told(''), ['a', 'open/x', 'z']);
       assert.deepEqual(await told('', '/'), ['a', 'z', 'half/', 'open/', 'shut/']);
     });
   });
 
-  test('is refused where it is one of them that was asked for', async () => {
+  test('is refused for a prefix inside one of them', async () => {
     await asUnprivilegedUser(() => assert.rejects(told('shut/'), { code: 'EACCES' }));
   });
 });
 
-test('keys are ordered as their bytes are', async () => {
+test('keys are ordered by their UTF-8 bytes', async () => {
   await checkProperty(
     fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (one, other) => {
       assert.equal(
@@ -127,7 +127,7 @@ test('keys are ordered as their bytes are', async () => {
   );
 });
 
-test('no key leads out of its volume', () => {
+test('no key leaves its volume', () => {
   for (const key of [
     '',
     '/',

@@ -55,7 +55,7 @@ describe('the data of removed volumes', () => {
     ...readdirSync(join(data, 'volumes', '.s3')),
   ];
 
-  test('does not come back with what is written while its volume goes', async () => {
+  test('is not created again by a write during the deletion', async () => {
     const { volume, remove } = await newVolume();
     const objects = contents.objects(volume);
     await objects.put('first', { bytes: pieces('x'), length: 1, headers: {} });
@@ -68,7 +68,7 @@ describe('the data of removed volumes', () => {
     assert.deepEqual(left(), ['.s3', '.removed']);
   });
 
-  test('does not come back with any of what is written at the moment that its volume goes', async () => {
+  test('is not created again by concurrent writes during the deletion', async () => {
     for (let round = 0; round < 5; round += 1) {
       const { volume, remove } = await newVolume();
       const objects = contents.objects(volume);
@@ -84,7 +84,7 @@ describe('the data of removed volumes', () => {
     assert.deepEqual(left(), ['.s3', '.removed']);
   });
 
-  test('does not come back with what is written after its volume went', async () => {
+  test('is not created again by a write after the deletion', async () => {
     const { volume, remove } = await newVolume();
     const [objects, uploads] = [contents.objects(volume), contents.uploads(volume)];
     const upload = await uploads.create('in parts', {});
@@ -100,19 +100,19 @@ describe('the data of removed volumes', () => {
     assert.deepEqual(left(), ['.s3', '.removed']);
   });
 
-  test('is wiped, with what an earlier Berth left', async () => {
+  test('is deleted, including what an earlier server left', async () => {
     mkdirSync(join(bin, 'left'), { recursive: true });
     writeFileSync(join(bin, 'left', 'file'), 'x');
     await contents.deleteRemovedData();
     assert.deepEqual([readdirSync(bin), problems], [[], []]);
   });
 
-  test('is nothing to worry about where no volume was ever removed', async () => {
+  test('causes no error if no volume was ever deleted', async () => {
     await contents.deleteRemovedData();
     assert.deepEqual(problems, []);
   });
 
-  test('is wiped also where that of another cannot be', async () => {
+  test('is deleted even if that of another volume cannot be', async () => {
     for (const name of ['a-0', 'z-0']) mkdirSync(join(bin, name), { recursive: true });
     const rescued = tooDeepFor(join(bin, 'b-0'));
     await contents.deleteRemovedData();

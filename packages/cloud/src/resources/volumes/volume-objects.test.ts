@@ -16,7 +16,7 @@ const isRule =
   (error: unknown): boolean =>
     error instanceof BerthError && error.code === 'rule' && words.test(error.message);
 
-describe('objects that many write at the same moment', () => {
+describe('objects with concurrent writes', () => {
   let data: string;
   let root: string;
   beforeEach(() => {
@@ -40,7 +40,7 @@ describe('objects that many write at the same moment', () => {
   const put = (objects: VolumeObjects, key: string): Promise<unknown> =>
     objects.put(key, { bytes: pieces('x'), length: 1, headers: {} });
 
-  test('a file beside a folder of the same name: one is there, the other is refused', async () => {
+  test('of a file and a folder of the same name, one is stored and the other refused', async () => {
     const objects = objectsWith();
     for (let round = 0; round < 20; round += 1) {
       const both = await Promise.allSettled([put(objects, `${round}`), put(objects, `${round}/below`)]);
@@ -53,7 +53,7 @@ describe('objects that many write at the same moment', () => {
     }
   });
 
-  test('a folder that a pod makes at the last moment is no failure of ours', async () => {
+  test('a folder that a pod creates meanwhile gives a rule error', async () => {
     let asked = 0;
     // The second id is asked for between the look at what is there and the rename.
     const ids: Ids = {
@@ -70,7 +70,7 @@ describe('objects that many write at the same moment', () => {
     assert.deepEqual(readdirSync(join(data, 'aside', 'arriving')), []);
   });
 
-  test('a folder that was made for objects goes with the last of them, however they come and go', async () => {
+  test('an implicit folder is deleted with its last object, under concurrent writes', async () => {
     const objects = objectsWith();
     await Promise.all(
       ['a', 'b', 'c'].map(async (name) => {
@@ -83,7 +83,7 @@ describe('objects that many write at the same moment', () => {
     assert.deepEqual(readdirSync(root), []);
   });
 
-  test('a folder that was made for objects goes with the last of them, also after an attempt to delete it with something in it', async () => {
+  test('an implicit folder is deleted with its last object, also after an attempt to delete it earlier', async () => {
     const objects = objectsWith();
     await put(objects, 'folder/file');
     await objects.remove('folder/');

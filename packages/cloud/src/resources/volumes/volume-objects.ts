@@ -282,9 +282,9 @@ export class VolumeObjects {
   /** Opens only files and directories: opening a pipe or a device has side effects. */
   #openAt(names: readonly string[], isFolder: boolean): Promise<FileHandle | 'a link' | undefined> {
     return withParentDirectory(this.#deps.directory.path, names, async ({ directory, name }) => {
-      const stats = await lstatIfExists(directory.pathOf(name));
-      if (stats?.isSymbolicLink() === true) return 'a link';
-      if (stats === undefined || !(isFolder ? stats.isDirectory() : stats.isFile())) return undefined;
+      const entry = await lstatIfExists(directory.pathOf(name));
+      if (entry?.isSymbolicLink() === true) return 'a link';
+      if (entry === undefined || !(isFolder ? entry.isDirectory() : entry.isFile())) return undefined;
       try {
         const handle = await open(
           directory.pathOf(name),

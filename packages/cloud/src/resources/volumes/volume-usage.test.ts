@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { VolumeUsageMeter } from './volume-usage.ts';
 
-test('of many who ask for room at the same moment, only as many are promised some as there is room for', async () => {
+test('concurrent reservations never exceed the capacity', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-usage-'));
   try {
     writeFileSync(join(folder, 'there'), 'x'.repeat(100));

@@ -19,7 +19,7 @@ describe('the size of a volume', () => {
   const size = fc.integer({ min: 0, max: 5000 });
   const growth = fc.constantFrom<ResizeRule>('larger', 'not-smaller');
 
-  test('never shrinks: it becomes what was asked for, or nothing happens', async () => {
+  test('never shrinks: it becomes the requested size, or stays', async () => {
     await checkProperty(
       fc.property(size, size, growth, (current, wanted, mode) => {
         const allowed = mode === 'larger' ? wanted > current : wanted >= current;
@@ -29,7 +29,7 @@ describe('the size of a volume', () => {
     );
   });
 
-  test('stays where nothing is said', async () => {
+  test('stays if no size is given', async () => {
     await checkProperty(
       fc.property(size, growth, (current, mode) =>
         assert.equal(resizedTo(current, undefined, mode), current),
@@ -37,7 +37,7 @@ describe('the size of a volume', () => {
     );
   });
 
-  test('after any requests is the largest that was ever granted', async () => {
+  test('after any requests is the largest accepted size', async () => {
     await checkProperty(
       fc.property(size, fc.array(fc.tuple(size, growth)), (first, requests) => {
         let current = first;
@@ -78,7 +78,7 @@ describe('volumes', () => {
   });
   after(() => context.close());
 
-  test('live in one data center, in its first tier unless another is named', async () => {
+  test('belong to one data center; the default is its first tier', async () => {
     assert.equal(
       (await volumes.create(ann, { name: 'a', size: 10, dataCenterId: 'LOCAL-1' })).type,
       'STANDARD',
@@ -95,7 +95,7 @@ describe('volumes', () => {
     assert.equal((await volumes.list(ann)).length, 3);
   });
 
-  test('need a data center that exists and has the tier; the refusal says which do', async () => {
+  test('need a data center that exists and has the tier; the error lists the choices', async () => {
     await assert.rejects(
       volumes.create(ann, { name: 'a', size: 10, dataCenterId: 'EU-RO-1' }),
       refused(/"EU-RO-1" does not exist here; available: LOCAL-1, FAST-1, NONE-1/),
@@ -111,7 +111,7 @@ describe('volumes', () => {
     assert.equal((await volumes.list(ann)).length, 3);
   });
 
-  test('are renamed and grown, each alone or both, and the audit log tells', async () => {
+  test('can be renamed and enlarged, with an audit entry', async () => {
     const made = await volumes.create(ann, { name: 'before', size: 10, dataCenterId: 'LOCAL-1' });
     assert.deepEqual(await volumes.update(ann, made.id, { name: 'after' }, 'larger'), {
       ...made,
@@ -142,7 +142,7 @@ describe('volumes', () => {
     ]);
   });
 
-  test('that are gone, or of others, are not found', async () => {
+  test('that are deleted or of another account are not found', async () => {
     const made = await volumes.create(ann, { name: 'a', size: 10, dataCenterId: 'LOCAL-1' });
     const bob = await context.account('bob');
     const missing = (error: unknown): boolean => error instanceof BerthError && error.code === 'not-found';
