@@ -7,8 +7,7 @@ import { serverOptions } from '../local-server.ts';
 export const doctor = command({
   name: 'doctor',
   summary: 'Check that Berth can run here and that its server answers.',
-  details:
-    'Each check is ok or not, and one that is not says what to do. The exit code is 0 where all are ok.',
+  details: 'A check that is not ok says what to do. The exit code is 0 if all checks are ok.',
   options: serverOptions,
   async run(call) {
     const results = await runDoctorChecks(call, engineChecks);

@@ -17,16 +17,16 @@ export const keyCreate = command({
   name: 'key create',
   summary: 'Create an API key, or an S3 key, and show it once.',
   details:
-    'A restricted key opens what its scopes name and nothing else; a scope that is left out is none. With --s3 it is a key for S3 clients: an access id and a secret for the files of the network volumes.',
+    'A restricted key has only the given scopes; the default of a scope is none. With --s3, creates a key for S3 clients: an access id and a secret for the files of network volumes.',
   options: {
     name: { kind: 'text', value: 'NAME', description: 'What the key is for. Needed, except with --s3.' },
     access: {
       kind: 'text',
       choices: access,
       description:
-        'What it opens: everything of its account, everything but only to read, or what the scopes below say. Needed, except with --s3, where it is all or read-only.',
+        'The access of the key: everything in its account, everything read-only, or only the scopes below. Needed, except with --s3, where it is all or read-only.',
     },
-    s3: { kind: 'switch', description: 'Make an S3 key.' },
+    s3: { kind: 'switch', description: 'Create an S3 key.' },
     rest: {
       kind: 'text',
       choices: scope,
@@ -48,7 +48,7 @@ export const keyCreate = command({
       kind: 'text',
       value: 'WHEN',
       description:
-        'When it ends: a duration from now such as 30m, 12h or 7d, or an instant such as 2026-12-31T12:00:00Z.',
+        'When it expires: a duration from now such as 30m, 12h or 7d, or an instant such as 2026-12-31T12:00:00Z.',
     },
     account: accountOption,
     ...serverOptions,

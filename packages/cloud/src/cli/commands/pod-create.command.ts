@@ -11,7 +11,7 @@ export const podCreate = command({
   name: 'pod create',
   summary: 'Rent a machine that runs an image.',
   details:
-    'It waits until the pod runs, and says how far it is meanwhile. Options come before the command, which is taken as it stands.',
+    'Waits until the pod runs and reports its progress. Options come before the command, which is passed on unchanged.',
   words: {
     'IMAGE?': 'The image, such as local/shell or ghcr.io/me/jupyter:1. A --template may have one instead.',
     'COMMAND...': "What runs in place of the image's own command.",

@@ -15,17 +15,18 @@ export const volumeCreate = command({
     size: {
       kind: 'text',
       value: 'GB',
-      description: 'Its size; 10 where this is left out. It can grow later, never shrink.',
+      description: 'The size. Default: 10. It can grow later, but not shrink.',
     },
     'data-center': {
       kind: 'text',
       value: 'ID',
-      description: 'Where it lies, and what mounts it has to run; needed where there is more than one.',
+      description:
+        'The data center of the volume and of everything that mounts it. Needed if there is more than one.',
     },
     type: {
       kind: 'text',
       choices: ['standard', 'high-performance'],
-      description: 'The storage tier; the first that the data center has where this is left out.',
+      description: 'The storage tier. Default: the first tier of the data center.',
     },
     ...serverOptions,
   },

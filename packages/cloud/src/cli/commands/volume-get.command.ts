@@ -5,7 +5,7 @@ import { findVolume, volumeArgumentHelp } from '../volumes/volume-client.ts';
 
 export const volumeGet = command({
   name: 'volume get',
-  summary: 'Show a network volume: its size, what is used of it, where it lies.',
+  summary: 'Show a network volume: its size, usage and data center.',
   words: { VOLUME: volumeArgumentHelp },
   options: serverOptions,
   async run(call) {

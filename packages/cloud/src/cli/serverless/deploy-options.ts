@@ -10,7 +10,7 @@ export const deployOptions = {
     kind: 'text',
     choices: ['queue', 'lb'],
     description:
-      'Jobs that wait in a queue, or HTTP requests straight to the workers (load balancing). It is fixed when the endpoint is made. Default: queue.',
+      'Jobs that wait in a queue, or HTTP requests straight to the workers (load balancing). It cannot be changed later. Default: queue.',
   },
   gpu: {
     kind: 'text',

@@ -71,7 +71,8 @@ export class ApiKeys {
     const { accountId } = await this.#managed(caller, id);
     const changed = await this.#context.store.keys.change(accountId, id, (current) => {
       const access = fields.access ?? current.access;
-      // What another level granted does not carry over: a key that becomes restricted has only what is said.
+      // Scopes of another access level do not carry over: a key that becomes restricted has only the given
+      // scopes.
       const before = current.access === 'restricted' ? current.scopes : NO_SCOPES;
       const endpoints =
         access === 'restricted'
@@ -147,7 +148,10 @@ export function checkKeyName(name: string): void {
     throw ruleError(`a key's name must have 1 to ${MAX_NAME_LENGTH} characters`);
 }
 
-/** Only a restricted key has scopes and endpoints. For another key they are refused, unless they equal what the key shows. */
+/**
+ * Only a restricted key has scopes and endpoints. For another key they are refused, unless they equal what
+ * the key shows.
+ */
 function checkRestrictions(
   access: AccessLevel,
   {

@@ -24,7 +24,10 @@ export interface EcrLoginOptions {
   clock: Clock;
 }
 
-/** Gets logins for ECR registries with the AWS credentials of this server, to which the registries' owners have given access. */
+/**
+ * Gets logins for ECR registries with the AWS credentials of this server. The owners of the registries have
+ * given it access.
+ */
 export class EcrLogin {
   readonly #options: EcrLoginOptions;
   readonly #cache = new Map<string, { credentials: RegistryCredentials; until: number }>();

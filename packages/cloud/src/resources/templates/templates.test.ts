@@ -110,7 +110,7 @@ describe('templates', () => {
     const registries = new Registries(context);
     const made = await templates.create(ann, { name: 'late', image: 'a' });
     const { insert, change, ...others } = context.store.templates;
-    /** Its registry goes when all that is asked before the transaction has been asked. */
+    /** Deletes the registry after the checks that precede the transaction. */
     const late = (registryId: string): Templates => {
       const gone = (): Promise<void> => registries.remove(ann, registryId);
       const store: TemplateStore = {

@@ -42,7 +42,7 @@ describe('an object listing', () => {
         async (wanted, prefix, delimiter, limit) => {
           const root = mkdtempSync(join(tmpdir(), 'berth-listing-'));
           try {
-            // A name is a file or a folder, never both: whoever comes later is left out.
+            // A name is a file or a folder, never both: the later one is left out.
             const keys = wanted.filter(
               (key, index) =>
                 wanted.indexOf(key) === index &&

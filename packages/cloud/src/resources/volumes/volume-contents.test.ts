@@ -128,7 +128,10 @@ async function* pieces(...texts: string[]): AsyncGenerator<Uint8Array> {
   for (const text of texts) yield Buffer.from(text);
 }
 
-/** Makes folders whose paths are longer than the system takes, so that nobody can remove them, root included. Answers the one that has to be moved away for that. */
+/**
+ * Creates directories whose paths exceed the system's limit, so that not even root can remove them. Returns
+ * the directory that must be moved away to clean up.
+ */
 function tooDeepFor(folder: string): string {
   const half = Array.from({ length: 10 }, () => 'n'.repeat(250));
   const outer = join(folder, ...half);
