@@ -7,9 +7,9 @@ import type { QueueContext } from './queue-context.ts';
 const CHECK_COLUMNS = ['endpoint_id', 'seq', 'look_at'] as const;
 
 /**
- * Finds the jobs that time has something to do with, for the reaper: leases that have to be checked, by their own
- * index, and rows whose `look_at` has come. Of those, some are not due (they run, or their time to live was
- * extended) and are given their next moment.
+ * Finds the jobs that time has something to do with, for the reaper: of the running jobs, which are few and have an
+ * index, those whose `due_at` has come, and of all others those whose `look_at` has come. Of those, some are not due
+ * (they ran for long before they ended, or their time to live was extended) and are given their next moment.
  */
 export function dueJobs({ statements }: QueueContext): Pick<JobStore, 'listDue'> {
   const selectLeases = statements.arrays(
@@ -17,7 +17,8 @@ export function dueJobs({ statements }: QueueContext): Pick<JobStore, 'listDue'>
       order by job.due_at limit :limit`,
   );
   const selectToCheck = statements.arrays(
-    `select ${JOB_SELECT} from jobs as job where job.look_at <= :now order by job.look_at limit :limit`,
+    `select ${JOB_SELECT} from jobs as job where job.look_at <= :now and job.status <> 'IN_PROGRESS'
+      order by job.look_at limit :limit`,
   );
   /** A row that another server just changes is left to it. The time to live may have become shorter since the row was read. */
   const checkAgain = statements.rows(
@@ -32,7 +33,7 @@ export function dueJobs({ statements }: QueueContext): Pick<JobStore, 'listDue'>
       const due = (await selectLeases({ now, limit })).map(jobFromValues);
       for (let scans = 0; scans < MAX_DUE_SCANS && due.length < limit; scans += 1) {
         const found = (await selectToCheck({ now, limit })).map(jobFromValues);
-        const later = found.filter((job) => job.status === 'IN_PROGRESS' || job.dueAt > now);
+        const later = found.filter((job) => job.dueAt > now);
         due.push(...found.filter((job) => !later.includes(job) && !isPastRetention(job, now)));
         if (later.length > 0) {
           const rows = later.map((job) => ({
