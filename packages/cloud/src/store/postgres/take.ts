@@ -12,6 +12,9 @@ import type { QueueContext } from './queue-context.ts';
  * Of each queue as many jobs are locked as are wanted; those that another server holds a lock on are skipped, so servers
  * never wait for each other and never take the same job. Where that leaves fewer than there are, `skipped` says so.
  *
+ * The commit does not wait for the disk: after a crash that undoes a take the job waits again, and whoever has it finds that
+ * its lease is gone. The end of the job waits for the disk, and brings the take there with it.
+ *
  * When the lease is due agrees with `dueAt` in domain/job-transitions.ts.
  */
 export const TAKE_JOBS = `with recursive queues as (
@@ -41,7 +44,7 @@ export const TAKE_JOBS = `with recursive queues as (
     where job.endpoint_id = :endpoint_id and job.seq = picked.seq and request.endpoint_id = :endpoint_id and request.seq = picked.seq
     returning ${JOB_SELECT}, request.request, picked.claim
   ), counted as (${addCountsSql('select :endpoint_id, :lane, -count(*), count(*), 0, 0, 0 from picked having count(*) > 0')})
-  select taken.*, skipped.skipped from (
+  select taken.*, skipped.skipped from (select set_config('synchronous_commit', 'off', true)) as commit, (
     select (select count(*) from (select 1 from jobs where endpoint_id = :endpoint_id and status = 'IN_QUEUE' limit :wanted) as waiting)
       > (select count(*) from picked) as skipped) as skipped
   left join taken on true order by taken.claim`;
