@@ -8,6 +8,7 @@ import { deliveryValues, mergedPayloads } from '../tables/webhook-deliveries.tab
 import { columnArrays, unnest } from './column-arrays.ts';
 import { CommitBatcher } from './commit-batcher.ts';
 import { SAVE_DELIVERY } from './deliveries.ts';
+import { finishHandedOut } from './finish-handed-out.ts';
 import { finishJobs } from './finish.ts';
 import { ADD_COUNTS, countValues } from './job-counts.ts';
 import { JOB_KEY_COLUMNS, jobKey } from './job-key.ts';
@@ -71,6 +72,7 @@ export function changeJobs(context: QueueContext): Pick<JobStore, 'change' | 'ch
   );
   const saveDelivery = queue.rows(SAVE_DELIVERY);
   const finish = finishJobs(context);
+  const finishAtOnce = finishHandedOut(context);
   const renew = renewLeases(context);
 
   async function apply(
@@ -150,9 +152,16 @@ export function changeJobs(context: QueueContext): Pick<JobStore, 'change' | 'ch
     (requests) => withTransactionRetries(() => inTransaction(queuePool, (client) => apply(requests, client))),
     MAX_CHANGE_BATCH,
   );
+  /** The usual ends first, all else under locks. */
+  async function changeAll(requests: readonly JobChangeRequest[]): Promise<(JobChangeResult | undefined)[]> {
+    const finished = await finishAtOnce(requests);
+    const others = requests.filter((_, index) => finished[index] === undefined);
+    const results = (await changes.addAll(others)).values();
+    return finished.map((result) => result ?? results.next().value);
+  }
   return {
-    change: (endpointId, seq, next) => changes.add({ endpointId, seq, next }),
-    changeAll: (requests) => changes.addAll(requests),
+    change: async (endpointId, seq, next) => (await changeAll([{ endpointId, seq, next }]))[0],
+    changeAll,
   };
 }
 

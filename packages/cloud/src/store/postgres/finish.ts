@@ -7,7 +7,7 @@ import type { QueueContext } from './queue-context.ts';
 /** So many characters of results are written by one statement: on their way they are in memory several times. */
 const MAX_STATEMENT_CHARS = 8 * 1024 * 1024;
 
-const FINISHED_COLUMNS = [
+export const FINISHED_COLUMNS = [
   'endpoint_id',
   'seq',
   'status',

@@ -5,6 +5,7 @@ import { jobChunks } from './chunks.ts';
 import { jobDeliveries } from './deliveries.ts';
 import { dueJobs } from './due.ts';
 import { expireJobs } from './expire.ts';
+import { HandedOutJobs } from './handed-out-jobs.ts';
 import { workerHeartbeats } from './heartbeats.ts';
 import { purgeJobs } from './purge.ts';
 import type { QueueContext } from './queue-context.ts';
@@ -22,6 +23,7 @@ export function postgresJobStore(pool: Pool, queuePool: Pool, server: string): J
     statements: new Statements(pool),
     pool,
     server,
+    handedOut: new HandedOutJobs(),
   };
   return {
     sameTurnTakes: false,

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import type { HandedOutJobs } from './handed-out-jobs.ts';
 import type { Statements } from './statements.ts';
 
 /** What the operations of the queue share. */
@@ -11,4 +12,5 @@ export interface QueueContext {
   pool: Pool;
   /** Names the rows of `job_counts` that this server writes. */
   server: string;
+  handedOut: HandedOutJobs;
 }

@@ -49,7 +49,7 @@ export const TAKE_JOBS = `with recursive queues as (
       > (select count(*) from picked) as skipped) as skipped
   left join taken on true order by taken.claim`;
 
-export function takeJobs({ queue, server }: QueueContext): Pick<JobStore, 'take'> {
+export function takeJobs({ queue, server, handedOut }: QueueContext): Pick<JobStore, 'take'> {
   const take = queue.arrays(TAKE_JOBS, 'take');
   /** The account that was served last on each endpoint: the next take begins after it. */
   const servedLast = new Map<string, string>();
@@ -78,6 +78,7 @@ export function takeJobs({ queue, server }: QueueContext): Pick<JobStore, 'take'
             request: values[JOB_SELECT_LENGTH] as string,
           }),
         );
+      for (const { job } of taken) handedOut.add(job);
       const last = taken.at(-1);
       if (last !== undefined) servedLast.set(endpointId, last.job.accountId);
       if (taken.length < claims.length && (first?.at(-1) as unknown) === true) request.onLockedSkipped?.();

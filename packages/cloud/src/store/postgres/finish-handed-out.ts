@@ -1,0 +1,95 @@
+import type { Job, JobChange } from '../../domain/job-records.ts';
+import { isFinish } from '../job-row-changes.ts';
+import type { JobChangeRequest, JobChangeResult } from '../job-store.ts';
+import { jobValues } from '../tables/jobs.table.ts';
+import { columnArrays, unnest } from './column-arrays.ts';
+import { CommitBatcher } from './commit-batcher.ts';
+import { FINISHED_COLUMNS } from './finish.ts';
+import { addCountsSql } from './job-counts.ts';
+import { jobKey } from './job-key.ts';
+import type { QueueContext } from './queue-context.ts';
+import { withTransactionRetries } from './transactions.ts';
+
+const MAX_BATCH = 2_000;
+/** A larger result goes the other way, so that a batch has at most 8 MB. */
+const MAX_RESULT_CHARS = 4 * 1024;
+
+const GIVEN_COLUMNS = [...FINISHED_COLUMNS, 'lease', 'lease_due_at', 'ttl_at', 'drained'] as const;
+
+/**
+ * Ends jobs whose rows are as they were handed out, and answers which. A lease belongs to one attempt and is gone when that
+ * ends: while the row has it, nothing else of the job can change but the three that are compared with it.
+ * Rows are locked in the order of their keys, as everywhere.
+ */
+const FINISH_HANDED_OUT = `with finished as (
+    update jobs set status = given.status, lease = null, taken_at = given.taken_at, ended_at = given.ended_at,
+      due_at = given.due_at, output = given.output, error = given.error
+    from (select * from ${unnest(GIVEN_COLUMNS)} order by endpoint_id, seq) as given
+    where jobs.endpoint_id = given.endpoint_id and jobs.seq = given.seq
+      and jobs.lease = given.lease and jobs.due_at = given.lease_due_at and jobs.ttl_at = given.ttl_at and jobs.drained = given.drained
+    returning jobs.endpoint_id, jobs.seq, jobs.status
+  ), counted as (${addCountsSql(
+    `select endpoint_id, :lane, 0, -count(*), count(*) filter (where status = 'COMPLETED'),
+      count(*) filter (where status in ('FAILED', 'TIMED_OUT')), 0 from finished group by endpoint_id order by endpoint_id`,
+  )})
+  select endpoint_id, seq from finished`;
+
+/** An end as the rule decided it on the job as it was handed out. */
+interface ExpectedFinish {
+  before: Job;
+  change: JobChange;
+}
+
+/**
+ * The usual end of a job, in one statement instead of a transaction that locks and reads its row first. In batches of 400
+ * an end takes 21 µs of processor time here and in PostgreSQL together; with the lock it took 31 µs.
+ *
+ * The row stays what is true. The job as it was handed out is only a guess: the rule is asked on it, and the statement
+ * writes what it decided where the row still is so. Where it is not, or where more is to be done (a webhook, a large
+ * result), the answer is undefined, and the change has to be made under a lock.
+ */
+export function finishHandedOut({
+  queue,
+  server,
+  handedOut,
+}: QueueContext): (requests: readonly JobChangeRequest[]) => Promise<(JobChangeResult | undefined)[]> {
+  const finish = queue.arrays(FINISH_HANDED_OUT, 'finish handed out');
+  const batches = new CommitBatcher<ExpectedFinish, JobChangeResult | undefined>(async (expected) => {
+    const rows = expected.map(({ before, change: { job, output = null, error = null } }) => ({
+      ...jobValues(job),
+      lease: before.lease,
+      lease_due_at: before.dueAt,
+      output,
+      error,
+    }));
+    const values = { ...columnArrays(rows, GIVEN_COLUMNS), lane: `${server} finish` };
+    const finished = new Set(
+      (await withTransactionRetries(() => finish(values))).map(([endpointId, seq]) =>
+        jobKey(endpointId as string, seq as number),
+      ),
+    );
+    return expected.map(({ before, change: { job } }) =>
+      finished.has(jobKey(job.endpointId, job.seq)) ? { before, after: job, changed: true } : undefined,
+    );
+  }, MAX_BATCH);
+
+  return async (requests) => {
+    const expected = requests.map((request): ExpectedFinish | undefined => {
+      const before = handedOut.remove(request.endpointId, request.seq);
+      const change = before && request.next(before);
+      return before && change && isPlainFinish(before, change) ? { before, change } : undefined;
+    });
+    const results = (await batches.addAll(expected.filter((one) => one !== undefined))).values();
+    return expected.map((one) => one && results.next().value);
+  };
+}
+
+function isPlainFinish(before: Job, change: JobChange): boolean {
+  return (
+    isFinish(before, change) &&
+    change.remove !== true &&
+    change.clearChunks !== true &&
+    change.delivery === undefined &&
+    (change.output?.length ?? 0) + (change.error?.length ?? 0) <= MAX_RESULT_CHARS
+  );
+}
