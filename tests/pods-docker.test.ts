@@ -242,7 +242,8 @@ await withDocker((host) => {
         const billed = body.reduce((sum, { timeBilledMs }) => sum + timeBilledMs, 0);
         const off = billed - (ran.get(id) ?? asking - began);
         assert.ok(
-          Math.abs(off) < 1_000 + (ran.has(id) ? 0 : Date.now() - asking),
+          // A running pod is shown up to 1.5 s behind: never above what its end will be charged.
+          Math.abs(off) < 1_000 + (ran.has(id) ? 0 : 500 + Date.now() - asking),
           `${id} is billed for ${billed} ms, which is ${off} ms off`,
         );
       }

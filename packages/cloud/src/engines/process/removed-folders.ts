@@ -47,7 +47,7 @@ export class RemovedFolders {
       await removeTree(path);
     } catch (error) {
       this.#options.onProblem(
-        `the removed folder ${path} could not be deleted; the next sweep tries again`,
+        `the removed folder ${path} could not be deleted; trying again`,
         error,
       );
     }
