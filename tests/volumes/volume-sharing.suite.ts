@@ -298,7 +298,7 @@ export function volumeSharingSuite(open: () => Promise<EngineFixture>): void {
       assert.equal((await server.client().call('GET', `/v2/pods/${id}/files/info?path=/app`)).status, 200);
       await podAction(server.client(), id, 'stop');
       await waitForPodStatus(server.client(), id, 'EXITED');
-      assert.match(await refused('pod', 'cp', join(here, 'large'), `${id}:/app`), /does not run/);
+      assert.match(await refused('pod', 'cp', join(here, 'large'), `${id}:/app`), /is not running/);
     });
   });
 }
