@@ -46,10 +46,7 @@ export class RemovedFolders {
     try {
       await removeTree(path);
     } catch (error) {
-      this.#options.onProblem(
-        `the removed folder ${path} could not be deleted; trying again`,
-        error,
-      );
+      this.#options.onProblem(`the removed folder ${path} could not be deleted; trying again`, error);
     }
   }
 }
