@@ -33,7 +33,9 @@ export function usage({ name, words, options }: Pick<Command, 'name' | 'words' |
 export function programHelp(commands: readonly Command[]): string {
   return sections([
     ['Usage: berth COMMAND [options]'],
-    ['Berth is a compute cloud that anyone can host: pods, serverless endpoints and what they need.'],
+    [
+      'Berth is a self-hosted implementation of the RunPod API: pods and serverless endpoints on your own machines.',
+    ],
     ['Commands:', ...entries(commands.map(({ name, summary }) => [name, summary]))],
     [
       ...wrapText(

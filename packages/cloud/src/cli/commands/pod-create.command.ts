@@ -9,7 +9,7 @@ import { progressReporter } from '../serverless/image-upload.ts';
 
 export const podCreate = command({
   name: 'pod create',
-  summary: 'Rent a machine that runs an image.',
+  summary: 'Create a pod that runs an image.',
   details:
     'Waits until the pod runs and reports its progress. Options come before the command, which is passed on unchanged.',
   words: {

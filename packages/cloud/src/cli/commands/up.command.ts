@@ -8,7 +8,7 @@ const options: Record<string, Option> = Object.fromEntries(
 
 export const up = command({
   name: 'up',
-  summary: 'Bring the cloud up and serve until stopped.',
+  summary: 'Start the server and serve until stopped.',
   details:
     'Everything else is set by environment variables or the configuration file: see "berth config". With --json, the log is JSON.',
   options,

@@ -240,14 +240,14 @@ export function endpointOperations({
       id: 'updateEndpoint',
       method: 'PATCH',
       path: '/endpoints/{endpointId}',
-      summary: 'Change a serverless endpoint',
+      summary: 'Update a serverless endpoint',
     }),
     operation({
       ...update,
       id: 'updateEndpointByPost',
       method: 'POST',
       path: '/endpoints/{endpointId}/update',
-      summary: 'Change a serverless endpoint (the same as PATCH)',
+      summary: 'Update a serverless endpoint (the same as PATCH)',
     }),
     operation({
       id: 'deleteEndpoint',

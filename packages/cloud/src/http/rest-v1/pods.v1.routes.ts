@@ -371,14 +371,14 @@ export function podOperations({ pods, catalog, volumes, templates }: ResourceSer
       id: 'updatePod',
       method: 'PATCH',
       path: '/pods/{podId}',
-      summary: 'Change a pod; more than its name and lock resets it',
+      summary: 'Update a pod; more than its name and lock resets it',
     }),
     operation({
       ...update,
       id: 'updatePodByPost',
       method: 'POST',
       path: '/pods/{podId}/update',
-      summary: 'Change a pod (the same as PATCH)',
+      summary: 'Update a pod (the same as PATCH)',
     }),
     operation({
       id: 'deletePod',

@@ -189,14 +189,14 @@ export function templateOperations({ templates, endpoints }: ResourceServices): 
       id: 'updateTemplate',
       method: 'PATCH',
       path: '/templates/{templateId}',
-      summary: 'Change a template',
+      summary: 'Update a template',
     }),
     operation({
       ...update,
       id: 'updateTemplateByPost',
       method: 'POST',
       path: '/templates/{templateId}/update',
-      summary: 'Change a template (the same as PATCH)',
+      summary: 'Update a template (the same as PATCH)',
     }),
     operation({
       id: 'deleteTemplate',

@@ -74,7 +74,7 @@ export function endpointOperations(
       method: 'PATCH',
       path: '/serverless/{id}',
       tag,
-      summary: 'Change an endpoint',
+      summary: 'Update an endpoint',
       access: 'write',
       description:
         'Only what is sent changes. Workers, scaling and times take effect at once; what is built into a container makes a new release.',

@@ -89,7 +89,7 @@ export function podOperations({ pods }: ResourceServices): Operation[] {
       method: 'PATCH',
       path: '/pods/{id}',
       tag,
-      summary: 'Change a pod',
+      summary: 'Update a pod',
       access: 'write',
       description:
         'Only what is sent changes. Name, lock, instants and a larger volume take effect at once; what is built into its container restarts a running pod.',

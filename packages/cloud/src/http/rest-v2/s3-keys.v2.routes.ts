@@ -89,7 +89,7 @@ export function s3KeyOperations({ s3Keys }: Pick<AllServices, 's3Keys'>): Operat
       method: 'DELETE',
       path: '/account/s3-keys/{id}',
       tag,
-      summary: 'Revoke an S3 key; it holds at once',
+      summary: 'Revoke an S3 key, with immediate effect',
       access: 'write',
       params: byId,
       status: 204,

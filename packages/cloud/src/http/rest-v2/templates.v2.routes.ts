@@ -129,7 +129,7 @@ export function templateOperations({ templates }: ResourceServices): Operation[]
       method: 'PATCH',
       path: '/templates/{id}',
       tag,
-      summary: 'Change a template',
+      summary: 'Update a template',
       access: 'write',
       params: byId,
       body: updateTemplate,
