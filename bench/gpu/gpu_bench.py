@@ -28,7 +28,9 @@ class Berth:
     def __init__(self, data):
         command = [str(ROOT / "packages/cloud/bin/berth"), "up", "--port", "0", "--data", data]
         environment = {**os.environ, "BERTH_ROOT_KEY": KEY, "BERTH_DOCKER": "off", "BERTH_RATE_LIMITS": "off"}
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+        )
         self.url = None
         self.lines = []
         for line in self.process.stdout:
@@ -57,9 +59,22 @@ class Berth:
         """Uploads a handler together with the worker SDK and makes an endpoint of it."""
         folder = Path(tempfile.mkdtemp())
         shutil.copy(HANDLERS / source, folder / "handler.py")
-        shutil.copytree(ROOT / "packages/worker-python/src/berth_worker", folder / "berth_worker", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / "packages/worker-python/src/berth_worker",
+            folder / "berth_worker",
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
         environment = {**os.environ, "BERTH_URL": self.url, "BERTH_API_KEY": KEY}
-        command = [str(ROOT / "packages/cloud/bin/berth"), "deploy", str(folder), "--name", name, "--gpu", gpu_type(), "--json"]
+        command = [
+            str(ROOT / "packages/cloud/bin/berth"),
+            "deploy",
+            str(folder),
+            "--name",
+            name,
+            "--gpu",
+            gpu_type(),
+            "--json",
+        ]
         done = subprocess.run(command, capture_output=True, text=True, env=environment)
         if done.returncode != 0:
             raise RuntimeError(done.stderr + done.stdout)
@@ -84,7 +99,12 @@ class Berth:
 
 def gpu_type():
     """The name of the first GPU of this machine, as the catalog spells it."""
-    names = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True, check=True)
+    names = subprocess.run(
+        ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return os.environ.get("BENCH_GPU") or names.stdout.splitlines()[0].strip()
 
 
@@ -126,7 +146,9 @@ def stream_rate(berth, endpoint, count):
 
 def direct_rate(berth, endpoint, count):
     """Tokens a second of the same model in the same worker, without streaming."""
-    answer = berth.json("POST", f"/v2/{endpoint}/runsync?wait=300000", {"input": {"tokens": count, "direct": True}})
+    answer = berth.json(
+        "POST", f"/v2/{endpoint}/runsync?wait=300000", {"input": {"tokens": count, "direct": True}}
+    )
     return answer["output"][0]["rate"]
 
 

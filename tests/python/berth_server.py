@@ -33,9 +33,25 @@ class Berth:
         self.start()
 
     def start(self) -> None:
-        env = {**os.environ, "BERTH_RATE_LIMITS": "off", "BERTH_LOG_LEVEL": "warn", "BERTH_WEBHOOKS_ALLOW_PRIVATE": "true", **self._env}
-        command = ["sh", str(REPOSITORY / "packages/cloud/bin/berth"), "up", "--port", str(self._port), "--data", str(self.folder / "data")]
-        self.process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=self.folder)
+        env = {
+            **os.environ,
+            "BERTH_RATE_LIMITS": "off",
+            "BERTH_LOG_LEVEL": "warn",
+            "BERTH_WEBHOOKS_ALLOW_PRIVATE": "true",
+            **self._env,
+        }
+        command = [
+            "sh",
+            str(REPOSITORY / "packages/cloud/bin/berth"),
+            "up",
+            "--port",
+            str(self._port),
+            "--data",
+            str(self.folder / "data"),
+        ]
+        self.process = subprocess.Popen(
+            command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=self.folder
+        )
         assert self.process.stdout is not None
         output = ""
         for line in self.process.stdout:
@@ -112,7 +128,9 @@ class Berth:
         answer: dict[str, Any] = self.request("GET", f"/v2/{endpoint}/status/{job}")[1]
         return answer
 
-    def wait(self, endpoint: str, job: str, seconds: float = 30, until: tuple[str, ...] = FINAL) -> dict[str, Any]:
+    def wait(
+        self, endpoint: str, job: str, seconds: float = 30, until: tuple[str, ...] = FINAL
+    ) -> dict[str, Any]:
         deadline = time.monotonic() + seconds
         while True:
             answer = self.status(endpoint, job)
@@ -157,7 +175,15 @@ def _read_all(output: IO[str]) -> None:
 class WorkerProcess:
     """A Python worker in a process of its own. Its output is kept in a file."""
 
-    def __init__(self, script: str | Path, env: dict[str, str], folder: Path, python: str = sys.executable, args: tuple[str, ...] = (), with_sources: bool = True) -> None:
+    def __init__(
+        self,
+        script: str | Path,
+        env: dict[str, str],
+        folder: Path,
+        python: str = sys.executable,
+        args: tuple[str, ...] = (),
+        with_sources: bool = True,
+    ) -> None:
         path = folder / f"handler-{time.monotonic_ns()}.py"
         if isinstance(script, Path):
             path = script
@@ -170,7 +196,13 @@ class WorkerProcess:
         # A folder of its own: some versions of the public SDK keep their state in the working directory.
         cwd = Path(tempfile.mkdtemp(dir=folder))
         with self.log_file.open("wb") as log:
-            self.process = subprocess.Popen([python, str(path), *args], env={**clean, **env}, stdout=log, stderr=subprocess.STDOUT, cwd=cwd)
+            self.process = subprocess.Popen(
+                [python, str(path), *args],
+                env={**clean, **env},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=cwd,
+            )
 
     @property
     def log(self) -> str:

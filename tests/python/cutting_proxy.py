@@ -54,7 +54,9 @@ class CuttingProxy:
             if b"/job-channel/" in first:
                 self.channels += 1
                 if self.hide_channel:
-                    client.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                    client.sendall(
+                        b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                    )
                     client.close()
                     return
             server = socket.create_connection(("127.0.0.1", self._to))

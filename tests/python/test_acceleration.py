@@ -1,6 +1,6 @@
 """
-The acceleration hook with the real public SDK. BERTH_SDK_PYTHONS names Pythons that have it, separated by colons; without
-it the Python of the test counts, if it has the SDK.
+The acceleration hook with the real public SDK. BERTH_SDK_PYTHONS names Pythons that have it, separated by
+colons; without it the Python of the test counts, if it has the SDK.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PYTHONS = [python for python in os.environ.get("BERTH_SDK_PYTHONS", "").split(":
 if not PYTHONS and importlib.util.find_spec("runpod") is not None:
     PYTHONS = [sys.executable]
 
-HANDLER = '''
+HANDLER = """
 import asyncio, sys, time
 import runpod
 from runpod.serverless.utils.rp_debugger import FunctionTimer
@@ -42,8 +42,8 @@ def handler(job):
         runpod.serverless.progress_update(job, "half")
         time.sleep(1)
     return job["input"]
-'''
-GENERATOR = '''
+"""
+GENERATOR = """
 import runpod
 
 def handler(job):
@@ -52,17 +52,31 @@ def handler(job):
     if job["input"].get("raise"):
         raise RuntimeError("stream broken")
     yield {"error": "stopped"} if job["input"].get("error") else "last"
-'''
+"""
 START = "\nrunpod.serverless.start({'handler': handler, 'return_aggregate_stream': True})\n"
 
 
 @unittest.skipUnless(PYTHONS, "no Python with the runpod package: set BERTH_SDK_PYTHONS")
 class Acceleration(WorkerCase):
-    def sdk_worker(self, endpoint: str, handler: str, python: str, path: list[Path] | None = None, base: str | None = None, env: dict[str, str] | None = None) -> WorkerProcess:
+    def sdk_worker(
+        self,
+        endpoint: str,
+        handler: str,
+        python: str,
+        path: list[Path] | None = None,
+        base: str | None = None,
+        env: dict[str, str] | None = None,
+    ) -> WorkerProcess:
         WorkerCase._names += 1
         variables = self.berth.worker_env(endpoint, f"sdk-{WorkerCase._names}", base)
         variables["PYTHONPATH"] = ":".join(str(entry) for entry in (path if path is not None else [HOOK]))
-        worker = WorkerProcess(handler + START, {**variables, **(env or {})}, self.berth.folder, python=python, with_sources=False)
+        worker = WorkerProcess(
+            handler + START,
+            {**variables, **(env or {})},
+            self.berth.folder,
+            python=python,
+            with_sources=False,
+        )
         self.addCleanup(end, worker)
         return worker
 
@@ -75,7 +89,12 @@ class Acceleration(WorkerCase):
             error = done.get("error")
             if isinstance(error, str) and error.startswith("{"):
                 report = json.loads(error)
-                error = (sorted(report), report["error_type"], report["error_message"], report["runpod_version"])
+                error = (
+                    sorted(report),
+                    report["error_type"],
+                    report["error_message"],
+                    report["runpod_version"],
+                )
             elif isinstance(error, str):
                 error = error.partition("traceback:")[0]
             found.append((done["status"], done.get("output"), error, chunks))
@@ -88,10 +107,15 @@ class Acceleration(WorkerCase):
             found = []
             for path in ([], [HOOK]):
                 plain, streaming = self.endpoint(), self.endpoint()
-                workers = [self.sdk_worker(plain, HANDLER, python, path), self.sdk_worker(streaming, GENERATOR, python, path)]
+                workers = [
+                    self.sdk_worker(plain, HANDLER, python, path),
+                    self.sdk_worker(streaming, GENERATOR, python, path),
+                ]
                 found.append((self.outcomes(plain, plain_inputs), self.outcomes(streaming, stream_inputs)))
                 for worker in workers:
-                    self.assertEqual("This worker is accelerated" in worker.log, bool(path), worker.log[-2000:])
+                    self.assertEqual(
+                        "This worker is accelerated" in worker.log, bool(path), worker.log[-2000:]
+                    )
                     end(worker)
             self.assertEqual(found[0], found[1], python)
 
@@ -140,15 +164,26 @@ class Hook(unittest.TestCase):
         file.write_text(text)
         return file.parent
 
-    def sdk(self, version: str, worker: str = "def _is_local(config): return False\ndef main(config):\n    print('as it was')\n") -> Path:
+    def sdk(
+        self,
+        version: str,
+        worker: str = "def _is_local(config): return False\ndef main(config):\n    print('as it was')\n",
+    ) -> Path:
         for package in ("runpod", "runpod/serverless", "runpod/serverless/modules"):
             self.write(f"sdk/{package}/__init__.py", "")
         self.write("sdk/runpod/version.py", f"__version__ = '{version}'\n")
-        self.write("sdk/runpod/serverless/modules/rp_progress.py", "def progress_update(job, progress): print('as it was')\n")
-        self.write("sdk/runpod/serverless/worker.py", "from runpod.serverless.modules import rp_progress\n" + worker)
+        self.write(
+            "sdk/runpod/serverless/modules/rp_progress.py",
+            "def progress_update(job, progress): print('as it was')\n",
+        )
+        self.write(
+            "sdk/runpod/serverless/worker.py", "from runpod.serverless.modules import rp_progress\n" + worker
+        )
         return self.folder / "sdk"
 
-    def python(self, code: str, *path: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    def python(
+        self, code: str, *path: Path, env: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
         variables = {
             "PATH": os.environ["PATH"],
             "PYTHONPATH": ":".join(str(entry) for entry in (HOOK, *path)),
@@ -156,7 +191,9 @@ class Hook(unittest.TestCase):
             "RUNPOD_WEBHOOK_POST_OUTPUT": "http://127.0.0.1:9/v2/e/job-done/$RUNPOD_POD_ID/$ID?a=b",
             **(env or {}),
         }
-        return subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, timeout=30)
+        return subprocess.run(
+            [sys.executable, "-c", code], env=variables, capture_output=True, text=True, timeout=30
+        )
 
     RUN = "import runpod.version, runpod.serverless.worker as w; w.main({'handler': print})"
 
@@ -168,7 +205,10 @@ class Hook(unittest.TestCase):
             self.assertIn("is not known", done.stderr)
 
     def test_an_sdk_of_another_shape_stays_as_it_is(self) -> None:
-        done = self.python("import runpod.version, runpod.serverless.worker as w; w.main(1, 2)", self.sdk("1.12.0", "def main(config, more):\n    print('as it was')\n"))
+        done = self.python(
+            "import runpod.version, runpod.serverless.worker as w; w.main(1, 2)",
+            self.sdk("1.12.0", "def main(config, more):\n    print('as it was')\n"),
+        )
         self.assertEqual((done.returncode, done.stdout), (0, "as it was\n"), done.stderr)
         self.assertIn("another worker.main", done.stderr)
 
@@ -180,8 +220,14 @@ class Hook(unittest.TestCase):
 
     def test_an_existing_sitecustomize_runs(self) -> None:
         existing = self.write("existing/sitecustomize.py", "import builtins\nbuiltins.existing = __file__\n")
-        done = self.python("import sitecustomize, sys; print(existing, sitecustomize.__file__); print(sys.path)", existing)
-        self.assertEqual(done.stdout.split("\n")[0], f"{existing / 'sitecustomize.py'} {existing / 'sitecustomize.py'}", done.stderr)
+        done = self.python(
+            "import sitecustomize, sys; print(existing, sitecustomize.__file__); print(sys.path)", existing
+        )
+        self.assertEqual(
+            done.stdout.split("\n")[0],
+            f"{existing / 'sitecustomize.py'} {existing / 'sitecustomize.py'}",
+            done.stderr,
+        )
         self.assertNotIn(str(HOOK), done.stdout)
 
     def test_an_existing_sitecustomize_that_fails_is_reported_as_by_python(self) -> None:
@@ -217,7 +263,12 @@ class AcceleratedByTheServer(WorkerCase):
         """An endpoint with one worker, and the worker as the list shows it after a job."""
         script = self.berth.folder / "served.py"
         script.write_text(HANDLER + START)
-        endpoint = self.endpoint(cmd=[PYTHONS[0], str(script)], workers={"min": 0, "max": 1}, env={"RUNPOD_SKIP_AUTO_SYSTEM_CHECKS": "true"}, **more)
+        endpoint = self.endpoint(
+            cmd=[PYTHONS[0], str(script)],
+            workers={"min": 0, "max": 1},
+            env={"RUNPOD_SKIP_AUTO_SYSTEM_CHECKS": "true"},
+            **more,
+        )
         done = self.result(endpoint, {"n": 1}, seconds=90)
         self.assertEqual((done["status"], done["output"]), ("COMPLETED", {"n": 1}))
         listed = self.berth.request("GET", f"/v2/serverless/{endpoint}/workers")[1]["workers"]
@@ -230,13 +281,18 @@ class AcceleratedByTheServer(WorkerCase):
         self.assertIs(self.berth.request("GET", f"/v2/serverless/{endpoint}")[1]["accelerate"], True)
         begun = time.monotonic()
         for n in range(10):
-            self.assertEqual(self.berth.request("POST", f"/v2/{endpoint}/runsync", {"input": {"n": n}})[1]["output"], {"n": n})
+            self.assertEqual(
+                self.berth.request("POST", f"/v2/{endpoint}/runsync", {"input": {"n": n}})[1]["output"],
+                {"n": n},
+            )
         # Unchanged, the SDK takes about a second for each.
         self.assertLess(time.monotonic() - begun, 5)
         # What is built into a worker is part of the release.
         status, changed = self.berth.request("PATCH", f"/v2/serverless/{endpoint}", {"accelerate": False})
         self.assertEqual((status, changed["accelerate"]), (200, False))
-        self.assertEqual(self.berth.request("GET", f"/v2/serverless/{endpoint}/workers")[1]["endpointVersion"], 1)
+        self.assertEqual(
+            self.berth.request("GET", f"/v2/serverless/{endpoint}/workers")[1]["endpointVersion"], 1
+        )
 
     def test_an_endpoint_that_does_not(self) -> None:
         endpoint, worker = self.start()

@@ -1,4 +1,6 @@
-"""Connections that are cut in every state, a server that is killed or frozen, a server without the channel."""
+"""
+Connections that are cut in every state, a server that is killed or frozen, a server without the channel.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,12 @@ import unittest
 from worker_case import WorkerCase
 
 ECHO = "def handler(job):\n    time.sleep(job['input'].get('sleep', 0))\n    return job['input']['n']\n"
-STREAM = "def handler(job):\n    for number in range(job['input']['count']):\n        time.sleep(job['input'].get('sleep', 0))\n        yield number\n"
+STREAM = """
+def handler(job):
+    for number in range(job["input"]["count"]):
+        time.sleep(job["input"].get("sleep", 0))
+        yield number
+"""
 
 
 class Faults:
@@ -32,7 +39,10 @@ class Faults:
         cutting = threading.Thread(target=cut)
         cutting.start()
         try:
-            jobs = [self.berth.run(endpoint, {"n": n, "sleep": random.choice((0, 0, 0, 0.01))}) for n in range(600)]
+            jobs = [
+                self.berth.run(endpoint, {"n": n, "sleep": random.choice((0, 0, 0, 0.01))})
+                for n in range(600)
+            ]
             time.sleep(5)
         finally:
             stop.set()
@@ -113,7 +123,9 @@ class Faults:
 
 
 def _children(process: int) -> list[str]:
-    return subprocess.run(["ps", "-o", "pid=", "--ppid", str(process)], capture_output=True, text=True).stdout.split()
+    return subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(process)], capture_output=True, text=True
+    ).stdout.split()
 
 
 class FaultsOverTheChannel(Faults, WorkerCase):

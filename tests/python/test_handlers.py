@@ -8,7 +8,7 @@ import unittest
 
 from worker_case import WorkerCase
 
-ALL_KINDS = '''
+ALL_KINDS = """
 def handler(job):
     what = job["input"]["do"]
     if what == "echo":
@@ -49,9 +49,9 @@ def handler(job):
         for _ in range(100):
             print("x" * 2**20)
         return "printed"
-'''
+"""
 
-GENERATOR = '''
+GENERATOR = """
 def handler(job):
     for number in range(job["input"]["count"]):
         if number == job["input"].get("raise_at"):
@@ -61,7 +61,7 @@ def handler(job):
         if number == job["input"].get("bytes_at"):
             yield b"x"
         yield {"n": number}
-'''
+"""
 
 
 class Handlers:
@@ -86,7 +86,9 @@ class Handlers:
             failed = do("raise")
             self.assertEqual(failed["status"], "FAILED")
             report = json.loads(failed["error"])
-            self.assertEqual((report["error_type"], report["error_message"]), ("<class 'ValueError'>", "broken on purpose"))
+            self.assertEqual(
+                (report["error_type"], report["error_message"]), ("<class 'ValueError'>", "broken on purpose")
+            )
             self.assertIn("broken on purpose", report["error_traceback"])
         with self.subTest("returns an error"):
             failed = do("error")
@@ -119,13 +121,18 @@ class Handlers:
 
     def test_async_functions_and_generators(self: WorkerCase) -> None:  # type: ignore[misc]
         endpoint = self.endpoint()
-        self.worker(endpoint, "async def handler(job):\n    await asyncio.sleep(0.01)\n    return 1 / job['input']['by']\n")
+        self.worker(
+            endpoint,
+            "async def handler(job):\n    await asyncio.sleep(0.01)\n    return 1 / job['input']['by']\n",
+        )
         self.assertEqual(self.result(endpoint, {"by": 2})["output"], 0.5)
         self.assertEqual(self.result(endpoint, {"by": 0})["status"], "FAILED")
         endpoint = self.endpoint()
         self.worker(
             endpoint,
-            "async def handler(job):\n    for number in range(job['input']['count']):\n        yield number\n",
+            "async def handler(job):\n"
+            "    for number in range(job['input']['count']):\n"
+            "        yield number\n",
             "'return_aggregate_stream': True",
         )
         done = self.result(endpoint, {"count": 40})
@@ -135,7 +142,9 @@ class Handlers:
         endpoint = self.endpoint()
         self.worker(
             endpoint,
-            "def handler(job):\n    runpod.serverless.progress_update(job, {'at': 1})\n    runpod.serverless.progress_update(job, b'x')\n"
+            "def handler(job):\n"
+            "    runpod.serverless.progress_update(job, {'at': 1})\n"
+            "    runpod.serverless.progress_update(job, b'x')\n"
             "    time.sleep(1.5)\n    runpod.current_job().progress('late')\n    return 'done'\n",
         )
         job = self.berth.run(endpoint, {})
@@ -152,7 +161,9 @@ class Handlers:
             endpoint = self.endpoint()
             self.worker(
                 endpoint,
-                f"running = most = 0\n{kind} handler(job):\n    global running, most\n    running += 1\n    most = max(most, running)\n    {sleep}(0.5)\n    running -= 1\n    return most\n",
+                f"running = most = 0\n{kind} handler(job):\n    global running, most\n"
+                "    running += 1\n    most = max(most, running)\n"
+                f"    {sleep}(0.5)\n    running -= 1\n    return most\n",
                 "'concurrency_modifier': lambda current: 5",
             )
             jobs = [self.berth.run(endpoint, {}) for _ in range(10)]

@@ -7,7 +7,7 @@ import unittest
 
 from worker_case import WorkerCase
 
-CANCELLABLE = '''
+CANCELLABLE = """
 def handler(job):
     kind = job["input"].get("kind")
     if kind is None:
@@ -20,9 +20,9 @@ def handler(job):
         return "too late"
     if kind == "deaf":
         time.sleep(60)
-'''
+"""
 
-ASYNC_CANCELLABLE = '''
+ASYNC_CANCELLABLE = """
 async def handler(job):
     if not job["input"].get("sleep"):
         return "quick"
@@ -34,9 +34,9 @@ async def handler(job):
         if job["input"].get("swallow"):
             return "swallowed"
         raise
-'''
+"""
 
-ENDLESS_GENERATOR = '''
+ENDLESS_GENERATOR = """
 def handler(job):
     if not job["input"].get("endless"):
         yield "quick"
@@ -52,13 +52,15 @@ def handler(job):
     except GeneratorExit:
         print("closed", flush=True)
         raise
-'''
+"""
 
 
 class Lifecycle:
     """The same tests for both protocols."""
 
-    def cancel_running(self: WorkerCase, handler: str, input: dict, told: str) -> None:  # type: ignore[misc,type-arg]
+    def cancel_running(  # type: ignore[misc]
+        self: WorkerCase, handler: str, input: dict[str, object], told: str
+    ) -> None:
         endpoint = self.endpoint()
         worker = self.worker(endpoint, handler)
         job = self.berth.run(endpoint, input)
@@ -87,15 +89,23 @@ class Lifecycle:
 
     def test_sigterm_finishes_the_running_job(self: WorkerCase) -> None:  # type: ignore[misc]
         endpoint = self.endpoint()
-        worker = self.worker(endpoint, "def handler(job):\n    print('running', flush=True)\n    time.sleep(1)\n    return 'finished'\n")
+        worker = self.worker(
+            endpoint,
+            "def handler(job):\n    print('running', flush=True)\n    time.sleep(1)\n    return 'finished'\n",
+        )
         jobs = [self.berth.run(endpoint, {}) for _ in range(3)]
         worker.wait_log("running")
         self.assertEqual(worker.stop(), 0)
         self.assertEqual(self.berth.status(endpoint, jobs[0])["output"], "finished")
-        self.assertEqual([self.berth.status(endpoint, job)["status"] for job in jobs[1:]], ["IN_QUEUE", "IN_QUEUE"])
+        self.assertEqual(
+            [self.berth.status(endpoint, job)["status"] for job in jobs[1:]], ["IN_QUEUE", "IN_QUEUE"]
+        )
 
     def test_refresh_worker(self: WorkerCase) -> None:  # type: ignore[misc]
-        for config, output in (("'refresh_worker': True", "{'a': 1}"), ("", "{'a': 1, 'refresh_worker': True}")):
+        for config, output in (
+            ("'refresh_worker': True", "{'a': 1}"),
+            ("", "{'a': 1, 'refresh_worker': True}"),
+        ):
             endpoint = self.endpoint()
             worker = self.worker(endpoint, f"def handler(job):\n    return {output}\n", config)
             self.assertEqual(self.result(endpoint, {})["output"], {"a": 1})
@@ -110,9 +120,11 @@ class Lifecycle:
             self.assertIn("SystemExit", failed["error"])
             self.assertEqual(worker.process.wait(10), 3)
 
-    def test_a_handler_that_kills_its_process_loses_no_other_job(self: WorkerCase) -> None:  # type: ignore[misc]
+    def test_a_killed_process_loses_no_other_job(self: WorkerCase) -> None:  # type: ignore[misc]
         endpoint = self.endpoint()
-        deadly = "def handler(job):\n    if job['input'].get('die'):\n        os._exit(4)\n    return 'alive'\n"
+        deadly = (
+            "def handler(job):\n    if job['input'].get('die'):\n        os._exit(4)\n    return 'alive'\n"
+        )
         worker = self.worker(endpoint, deadly)
         self.assertEqual(self.result(endpoint, {})["output"], "alive")
         dying = self.berth.run(endpoint, {"die": True})
@@ -123,12 +135,15 @@ class Lifecycle:
             self.assertEqual(self.berth.wait(endpoint, job, 90)["output"], "alive")
         self.assertIn(self.berth.wait(endpoint, dying, 90)["status"], ("COMPLETED", "FAILED"))
 
-    def test_the_end_of_a_forked_process_does_not_stop_the_worker(self: WorkerCase) -> None:  # type: ignore[misc]
+    def test_a_forked_process_does_not_stop_the_worker(self: WorkerCase) -> None:  # type: ignore[misc]
         endpoint = self.endpoint()
         worker = self.worker(
             endpoint,
-            "import multiprocessing\ndef handler(job):\n    child = multiprocessing.get_context('fork').Process(target=time.sleep, args=(60,))\n"
-            "    child.start()\n    time.sleep(0.2)\n    child.terminate()\n    child.join(5)\n    return child.exitcode\n",
+            "import multiprocessing\n"
+            "def handler(job):\n"
+            "    child = multiprocessing.get_context('fork').Process(target=time.sleep, args=(60,))\n"
+            "    child.start()\n    time.sleep(0.2)\n"
+            "    child.terminate()\n    child.join(5)\n    return child.exitcode\n",
         )
         self.assertEqual([self.result(endpoint, {})["output"] for _ in range(2)], [-15, -15])
         self.assertNotIn("The worker stops", worker.log)
@@ -136,15 +151,26 @@ class Lifecycle:
     def test_a_failed_fitness_check_ends_the_worker(self: WorkerCase) -> None:  # type: ignore[misc]
         worker = self.worker(
             self.endpoint(),
-            "@runpod.serverless.register_fitness_check\nasync def disk():\n    raise RuntimeError('no disk')\ndef handler(job): pass\n",
+            "@runpod.serverless.register_fitness_check\n"
+            "async def disk():\n    raise RuntimeError('no disk')\n"
+            "def handler(job): pass\n",
         )
         self.assertEqual(worker.process.wait(15), 1)
         self.assertIn("the fitness check disk failed: RuntimeError: no disk", worker.log)
 
     def test_a_blocked_interpreter_is_not_taken_for_dead(self: WorkerCase) -> None:  # type: ignore[misc]
-        """`PyDLL` keeps the interpreter lock, so no thread of the worker runs for longer than a silent worker lives."""
+        """
+        `PyDLL` keeps the interpreter lock, so no thread of the worker runs for longer than a silent worker
+        lives.
+        """
         endpoint = self.endpoint()
-        worker = self.worker(endpoint, "import ctypes\nruns = 0\ndef handler(job):\n    global runs\n    runs += 1\n    print('blocking', flush=True)\n    ctypes.PyDLL(None).sleep(38)\n    return runs\n")
+        worker = self.worker(
+            endpoint,
+            "import ctypes\nruns = 0\n"
+            "def handler(job):\n    global runs\n    runs += 1\n"
+            "    print('blocking', flush=True)\n"
+            "    ctypes.PyDLL(None).sleep(38)\n    return runs\n",
+        )
         job = self.berth.run(endpoint, {})
         worker.wait_log("blocking")
         self.worker(endpoint, "def handler(job):\n    return 'another worker got it'\n")

@@ -1,4 +1,7 @@
-"""Several jobs in one answer to job-take, with the real public SDK; see test_acceleration.py for BERTH_SDK_PYTHONS."""
+"""
+Several jobs in one answer to job-take, with the real public SDK; see test_acceleration.py for
+BERTH_SDK_PYTHONS.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,13 @@ runpod.serverless.start({"handler": handler})
 @unittest.skipUnless(PYTHONS, "no Python with the runpod package: set BERTH_SDK_PYTHONS")
 class TakeAhead(WorkerCase):
     def unchanged_worker(self, endpoint: str, name: str) -> WorkerProcess:
-        worker = WorkerProcess(HANDLER, self.berth.worker_env(endpoint, name), self.berth.folder, python=PYTHONS[0], with_sources=False)
+        worker = WorkerProcess(
+            HANDLER,
+            self.berth.worker_env(endpoint, name),
+            self.berth.folder,
+            python=PYTHONS[0],
+            with_sources=False,
+        )
         self.addCleanup(end, worker)
         return worker
 
@@ -41,7 +50,8 @@ class TakeAhead(WorkerCase):
         # One job an answer takes more than 200 seconds.
         self.assertLess(time.monotonic() - begun, 40)
         self.assertEqual([job["output"] for job in ended], list(range(200)))
-        # The time in the worker's own queue is delay, not execution: the median of no-op jobs is far below a batch's time.
+        # The time in the worker's own queue is delay, not execution: the median of no-op jobs is far below a
+        # batch's time.
         self.assertLess(sorted(job["executionTime"] for job in ended)[100], 100)
 
     def test_what_a_lost_worker_had_not_started_costs_no_retry(self) -> None:

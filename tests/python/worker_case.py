@@ -32,10 +32,22 @@ class WorkerCase(unittest.TestCase):
         WorkerCase._names += 1
         return self.berth.create_endpoint(f"test-{WorkerCase._names}", **more)
 
-    def worker(self, endpoint: str, handler: str, config: str = "", base: str | None = None, env: dict[str, str] | None = None, python: str = sys.executable) -> WorkerProcess:
+    def worker(
+        self,
+        endpoint: str,
+        handler: str,
+        config: str = "",
+        base: str | None = None,
+        env: dict[str, str] | None = None,
+        python: str = sys.executable,
+    ) -> WorkerProcess:
         """A worker whose file defines `handler`. It is killed at the end of the test."""
         WorkerCase._names += 1
-        variables = {**self.berth.worker_env(endpoint, f"worker-{WorkerCase._names}", base), "BERTH_WORKER_CHANNEL": self.channel, **(env or {})}
+        variables = {
+            **self.berth.worker_env(endpoint, f"worker-{WorkerCase._names}", base),
+            "BERTH_WORKER_CHANNEL": self.channel,
+            **(env or {}),
+        }
         script = f"{PREAMBLE}{handler}\nrunpod.serverless.start({{'handler': handler, {config}}})\n"
         worker = WorkerProcess(script, variables, self.berth.folder, python=python)
         self.addCleanup(end, worker)

@@ -1,7 +1,8 @@
 """
 One worker with a handler that does nothing, on a real Berth server: drain, warm runsync, stream chunks.
 
-    python packages/worker-python/bench/bench.py [--jobs N] [--handler sync|async] [--channel auto|public] [--python PATH --sdk]
+    python packages/worker-python/bench/bench.py [--jobs N] [--handler sync|async]
+        [--channel auto|public] [--python PATH --sdk]
 
 `--sdk` measures the public SDK that the given Python has, `--accelerate` the same with the acceleration hook.
 """
@@ -28,7 +29,9 @@ HANDLERS = {
 }
 STREAMS = {
     "sync": "def handler(job):\n    for number in range(job['input']['count']):\n        yield number\n",
-    "async": "async def handler(job):\n    for number in range(job['input']['count']):\n        yield number\n",
+    "async": (
+        "async def handler(job):\n    for number in range(job['input']['count']):\n        yield number\n"
+    ),
 }
 START = "import {package} as runpod\n{handler}\nrunpod.serverless.start({{'handler': handler}})\n"
 
@@ -68,7 +71,10 @@ class Bench:
         env["BERTH_WORKER_CHANNEL"] = self.options.channel
         if self.options.accelerate:
             env["PYTHONPATH"] = str(SOURCES / "berth_worker" / "accelerate" / "path")
-        script = START.format(package="runpod" if self.options.sdk or self.options.accelerate else "berth_worker", handler=handlers[self.options.handler])
+        script = START.format(
+            package="runpod" if self.options.sdk or self.options.accelerate else "berth_worker",
+            handler=handlers[self.options.handler],
+        )
         own = not (self.options.sdk or self.options.accelerate)
         return WorkerProcess(script, env, self.berth.folder, python=self.options.python, with_sources=own)
 
@@ -97,7 +103,9 @@ class Bench:
             times = []
             for number in range(self.options.calls + 20):
                 begun = time.perf_counter()
-                status, answer = self.berth.request("POST", f"/v2/{endpoint}/runsync", {"input": {"number": number}})
+                status, answer = self.berth.request(
+                    "POST", f"/v2/{endpoint}/runsync", {"input": {"number": number}}
+                )
                 assert answer["status"] == "COMPLETED", answer
                 if number >= 20:
                     times.append((time.perf_counter() - begun) * 1000)
@@ -122,7 +130,9 @@ class Bench:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--jobs", type=int, default=20_000)
     parser.add_argument("--calls", type=int, default=500)
     parser.add_argument("--chunks", type=int, default=50_000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import unittest
+from pathlib import Path
 
 import helpers  # noqa: F401
 from berth_worker.channel.connection import LineReader
@@ -17,9 +18,22 @@ from berth_worker.take_ahead import MOST_AHEAD, TakeAhead
 from berth_worker.timers import Timers
 
 
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+class SourceFiles(unittest.TestCase):
+    def test_lines_have_at_most_110_columns(self) -> None:
+        folders = ("packages/worker-python", "tests/python", "bench")
+        files = [file for folder in folders for file in (REPOSITORY / folder).rglob("*.py")]
+        self.assertGreater(len(files), 70)
+        for file in files:
+            for number, line in enumerate(file.read_text().splitlines(), 1):
+                self.assertLessEqual(len(line), 110, f"{file}:{number}")
+
+
 class Lines(unittest.TestCase):
     def test_pieces_may_end_anywhere(self) -> None:
-        text = "A ü 1\nK x 2\n\nJ 3 {\"a\":\"é\"}\n".encode()
+        text = 'A ü 1\nK x 2\n\nJ 3 {"a":"é"}\n'.encode()
         for size in range(1, len(text) + 1):
             reader = LineReader()
             lines = [line for at in range(0, len(text), size) for line in reader.push(text[at : at + size])]
@@ -74,7 +88,9 @@ class Results(unittest.TestCase):
         ]
         for value, body in cases:
             self.assertEqual(form.returned(value).body, body)
-        self.assertEqual(ResultFormat(refresh_worker=True).streamed([b"1", b"2"]).body, b'{"output":[1,2],"stopPod":true}')
+        self.assertEqual(
+            ResultFormat(refresh_worker=True).streamed([b"1", b"2"]).body, b'{"output":[1,2],"stopPod":true}'
+        )
 
     def test_the_value_of_the_handler_stays_as_it_is(self) -> None:
         value = {"error": "e", "a": 1}
@@ -99,7 +115,9 @@ class Environments(unittest.TestCase):
     def test_urls(self) -> None:
         urls = Environment(self.VARIABLES).urls
         self.assertEqual(urls.take(1, False), "http://h/v2/e/job-take/w1?gpu=x&job_in_progress=0")
-        self.assertEqual(urls.take(3, True), "http://h/v2/e/job-take-batch/w1?gpu=x&batch_size=3&job_in_progress=1")
+        self.assertEqual(
+            urls.take(3, True), "http://h/v2/e/job-take-batch/w1?gpu=x&batch_size=3&job_in_progress=1"
+        )
         self.assertEqual(urls.channel, "http://h/v2/e/job-channel/w1?gpu=x")
         self.assertEqual(urls.done("a/b", True), "http://h/v2/e/job-done/w1/a%2Fb?gpu=x&isStream=true")
         self.assertIsNone(urls.ping([]))
@@ -114,7 +132,9 @@ class Environments(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, name):
                 Environment({**self.VARIABLES, name: value})
         for interval, seconds in (("4000", 4.0), ("x", 10.0), ("0", 10.0), ("1", 0.1), ("nan", 10.0)):
-            self.assertEqual(Environment({**self.VARIABLES, "RUNPOD_PING_INTERVAL": interval}).ping_seconds, seconds)
+            self.assertEqual(
+                Environment({**self.VARIABLES, "RUNPOD_PING_INTERVAL": interval}).ping_seconds, seconds
+            )
 
 
 class Waiting(unittest.TestCase):

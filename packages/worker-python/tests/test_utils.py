@@ -18,7 +18,12 @@ from unittest import mock
 import helpers  # noqa: F401
 import berth_worker as runpod
 from berth_worker.serverless.utils import rp_cleanup, rp_cuda, rp_download, rp_upload, safe_url
-from berth_worker.serverless.utils.rp_debugger import Checkpoints, FunctionTimer, LineTimer, get_debugger_output
+from berth_worker.serverless.utils.rp_debugger import (
+    Checkpoints,
+    FunctionTimer,
+    LineTimer,
+    get_debugger_output,
+)
 from berth_worker.serverless.utils.rp_validator import validate
 from berth_worker.serverless.utils.rp_volume_cache import VolumeCache
 from berth_worker.serverless.utils.s3 import S3Client, region_of
@@ -47,7 +52,9 @@ class Requests(BaseHTTPRequestHandler):
 
     def do_PUT(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        Requests.seen.append((self.command, self.path, {name.lower(): value for name, value in self.headers.items()}, body))
+        Requests.seen.append(
+            (self.command, self.path, {name.lower(): value for name, value in self.headers.items()}, body)
+        )
         answer = b"<R><UploadId>u1</UploadId></R>" if "uploads" in self.path else b""
         self.send_response(200)
         self.send_header("ETag", f'"etag-{len(Requests.seen)}"')
@@ -91,7 +98,15 @@ class InFolder(unittest.TestCase):
 class Downloads(InFolder):
     def test_several(self) -> None:
         with contextlib.redirect_stdout(io.StringIO()), mock.patch("time.sleep"):
-            found = rp_download.download_files_from_urls("j1", [f"{self.url}/files/a.txt", f"{self.url}/missing", f"{self.url}/named", f"{self.url}/redirect"])
+            found = rp_download.download_files_from_urls(
+                "j1",
+                [
+                    f"{self.url}/files/a.txt",
+                    f"{self.url}/missing",
+                    f"{self.url}/named",
+                    f"{self.url}/redirect",
+                ],
+            )
         self.assertIsNone(found[1])
         self.assertEqual([Path(path or "").suffix for path in found], [".txt", "", ".png", ""])
         self.assertEqual(Path(found[0] or "").read_bytes(), b"content")
@@ -99,7 +114,9 @@ class Downloads(InFolder):
 
     def test_one_and_zip(self) -> None:
         found = rp_download.file(f"{self.url}/named")
-        self.assertEqual((found["type"], found["original_name"], found["extracted_path"]), ("png", "real.png", None))
+        self.assertEqual(
+            (found["type"], found["original_name"], found["extracted_path"]), ("png", "real.png", None)
+        )
         unzipped = rp_download.file(f"{self.url}/a.zip")
         self.assertEqual((Path(unzipped["extracted_path"]) / "inside.txt").read_text(), "inside")
         rp_cleanup.clean(["jobs"])
@@ -107,10 +124,29 @@ class Downloads(InFolder):
 
     def test_only_public_addresses(self) -> None:
         self.enterEnv(RUNPOD_ALLOW_PRIVATE_DOWNLOAD_URLS="")
-        for url in (self.url, "http://169.254.169.254/", "http://[::1]/", "http://localhost/", "file:///etc/passwd"):
+        for url in (
+            self.url,
+            "http://169.254.169.254/",
+            "http://[::1]/",
+            "http://localhost/",
+            "file:///etc/passwd",
+        ):
             with self.assertRaises(safe_url.UnsafeUrl):
                 rp_download.file(url)
-        public = [address for address in ("8.8.8.8", "10.0.0.1", "100.64.0.1", "::ffff:10.0.0.1", "fe80::1", "2606:4700::1111", "x", "224.0.0.1") if safe_url.is_public(address)]
+        public = [
+            address
+            for address in (
+                "8.8.8.8",
+                "10.0.0.1",
+                "100.64.0.1",
+                "::ffff:10.0.0.1",
+                "fe80::1",
+                "2606:4700::1111",
+                "x",
+                "224.0.0.1",
+            )
+            if safe_url.is_public(address)
+        ]
         self.assertEqual(public, ["8.8.8.8", "2606:4700::1111"])
 
     def test_size_limit(self) -> None:
@@ -125,11 +161,21 @@ class Uploads(InFolder):
         address = rp_upload.upload_in_memory_object("a b.txt", b"data", creds, "b", "p")
         method, path, headers, body = Requests.seen[0]
         self.assertEqual((method, path, body), ("PUT", "/b/p/a%20b.txt", b"data"))
-        self.assertRegex(headers["authorization"], r"^AWS4-HMAC-SHA256 Credential=AK/\d{8}/us-east-1/s3/aws4_request, SignedHeaders=host;x-amz-content-sha256;x-amz-date, Signature=[0-9a-f]{64}$")
-        self.assertRegex(address, rf"^{self.url}/b/p/a%20b.txt\?X-Amz-Algorithm=.*&X-Amz-Signature=[0-9a-f]{{64}}$")
+        self.assertRegex(
+            headers["authorization"],
+            r"^AWS4-HMAC-SHA256 Credential=AK/\d{8}/us-east-1/s3/aws4_request, "
+            r"SignedHeaders=host;x-amz-content-sha256;x-amz-date, Signature=[0-9a-f]{64}$",
+        )
+        self.assertRegex(
+            address, rf"^{self.url}/b/p/a%20b.txt\?X-Amz-Algorithm=.*&X-Amz-Signature=[0-9a-f]{{64}}$"
+        )
         Path("f.txt").write_text("file")
-        rp_upload.upload_file_to_bucket("f.txt", "f.txt", creds, "b", extra_args={"ContentType": "text/plain", "Metadata": {"A": "1"}})
-        self.assertEqual((Requests.seen[1][2]["content-type"], Requests.seen[1][2]["x-amz-meta-a"]), ("text/plain", "1"))
+        rp_upload.upload_file_to_bucket(
+            "f.txt", "f.txt", creds, "b", extra_args={"ContentType": "text/plain", "Metadata": {"A": "1"}}
+        )
+        self.assertEqual(
+            (Requests.seen[1][2]["content-type"], Requests.seen[1][2]["x-amz-meta-a"]), ("text/plain", "1")
+        )
         self.assertEqual(rp_upload.bucket_upload("j", ["f.txt"], creds), [f"{self.url}/b/j/f.txt"])
 
     def test_in_parts(self) -> None:
@@ -144,17 +190,38 @@ class Uploads(InFolder):
             self.assertEqual(rp_upload.upload_in_memory_object("a.txt", b"data"), "local_upload/a.txt")
             Path("i.png").write_bytes(b"png")
             found = rp_upload.files("j", ["i.png", "i.png"])
-        self.assertTrue(all(path.startswith("simulated_uploaded/") and path.endswith(".png") for path in found))
+        self.assertTrue(
+            all(path.startswith("simulated_uploaded/") and path.endswith(".png") for path in found)
+        )
 
     def test_the_signature_of_the_public_example(self) -> None:
         """The presigned GET of Amazon's documentation of Signature Version 4."""
-        client = S3Client("https://examplebucket.s3.amazonaws.com", "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")
-        address = client.presigned_get("examplebucket", "test.txt", 86400, datetime(2013, 5, 24, tzinfo=timezone.utc))
-        self.assertTrue(address.endswith("X-Amz-Signature=aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404"), address)
+        client = S3Client(
+            "https://examplebucket.s3.amazonaws.com",
+            "AKIAIOSFODNN7EXAMPLE",
+            "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        )
+        address = client.presigned_get(
+            "examplebucket", "test.txt", 86400, datetime(2013, 5, 24, tzinfo=timezone.utc)
+        )
+        self.assertTrue(
+            address.endswith(
+                "X-Amz-Signature=aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404"
+            ),
+            address,
+        )
 
     def test_regions(self) -> None:
         self.assertEqual(
-            [region_of(url) for url in ("https://b.s3.eu-west-1.amazonaws.com", "https://s3.us-west-004.backblazeb2.com", "https://b.fra1.digitaloceanspaces.com", "https://h")],
+            [
+                region_of(url)
+                for url in (
+                    "https://b.s3.eu-west-1.amazonaws.com",
+                    "https://s3.us-west-004.backblazeb2.com",
+                    "https://b.fra1.digitaloceanspaces.com",
+                    "https://h",
+                )
+            ],
             ["eu-west-1", "us-west-004", "fra1", None],
         )
 
@@ -166,14 +233,26 @@ class Validation(unittest.TestCase):
             "f": {"type": float, "required": False, "default": 0.5},
             "s": {"type": str, "required": False, "default": None},
         }
-        self.assertEqual(validate({"n": 1, "f": 2}, schema), {"validated_input": {"n": 1, "f": 2.0, "s": None}})
+        self.assertEqual(
+            validate({"n": 1, "f": 2}, schema), {"validated_input": {"n": 1, "f": 2.0, "s": None}}
+        )
         self.assertEqual(validate({}, schema)["errors"], ["n is a required input."])
-        self.assertEqual(validate({"n": 12, "x": 1}, schema)["errors"], ["Unexpected input. x is not a valid input option.", "n does not meet the constraints."])
-        self.assertEqual(validate({"n": "1"}, schema)["errors"], ["n should be <class 'int'> type, not <class 'str'>."])
+        self.assertEqual(
+            validate({"n": 12, "x": 1}, schema)["errors"],
+            ["Unexpected input. x is not a valid input option.", "n does not meet the constraints."],
+        )
+        self.assertEqual(
+            validate({"n": "1"}, schema)["errors"], ["n should be <class 'int'> type, not <class 'str'>."]
+        )
 
     def test_schemas(self) -> None:
-        self.assertEqual(validate({"n": 1}, {"n": "not a rule"})["errors"], ["Schema error, n is not a dictionary."])
-        self.assertEqual(validate({}, {"n": {"type": int, "required": False}})["errors"], ["Schema error, missing default value for n."])
+        self.assertEqual(
+            validate({"n": 1}, {"n": "not a rule"})["errors"], ["Schema error, n is not a dictionary."]
+        )
+        self.assertEqual(
+            validate({}, {"n": {"type": int, "required": False}})["errors"],
+            ["Schema error, missing default value for n."],
+        )
 
 
 class Others(InFolder):

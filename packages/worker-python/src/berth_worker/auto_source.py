@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 class _PublicConsumer:
-    """The consumer as the public protocol sees it: pings also name the jobs whose results are under way over the channel."""
+    """
+    The consumer as the public protocol sees it: pings also name the jobs whose results are under way over the
+    channel.
+    """
 
     def __init__(self, consumer: Consumer, channel: ChannelSource) -> None:
         self._consumer = consumer
@@ -126,8 +129,12 @@ class AutoSource:
         """Also while the worker leaves: pings go on for what it still runs, and it can be stopped."""
         if not self._on_public and self._consumer is not None:
             self._on_public = True
-            self._log.info(f"The server does not offer its channel ({refusal.why}); jobs come by the public protocol.")
+            self._log.info(
+                f"The server does not offer its channel ({refusal.why}); jobs come by the public protocol."
+            )
             self._public.open(self._consumer)
         if (refusal.lasting and not self._was_open) or self._closed:
             return
-        self._trying_again = self._timers.call_later(self._timings.upgrade_again * (0.5 + random.random() / 2), self._channel.try_again)
+        self._trying_again = self._timers.call_later(
+            self._timings.upgrade_again * (0.5 + random.random() / 2), self._channel.try_again
+        )

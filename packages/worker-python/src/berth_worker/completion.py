@@ -14,7 +14,14 @@ if TYPE_CHECKING:
 
 
 class Completion:
-    def __init__(self, jobs: RunningJobs, format: ResultFormat, log: RunPodLogger, on_refresh: Callable[[], object], on_exit: Callable[[int], object]) -> None:
+    def __init__(
+        self,
+        jobs: RunningJobs,
+        format: ResultFormat,
+        log: RunPodLogger,
+        on_refresh: Callable[[], object],
+        on_exit: Callable[[int], object],
+    ) -> None:
         self._jobs = jobs
         self.format = format
         self._log = log
@@ -22,12 +29,17 @@ class Completion:
         self._on_exit = on_exit
 
     def started(self, run: Run) -> None:
-        """Lines around a job say whose the lines between are. With several at a time they would say nothing and cost much."""
+        """
+        Lines around a job say whose the lines between are. With several at a time they would say nothing and
+        cost much.
+        """
         if self._jobs.concurrency == 1:
             self._log.info("Started.", run.job["id"])
 
     def raised(self, error: BaseException, streamed: bool) -> Result:
-        """A handler that ends the process fails its job, and the process ends after the result is acknowledged."""
+        """
+        A handler that ends the process fails its job, and the process ends after the result is acknowledged.
+        """
         exits = isinstance(error, SystemExit)
         if isinstance(error, SystemExit):
             self._on_exit(error.code if isinstance(error.code, int) else 0 if error.code is None else 1)
@@ -36,7 +48,10 @@ class Completion:
         return self.format.raised(error, refresh=exits)
 
     def send(self, run: Run, result: Result, streamed: bool) -> OneShotEvent | None:
-        """Sends the result, unless nobody wants it any more. An event asks that the job keeps its place until it is set."""
+        """
+        Sends the result, unless nobody wants it any more. An event asks that the job keeps its place until it
+        is set.
+        """
         run.context.over = True
         if self.format.after_job is not None:
             self.format.after_job()

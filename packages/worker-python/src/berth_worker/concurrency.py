@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 class ConcurrencyModifier:
     """Calls `concurrency_modifier(current)` once a second. 0 takes no jobs until it is asked again."""
 
-    def __init__(self, modifier: Callable[[int], Any], jobs: RunningJobs, seconds: float, log: RunPodLogger, most: int | None = None) -> None:
+    def __init__(
+        self,
+        modifier: Callable[[int], Any],
+        jobs: RunningJobs,
+        seconds: float,
+        log: RunPodLogger,
+        most: int | None = None,
+    ) -> None:
         self._modifier = modifier
         self._jobs = jobs
         self._seconds = seconds
@@ -32,7 +39,9 @@ class ConcurrencyModifier:
             if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 0:
                 raise ValueError(f"it answered {wanted!r}, which is not a whole number from 0")
         except Exception as error:
-            self._log.warn(f"The concurrency stays {self._jobs.concurrency}; concurrency_modifier failed: {error}")
+            self._log.warn(
+                f"The concurrency stays {self._jobs.concurrency}; concurrency_modifier failed: {error}"
+            )
             return
         self._answered = wanted
         allowed = wanted if self._most is None else min(self._most, wanted)

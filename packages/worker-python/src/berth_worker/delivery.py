@@ -22,13 +22,20 @@ class Delivery(Protocol):
         """Shows JSON text as the output so far."""
 
     def chunk(self, body: bytes) -> OneShotEvent | None:
-        """Sends the body of a chunk after those before it. An event asks to be waited for before the next one."""
+        """
+        Sends the body of a chunk after those before it. An event asks to be waited for before the next one.
+        """
 
     def finish(self, body: bytes, streamed: bool) -> OneShotEvent | None:
-        """Sends the result until it is acknowledged. An event asks that the job keeps its place until it is set."""
+        """
+        Sends the result until it is acknowledged. An event asks that the job keeps its place until it is set.
+        """
 
     def return_job(self) -> bool:
-        """The job was not started and goes back as if it had never been taken. False where there is no way to do so."""
+        """
+        The job was not started and goes back as if it had never been taken. False where there is no way to do
+        so.
+        """
 
     def waited(self, seconds: float) -> None:
         """The job begins after so much time in this worker."""
@@ -75,6 +82,9 @@ class JobSource(Protocol):
         """Takes no more jobs. Returns when none can come any more, as far as can be known."""
 
     def close(self) -> None:
-        """After `leave`, when the consumer holds nothing: waits for the last acknowledgements and closes everything."""
+        """
+        After `leave`, when the consumer holds nothing: waits for the last acknowledgements and closes
+        everything.
+        """
 
     def report_unhealthy(self, check: str, reason: str) -> None: ...

@@ -38,7 +38,11 @@ class JobApi:
         endpoint = os.environ.get("RUNPOD_ENDPOINT_ID")
         if parts in (["run"], ["runsync"]):
             if not isinstance(body, dict) or not isinstance(body.get("input"), dict):
-                return 422, {"detail": [{"loc": ["body", "input"], "msg": "input has to be an object", "type": "value_error"}]}
+                return 422, {
+                    "detail": [
+                        {"loc": ["body", "input"], "msg": "input has to be an object", "type": "value_error"}
+                    ]
+                }
             job = {"id": f"test-{uuid.uuid4()}", "input": body["input"], "webhook": body.get("webhook")}
             if parts == ["runsync"]:
                 return 200, self._status(job, self._run(job))
@@ -80,7 +84,9 @@ def _call_webhook(url: str | None, value: Any) -> None:
         return
 
     def call() -> None:
-        request = urllib.request.Request(url, json.dumps(value).encode(), {"Content-Type": "application/json"})
+        request = urllib.request.Request(
+            url, json.dumps(value).encode(), {"Content-Type": "application/json"}
+        )
         try:
             urllib.request.urlopen(request, timeout=WEBHOOK_SECONDS).close()
         except (OSError, ValueError) as error:
@@ -121,12 +127,16 @@ class _Requests(BaseHTTPRequestHandler):
         pass
 
 
-def create_dev_server(handler: Callable[[Any], Any], format: ResultFormat, *, host: str, port: int, concurrency: int = 1) -> ThreadingHTTPServer:
+def create_dev_server(
+    handler: Callable[[Any], Any], format: ResultFormat, *, host: str, port: int, concurrency: int = 1
+) -> ThreadingHTTPServer:
     requests = type("Requests", (_Requests,), {"api": JobApi(handler, format, concurrency)})
     return ThreadingHTTPServer((host, port), requests)
 
 
-def serve_api(handler: Callable[[Any], Any], format: ResultFormat, *, host: str, port: int, concurrency: int = 1) -> None:
+def serve_api(
+    handler: Callable[[Any], Any], format: ResultFormat, *, host: str, port: int, concurrency: int = 1
+) -> None:
     """Serves until it is interrupted."""
     server = create_dev_server(handler, format, host=host, port=port, concurrency=concurrency)
     RunPodLogger().info(f"The handler is served at http://{host}:{server.server_address[1]}")

@@ -47,7 +47,10 @@ def _random_id() -> str:
 def _api_key(env: Mapping[str, str]) -> str:
     value = env.get("RUNPOD_AI_API_KEY", "")
     if any(ord(char) < 32 or ord(char) in (127,) or ord(char) > 255 for char in value):
-        raise ValueError("RUNPOD_AI_API_KEY has a character, perhaps a line break at its end, that cannot be sent in a header")
+        raise ValueError(
+            "RUNPOD_AI_API_KEY has a character, perhaps a line break at its end, "
+            "that cannot be sent in a header"
+        )
     return value
 
 

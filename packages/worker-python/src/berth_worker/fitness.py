@@ -26,7 +26,10 @@ class UnhealthyError(Exception):
 
 
 def register_fitness_check(check: Check) -> Check:
-    """Decorator: the function, which may be async, runs before the first job. If it raises, the worker is reported unhealthy and ends with code 1."""
+    """
+    Decorator: the function, which may be async, runs before the first job. If it raises, the worker is
+    reported unhealthy and ends with code 1.
+    """
     _checks.append(check)
     return check
 

@@ -1,4 +1,7 @@
-"""What kind of handler a function is, and what kind of value it returned. Without `inspect`, which takes 10 ms to import."""
+"""
+What kind of handler a function is, and what kind of value it returned. Without `inspect`, which takes 10 ms
+to import.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +40,16 @@ def _flags(handler: Any) -> int:
         handler = handler.func
     handler = getattr(handler, "__func__", handler)
     # Set by `inspect.markcoroutinefunction` and by asyncio's decorators.
-    if getattr(handler, "_is_coroutine_mark", None) is not None or getattr(handler, "_is_coroutine", None) is not None:
+    if (
+        getattr(handler, "_is_coroutine_mark", None) is not None
+        or getattr(handler, "_is_coroutine", None) is not None
+    ):
         return _COROUTINE
     if not isinstance(handler, FunctionType):
-        handler = getattr(type(handler).__call__, "__func__", type(handler).__call__) if callable(handler) and not isinstance(handler, type) else None
+        handler = (
+            getattr(type(handler).__call__, "__func__", type(handler).__call__)
+            if callable(handler) and not isinstance(handler, type)
+            else None
+        )
     code = getattr(handler, "__code__", None)
     return int(code.co_flags) if code is not None else 0

@@ -35,7 +35,9 @@ class JobContext:
 
     @property
     def cancelled(self) -> bool:
-        """The job was cancelled or ran out of time, or the worker has to stop at once. No result is wanted."""
+        """
+        The job was cancelled or ran out of time, or the worker has to stop at once. No result is wanted.
+        """
         return self._reason is not None
 
     def wait_cancelled(self, timeout: float | None = None) -> bool:

@@ -14,7 +14,10 @@ class UnsendableOutput(TypeError):
 
 
 def json_bytes(value: Any) -> bytes:
-    """Encodes a value. Lone surrogates, which UTF-8 cannot hold, are escaped. NaN and Infinity are written as Python does."""
+    """
+    Encodes a value. Lone surrogates, which UTF-8 cannot hold, are escaped. NaN and Infinity are written as
+    Python does.
+    """
     try:
         return _encode(value).encode()
     except UnicodeEncodeError:

@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def lazy_names(package: str, modules: tuple[str, ...], functions: dict[str, str] | None = None) -> Callable[[str], Any]:
+def lazy_names(
+    package: str, modules: tuple[str, ...], functions: dict[str, str] | None = None
+) -> Callable[[str], Any]:
     """A module `__getattr__`: `modules` are submodules of the package, `functions` names in one of them."""
     found = functions or {}
 

@@ -60,7 +60,12 @@ class _LocalDelivery:
         pass
 
 
-def run_once(handler: Callable[[Any], Any], job: Job, format: ResultFormat, show: Callable[[str], object] = lambda text: None) -> LocalRun:
+def run_once(
+    handler: Callable[[Any], Any],
+    job: Job,
+    format: ResultFormat,
+    show: Callable[[str], object] = lambda text: None,
+) -> LocalRun:
     """Runs the handler on one job in the calling thread."""
     import threading
 
@@ -75,7 +80,15 @@ def run_once(handler: Callable[[Any], Any], job: Job, format: ResultFormat, show
     lock = threading.RLock()
     nothing: Callable[[], object] = lambda: None
     exit_codes: list[int] = []
-    jobs = RunningJobs(lock=lock, timers=Timers(log.error), log=log, cancel_grace_seconds=5.0, on_room=nothing, on_less_room=nothing, on_change=nothing)
+    jobs = RunningJobs(
+        lock=lock,
+        timers=Timers(log.error),
+        log=log,
+        cancel_grace_seconds=5.0,
+        on_room=nothing,
+        on_less_room=nothing,
+        on_change=nothing,
+    )
     completion = Completion(jobs, format, log, on_refresh=nothing, on_exit=exit_codes.append)
     executor: Any = (LoopExecutor if is_async(handler) else ThreadExecutor)(handler, jobs, completion, lock)
     jobs.executor = executor
@@ -94,7 +107,9 @@ def run_once(handler: Callable[[Any], Any], job: Job, format: ResultFormat, show
 
 
 def run_test_input(handler: Callable[[Any], Any], rp_args: dict[str, Any], format: ResultFormat) -> None:
-    """Runs the job of `--test_input` or of test_input.json, prints its result, and ends the process with 0 or 1."""
+    """
+    Runs the job of `--test_input` or of test_input.json, prints its result, and ends the process with 0 or 1.
+    """
     log = RunPodLogger()
     job = _test_job(rp_args.get("test_input"), log)
     run = run_once(handler, job, format, log.info)
@@ -115,7 +130,10 @@ def run_test_input(handler: Callable[[Any], Any], rp_args: dict[str, Any], forma
 def _test_job(given: Any, log: RunPodLogger) -> Job:
     if given is None:
         if not os.path.exists(INPUT_FILE):
-            log.warn(f"There is no platform to take jobs from (RUNPOD_WEBHOOK_GET_JOB is not set), and nothing to try: give --test_input '{{\"input\": …}}' or write {INPUT_FILE}.")
+            log.warn(
+                "There is no platform to take jobs from (RUNPOD_WEBHOOK_GET_JOB is not set), "
+                f"and nothing to try: give --test_input '{{\"input\": …}}' or write {INPUT_FILE}."
+            )
             sys.exit(1)
         log.info(f"Using {INPUT_FILE} as job input.")
         try:

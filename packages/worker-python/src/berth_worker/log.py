@@ -25,8 +25,8 @@ _service_threads = threading.local()
 
 def use_background_log() -> None:
     """
-    Lines of the calling thread are written by another one from now on. A thread that talks to the server must not wait
-    for standard output, which is full while a handler prints faster than anyone reads.
+    Lines of the calling thread are written by another one from now on. A thread that talks to the server must
+    not wait for standard output, which is full while a handler prints faster than anyone reads.
     """
     global _writer
     _service_threads.background = True
@@ -71,7 +71,9 @@ def level_name(level: str | int) -> str:
 
 def _level_of_environment() -> str:
     try:
-        return level_name(os.environ.get("RUNPOD_LOG_LEVEL") or os.environ.get("RUNPOD_DEBUG_LEVEL") or DEFAULT_LEVEL)
+        return level_name(
+            os.environ.get("RUNPOD_LOG_LEVEL") or os.environ.get("RUNPOD_DEBUG_LEVEL") or DEFAULT_LEVEL
+        )
     except ValueError:
         return DEFAULT_LEVEL
 
@@ -105,7 +107,9 @@ class RunPodLogger:
             text = f"[batchId={batch}] {text}"
         if len(text) > MAX_MESSAGE_LENGTH:
             half = MAX_MESSAGE_LENGTH // 2
-            text = f"{text[:half]}\n...TRUNCATED {len(text) - MAX_MESSAGE_LENGTH} CHARACTERS...\n{text[-half:]}"
+            text = (
+                f"{text[:half]}\n...TRUNCATED {len(text) - MAX_MESSAGE_LENGTH} CHARACTERS...\n{text[-half:]}"
+            )
         if os.environ.get("RUNPOD_ENDPOINT_ID"):
             line = json.dumps({"requestId": job_id, "message": text, "level": message_level}) + "\n"
         else:

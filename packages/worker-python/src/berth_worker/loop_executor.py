@@ -21,9 +21,14 @@ if TYPE_CHECKING:
 
 
 class LoopExecutor:
-    """The event loop belongs to the handlers alone: while one of them blocks it, other threads talk to the server."""
+    """
+    The event loop belongs to the handlers alone: while one of them blocks it, other threads talk to the
+    server.
+    """
 
-    def __init__(self, handler: Callable[[Any], Any], jobs: RunningJobs, completion: Completion, lock: threading.RLock) -> None:
+    def __init__(
+        self, handler: Callable[[Any], Any], jobs: RunningJobs, completion: Completion, lock: threading.RLock
+    ) -> None:
         self._handler = handler
         self._jobs = jobs
         self._completion = completion

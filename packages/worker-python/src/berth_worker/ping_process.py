@@ -22,12 +22,14 @@ PROCESS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ping_process
 
 class PingProcess:
     """
-    Native code that keeps the interpreter lock stops every thread, and the server takes a silent worker for dead. A small
-    process hears from this one several times per ping interval, and pings in its place when it hears nothing. Its lists
-    are marked as partial: they may be older than the last change.
+    Native code that keeps the interpreter lock stops every thread, and the server takes a silent worker for
+    dead. A small process hears from this one several times per ping interval, and pings in its place when it
+    hears nothing. Its lists are marked as partial: they may be older than the last change.
     """
 
-    def __init__(self, *, url: Callable[[], str | None], api_key: str, ping_seconds: float, log: RunPodLogger) -> None:
+    def __init__(
+        self, *, url: Callable[[], str | None], api_key: str, ping_seconds: float, log: RunPodLogger
+    ) -> None:
         self._url = url
         self._api_key = api_key
         self._ping_seconds = ping_seconds
@@ -43,7 +45,10 @@ class PingProcess:
         threading.Thread(target=self._run, name="berth-ping-process", daemon=True).start()
 
     def changed(self) -> None:
-        """The worker holds other jobs. Sent at once where possible: the job that has just come may block the interpreter."""
+        """
+        The worker holds other jobs. Sent at once where possible: the job that has just come may block the
+        interpreter.
+        """
         if time.monotonic() - self._sent_at >= FRESH_SECONDS:
             self._send_url()
         else:
@@ -109,7 +114,10 @@ class PingProcess:
             self._write(url.encode("utf-8", "replace") + b"\n")
 
     def _write(self, data: bytes) -> None:
-        """A pipe that is full means that the process does not read: so nothing is sent. A list is longer than a pipe takes at once only in part, which the next line ends."""
+        """
+        A pipe that is full means that the process does not read: so nothing is sent. A list is longer than a
+        pipe takes at once only in part, which the next line ends.
+        """
         with self._write_lock:
             if self._pipe is None:
                 return

@@ -1,6 +1,7 @@
 """
-Runs beside a worker and reads lines from it: a URL to ping, or an empty line as a sign of life. Pings in the place of
-the worker when it hears nothing for an interval, unless the worker is frozen or gone. Imports little: it is rarely needed.
+Runs beside a worker and reads lines from it: a URL to ping, or an empty line as a sign of life. Pings in the
+place of the worker when it hears nothing for an interval, unless the worker is frozen or gone. Imports
+little: it is rarely needed.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ def main() -> None:
 
 
 def is_frozen(process: int) -> bool:
-    """A stopped process does not work on its jobs, so nobody says that it does. The letter after the name is the state."""
+    """
+    A stopped process does not work on its jobs, so nobody says that it does. The letter after the name is the
+    state.
+    """
     try:
         with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
             return file.read().rpartition(")")[2].split()[0] in ("T", "t", "Z", "X")
@@ -60,7 +64,9 @@ def ping(url: str, api_key: str, timeout: float) -> None:
     secure = parts.scheme == "https"
     host = parts.hostname or ""
     key = f"Authorization: {api_key}\r\n" if api_key else ""
-    request = f"GET {parts.path}?{parts.query} HTTP/1.1\r\nHost: {parts.netloc}\r\n{key}Connection: close\r\n\r\n"
+    request = (
+        f"GET {parts.path}?{parts.query} HTTP/1.1\r\nHost: {parts.netloc}\r\n{key}Connection: close\r\n\r\n"
+    )
     try:
         connection = socket.create_connection((host, parts.port or (443 if secure else 80)), timeout)
         if secure:

@@ -10,7 +10,10 @@ from .log import RunPodLogger
 
 
 def progress_update(job: dict[str, Any], progress: Any) -> None:
-    """Shows a value as the output of the job while it runs. Of several in quick succession only the latest may be sent."""
+    """
+    Shows a value as the output of the job while it runs. Of several in quick succession only the latest may
+    be sent.
+    """
     log = RunPodLogger()
     module = sys.modules.get(f"{__package__}.worker")
     worker = getattr(module, "active", None)

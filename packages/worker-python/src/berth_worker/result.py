@@ -48,7 +48,10 @@ class ResultFormat:
         self.yielded_errors = yielded_errors
 
     def returned(self, value: Any) -> Result:
-        """In a dict, `error` makes the job fail and `refresh_worker` asks for a new worker; both are taken out, the rest is the output."""
+        """
+        In a dict, `error` makes the job fail and `refresh_worker` asks for a new worker; both are taken out,
+        the rest is the output.
+        """
         try:
             if type(value) is not dict and not isinstance(value, dict) and self._debugger is None:
                 return self._body({"output": value}, self.refresh_worker)
@@ -70,7 +73,10 @@ class ResultFormat:
             return self.raised(unsendable)
 
     def streamed(self, chunks: list[bytes]) -> Result:
-        """The result of a generator that came to its end. The chunks are JSON, and empty unless they are aggregated."""
+        """
+        The result of a generator that came to its end. The chunks are JSON, and empty unless they are
+        aggregated.
+        """
         output = b"[" + b",".join(chunks) + b"]"
         stop = b',"stopPod":true' if self.refresh_worker else b""
         return Result(b'{"output":' + output + stop + b"}", False, self.refresh_worker)
@@ -94,7 +100,10 @@ class ResultFormat:
 
     def generator_raised(self, error: BaseException, refresh: bool = False) -> Result:
         """The result of a generator that raised: plain text. The chunks before it stay."""
-        return self._body({"error": f"handler: {_message(error)} \ntraceback: {_traceback(error)}"}, refresh or self.refresh_worker)
+        return self._body(
+            {"error": f"handler: {_message(error)} \ntraceback: {_traceback(error)}"},
+            refresh or self.refresh_worker,
+        )
 
     def _body(self, body: dict[str, Any], refresh: bool) -> Result:
         if refresh:

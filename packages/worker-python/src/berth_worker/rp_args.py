@@ -23,14 +23,41 @@ def parse_args() -> dict[str, Any]:
     import argparse
 
     parser = argparse.ArgumentParser(prog=sys.argv[0], description="Arguments of a serverless worker.")
-    parser.add_argument("--rp_log_level", default=None, help="from which level on lines are printed: ERROR, WARN, INFO or DEBUG")
-    parser.add_argument("--rp_debugger", action="store_true", default=None, help="add the timings of rp_debugger to each output")
-    parser.add_argument("--rp_serve_api", action="store_true", default=None, help="serve the handler over HTTP on this machine")
-    parser.add_argument("--rp_api_port", type=int, default=8000, help="the port of that server (default: 8000)")
-    parser.add_argument("--rp_api_concurrency", type=int, default=1, help="how many jobs that server runs at a time (default: 1)")
-    parser.add_argument("--rp_api_host", default="localhost", help="the address of that server (default: localhost)")
-    parser.add_argument("--test_input", type=_json, default=None, help='run one job and print its result: {"input": …}')
-    parser.add_argument("--test_output", type=_json, default=None, help="the result that the test job has to have")
+    parser.add_argument(
+        "--rp_log_level",
+        default=None,
+        help="from which level on lines are printed: ERROR, WARN, INFO or DEBUG",
+    )
+    parser.add_argument(
+        "--rp_debugger",
+        action="store_true",
+        default=None,
+        help="add the timings of rp_debugger to each output",
+    )
+    parser.add_argument(
+        "--rp_serve_api",
+        action="store_true",
+        default=None,
+        help="serve the handler over HTTP on this machine",
+    )
+    parser.add_argument(
+        "--rp_api_port", type=int, default=8000, help="the port of that server (default: 8000)"
+    )
+    parser.add_argument(
+        "--rp_api_concurrency",
+        type=int,
+        default=1,
+        help="how many jobs that server runs at a time (default: 1)",
+    )
+    parser.add_argument(
+        "--rp_api_host", default="localhost", help="the address of that server (default: localhost)"
+    )
+    parser.add_argument(
+        "--test_input", type=_json, default=None, help='run one job and print its result: {"input": …}'
+    )
+    parser.add_argument(
+        "--test_output", type=_json, default=None, help="the result that the test job has to have"
+    )
     args, unknown = parser.parse_known_args()
     sys.argv = [sys.argv[0], *unknown]
     return vars(args)

@@ -52,8 +52,8 @@ class Executor(Protocol):
 
 class RunningJobs:
     """
-    The state that every thread of the worker shares, under one lock. Callbacks are called with the lock held and never
-    block.
+    The state that every thread of the worker shares, under one lock. Callbacks are called with the lock held
+    and never block.
     """
 
     def __init__(
@@ -113,7 +113,11 @@ class RunningJobs:
 
     def held(self) -> list[str]:
         with self._lock:
-            return list(dict.fromkeys([run.job["id"] for run in self._running] + [run.job["id"] for run in self._waiting]))
+            return list(
+                dict.fromkeys(
+                    [run.job["id"] for run in self._running] + [run.job["id"] for run in self._waiting]
+                )
+            )
 
     def deliver(self, deliveries: Iterable[Delivery]) -> None:
         now = time.monotonic()
@@ -182,7 +186,9 @@ class RunningJobs:
                 self._idle.wait()
 
     def close(self) -> None:
-        """Asks for no more jobs. What was taken ahead is returned; what comes all the same is returned or run."""
+        """
+        Asks for no more jobs. What was taken ahead is returned; what comes all the same is returned or run.
+        """
         with self._lock:
             self._closed = True
             self._return_waiting()

@@ -23,9 +23,9 @@ SAME_SIGNAL_SECONDS = 0.5
 
 class Signals:
     """
-    Calls back with the number of each signal, from a thread of its own. The interpreter writes the number itself (the wakeup
-    file), for its signal handlers run in the main thread only, which a signal does not always wake. The handler writes it
-    too: an event loop may have taken the wakeup file for itself.
+    Calls back with the number of each signal, from a thread of its own. The interpreter writes the number
+    itself (the wakeup file), for its signal handlers run in the main thread only, which a signal does not
+    always wake. The handler writes it too: an event loop may have taken the wakeup file for itself.
     """
 
     def __init__(self, on_signal: Callable[[int], object], log: RunPodLogger) -> None:

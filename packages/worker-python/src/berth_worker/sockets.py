@@ -10,7 +10,10 @@ KEEPALIVE_SECONDS = 10
 
 
 def connect(url: str, timeout: float) -> socket.socket:
-    """Opens a connection to the host of an http or https URL. Raises OSError, also for a certificate that is not valid."""
+    """
+    Opens a connection to the host of an http or https URL. Raises OSError, also for a certificate that is not
+    valid.
+    """
     parts = urlsplit(url)
     secure = parts.scheme == "https"
     host = parts.hostname or ""
@@ -37,4 +40,6 @@ def request_target(url: str) -> tuple[str, str]:
     host = parts.netloc.rpartition("@")[2]
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     # What has no place in a request line is escaped, as browsers do.
-    return "".join(char if "!" <= char <= "~" else "".join(f"%{byte:02X}" for byte in char.encode()) for char in path), host
+    return "".join(
+        char if "!" <= char <= "~" else "".join(f"%{byte:02X}" for byte in char.encode()) for char in path
+    ), host

@@ -22,8 +22,8 @@ _IMPORTED_AT = time.perf_counter()
 
 def start(config: dict[str, Any]) -> None:
     """
-    Runs the worker of `config["handler"]`: takes jobs from the platform, or, without one, runs the handler on a test input
-    or serves it on this machine. Returns when the worker was stopped.
+    Runs the worker of `config["handler"]`: takes jobs from the platform, or, without one, runs the handler on
+    a test input or serves it on this machine. Returns when the worker was stopped.
     """
     handler = config.get("handler")
     if not callable(handler):
@@ -39,7 +39,13 @@ def start(config: dict[str, Any]) -> None:
         from .dev_server import serve_api
 
         if args["rp_serve_api"]:
-            serve_api(handler, format, host=args["rp_api_host"], port=args["rp_api_port"], concurrency=args["rp_api_concurrency"])
+            serve_api(
+                handler,
+                format,
+                host=args["rp_api_host"],
+                port=args["rp_api_port"],
+                concurrency=args["rp_api_concurrency"],
+            )
         else:
             concurrency = int(os.environ.get("RUNPOD_REALTIME_CONCURRENCY") or 1)
             serve_api(handler, format, host="0.0.0.0", port=realtime_port, concurrency=concurrency)
@@ -72,7 +78,10 @@ def _format(config: dict[str, Any]) -> ResultFormat:
     def debugger() -> dict[str, Any]:
         from .serverless.utils.rp_debugger import get_debugger_output
 
-        return {**get_debugger_output(), "ready_delay_ms": (config["reference_counter_start"] - _IMPORTED_AT) * 1000}
+        return {
+            **get_debugger_output(),
+            "ready_delay_ms": (config["reference_counter_start"] - _IMPORTED_AT) * 1000,
+        }
 
     is_debugged = bool(config["rp_args"].get("rp_debugger"))
     return ResultFormat(
@@ -103,8 +112,9 @@ def handler(function: Handler) -> Handler: ...
 def handler(**options: Any) -> Callable[[Handler], Handler]: ...
 def handler(function: Any = None, **options: Any) -> Any:
     """
-    Decorator: names the function as the handler of this worker. `berth_worker.run()` at the end of the file starts it.
-    Options are those of `start`: `concurrency`, `concurrency_modifier`, `return_aggregate_stream`, `refresh_worker`, `channel`.
+    Decorator: names the function as the handler of this worker. `berth_worker.run()` at the end of the file
+    starts it. Options are those of `start`: `concurrency`, `concurrency_modifier`, `return_aggregate_stream`,
+    `refresh_worker`, `channel`.
     """
 
     def register(decorated: Handler) -> Handler:

@@ -12,8 +12,9 @@ _FOREVER = float("inf")
 
 class TakeAhead:
     """
-    Where jobs are shorter than the round trip to the server, a worker without any in stock would mostly wait. Where they
-    are not, none are taken ahead: another worker may be free for them. One job that takes longer than those before ends it.
+    Where jobs are shorter than the round trip to the server, a worker without any in stock would mostly wait.
+    Where they are not, none are taken ahead: another worker may be free for them. One job that takes longer
+    than those before ends it.
     """
 
     def __init__(self) -> None:

@@ -21,11 +21,14 @@ if TYPE_CHECKING:
 
 class ThreadExecutor:
     """
-    The thread that starts the worker is the first to run jobs, and with a concurrency of 1 the only one: what a handler
-    made at import, such as a database connection, may belong to that thread. Others start as they are needed.
+    The thread that starts the worker is the first to run jobs, and with a concurrency of 1 the only one: what
+    a handler made at import, such as a database connection, may belong to that thread. Others start as they
+    are needed.
     """
 
-    def __init__(self, handler: Callable[[Any], Any], jobs: RunningJobs, completion: Completion, lock: threading.RLock) -> None:
+    def __init__(
+        self, handler: Callable[[Any], Any], jobs: RunningJobs, completion: Completion, lock: threading.RLock
+    ) -> None:
         self._handler = handler
         self._jobs = jobs
         self._completion = completion

@@ -11,6 +11,11 @@ accelerated_sdk: str | None = None
 
 
 def user_agent() -> str:
-    """`accelerated runpod/<version>` in the comment says that a hook put this transport under the public SDK."""
-    comment = sys.platform if accelerated_sdk is None else f"{sys.platform}; accelerated runpod/{accelerated_sdk}"
-    return f"berth-worker-python/{__version__} ({comment}) python/{sys.version_info[0]}.{sys.version_info[1]}.{sys.version_info[2]}"
+    """
+    `accelerated runpod/<version>` in the comment says that a hook put this transport under the public SDK.
+    """
+    comment = (
+        sys.platform if accelerated_sdk is None else f"{sys.platform}; accelerated runpod/{accelerated_sdk}"
+    )
+    python = ".".join(str(number) for number in sys.version_info[:3])
+    return f"berth-worker-python/{__version__} ({comment}) python/{python}"

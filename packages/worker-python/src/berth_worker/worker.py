@@ -42,8 +42,8 @@ active: Worker | None = None
 
 class Worker:
     """
-    Takes jobs until it is stopped or a job asks for a new worker; then it finishes what it has. The thread that calls
-    `run` runs handlers. Others talk to the server.
+    Takes jobs until it is stopped or a job asks for a new worker; then it finishes what it has. The thread
+    that calls `run` runs handlers. Others talk to the server.
     """
 
     def __init__(
@@ -61,7 +61,10 @@ class Worker:
         one_at_a_time: bool = False,
         first: Opened | None = None,
     ) -> None:
-        """`one_at_a_time`: plain functions never run in parallel, whatever the concurrency says. `first`: a channel that is open already."""
+        """
+        `one_at_a_time`: plain functions never run in parallel, whatever the concurrency says. `first`: a
+        channel that is open already.
+        """
         if channel not in CHANNELS:
             raise ValueError(f'channel is "{channel}"; it is one of {", ".join(CHANNELS)}')
         if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
@@ -90,9 +93,17 @@ class Worker:
         )
         most = 1 if one_at_a_time and not is_async(handler) else None
         self.jobs.set_concurrency(concurrency if most is None else min(most, concurrency))
-        self._modifier = None if concurrency_modifier is None else ConcurrencyModifier(concurrency_modifier, self.jobs, self._timings.concurrency, self._log, most)
+        self._modifier = (
+            None
+            if concurrency_modifier is None
+            else ConcurrencyModifier(
+                concurrency_modifier, self.jobs, self._timings.concurrency, self._log, most
+            )
+        )
         self._ping_process = self._create_ping_process()
-        self._executor = self._create_executor(handler, format or ResultFormat(worker_id=self._environment.worker_id))
+        self._executor = self._create_executor(
+            handler, format or ResultFormat(worker_id=self._environment.worker_id)
+        )
 
     def run(self) -> int:
         """Returns the code for the process to end with."""
@@ -186,7 +197,9 @@ class Worker:
     def _end_unhealthy(self, error: UnhealthyError) -> None:
         """Ends at once: threads that the handler's import started could keep the process."""
         self._log.error(f"This worker is unhealthy: {error}")
-        report = threading.Thread(target=self._source.report_unhealthy, args=(error.check, error.reason), daemon=True)
+        report = threading.Thread(
+            target=self._source.report_unhealthy, args=(error.check, error.reason), daemon=True
+        )
         report.start()
         report.join(self._timings.unhealthy_report)
         _exit_now(1)
@@ -198,7 +211,10 @@ class Worker:
 
             return PublicSource(self._environment, self._log, self._timings)
         if url is None:
-            raise ValueError('channel "fast" needs a URL with /job-take/ in RUNPOD_WEBHOOK_GET_JOB, from which that of the channel is made')
+            raise ValueError(
+                'channel "fast" needs a URL with /job-take/ in RUNPOD_WEBHOOK_GET_JOB, '
+                "from which that of the channel is made"
+            )
         from .auto_source import AutoSource
 
         return AutoSource(

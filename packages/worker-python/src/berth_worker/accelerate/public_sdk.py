@@ -25,7 +25,10 @@ ROOT = "runpod.serverless"
 
 
 def change(module: ModuleType) -> None:
-    """Changes a module of the SDK that was just imported. Raises RuntimeError for an SDK that is not known, before it changes anything."""
+    """
+    Changes a module of the SDK that was just imported. Raises RuntimeError for an SDK that is not known,
+    before it changes anything.
+    """
     version = known_version()
     if module.__name__ == f"{ROOT}.worker":
         _change_worker(module, version)
@@ -37,7 +40,10 @@ def known_version() -> str:
     version = str(getattr(sys.modules.get("runpod.version"), "__version__", "") or _installed_version())
     found = re.match(r"(\d+)\.(\d+)(?:\.|$)", version)
     if found is None or not OLDEST <= (int(found[1]), int(found[2])) <= NEWEST:
-        raise RuntimeError(f"runpod {version or 'of an unknown version'} is not known; known are {OLDEST[0]}.{OLDEST[1]} to {NEWEST[0]}.{NEWEST[1]}")
+        raise RuntimeError(
+            f"runpod {version or 'of an unknown version'} is not known; "
+            f"known are {OLDEST[0]}.{OLDEST[1]} to {NEWEST[0]}.{NEWEST[1]}"
+        )
     return version
 
 
@@ -48,9 +54,16 @@ def _installed_version() -> str:
 
 
 def _change_worker(module: Any, version: str) -> None:
-    """`main(config)` is the same in all known versions. What it calls is not: before 1.7.3 `run_worker` is a coroutine function."""
+    """
+    `main(config)` is the same in all known versions. What it calls is not: before 1.7.3 `run_worker` is a
+    coroutine function.
+    """
     original = getattr(module, "main", None)
-    if original is None or not hasattr(module, "_is_local") or list(inspect.signature(original).parameters) != ["config"]:
+    if (
+        original is None
+        or not hasattr(module, "_is_local")
+        or list(inspect.signature(original).parameters) != ["config"]
+    ):
         raise RuntimeError(f"runpod {version} has another worker.main than the one that is known")
 
     def main(config: dict[str, Any]) -> None:
@@ -63,7 +76,9 @@ def _change_worker(module: Any, version: str) -> None:
     module.main = main
 
 
-def run_accelerated(module: Any, original: Callable[[dict[str, Any]], Any], config: dict[str, Any], version: str) -> None:
+def run_accelerated(
+    module: Any, original: Callable[[dict[str, Any]], Any], config: dict[str, Any], version: str
+) -> None:
     """Where the channel is not to be had, the SDK goes on as if nothing had been changed."""
     _run_fitness_checks(module)
     try:
@@ -111,7 +126,10 @@ def _format(config: dict[str, Any], version: str) -> ResultFormat:
     begun = getattr(import_module(f"{ROOT}.modules.worker_state"), "REF_COUNT_ZERO", 0.0)
 
     def debugger() -> dict[str, Any]:
-        return {**rp_debugger.get_debugger_output(), "ready_delay_ms": (config["reference_counter_start"] - begun) * 1000}
+        return {
+            **rp_debugger.get_debugger_output(),
+            "ready_delay_ms": (config["reference_counter_start"] - begun) * 1000,
+        }
 
     is_debugged = bool(config.get("rp_args", {}).get("rp_debugger"))
     return ResultFormat(

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 #: Lines are joined up to about so many bytes; a longer one goes alone.
 MOST_AT_ONCE = 4 * 1024 * 1024
 READ_BYTES = 256 * 1024
-#: A line that comes this long after the last write is written by the thread that sends it. Waking the other thread for
-#: each line takes the interpreter lock away from the handler: a language model lost 10 % of its tokens a second to that.
+#: A line that comes this long after the last write is written by the thread that sends it. Waking the other
+#: thread for each line takes the interpreter lock away from the handler: a language model lost 10 % of its
+#: tokens a second to that.
 QUIET_SECONDS = 0.002
 
 
@@ -40,7 +41,8 @@ class LineReader:
 
 class Connection:
     """
-    `send`, `wake` and `end` may be called by every thread that holds the lock. All else belongs to the thread in `serve`.
+    `send`, `wake` and `end` may be called by every thread that holds the lock. All else belongs to the thread
+    in `serve`.
     """
 
     def __init__(self, sock: socket.socket, head: bytes, lock: threading.RLock) -> None:
@@ -73,7 +75,10 @@ class Connection:
         self.error: str | None = None
 
     def send(self, line: bytes) -> None:
-        """Writes the line at once if it comes alone; lines in quick succession leave together, from the serving thread."""
+        """
+        Writes the line at once if it comes alone; lines in quick succession leave together, from the serving
+        thread.
+        """
         if self._is_quiet():
             self._written_at = time.monotonic()
             try:
@@ -103,7 +108,10 @@ class Connection:
             pass
 
     def end(self, closing: float) -> None:
-        """Writes what waits and says that nothing more comes. The other side then closes, or is not waited for any longer."""
+        """
+        Writes what waits and says that nothing more comes. The other side then closes, or is not waited for
+        any longer.
+        """
         with self._lock:
             if self.ending or self._closed:
                 return
@@ -120,7 +128,10 @@ class Connection:
         on_beat: Callable[[], bool],
         beat_seconds: float,
     ) -> list[bytes]:
-        """Reads and writes until the connection is gone. Returns the lines that were never written. `on_beat` answers False to end it."""
+        """
+        Reads and writes until the connection is gone. Returns the lines that were never written. `on_beat`
+        answers False to end it.
+        """
         self._selector.register(self._socket, selectors.EVENT_READ)
         self._selector.register(self._wake_in, selectors.EVENT_READ)
         next_beat = time.monotonic() + beat_seconds

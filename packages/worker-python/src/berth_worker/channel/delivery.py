@@ -16,7 +16,17 @@ if TYPE_CHECKING:
 class ChannelDelivery:
     """What comes of the job goes over the channel too, or over HTTP where there is no channel any more."""
 
-    __slots__ = ("job", "lease", "name", "_outbox", "_elsewhere", "waited_ms", "_chunks", "numbered", "progress_to_send")
+    __slots__ = (
+        "job",
+        "lease",
+        "name",
+        "_outbox",
+        "_elsewhere",
+        "waited_ms",
+        "_chunks",
+        "numbered",
+        "progress_to_send",
+    )
 
     def __init__(self, job: Job, lease: bytes, outbox: Outbox) -> None:
         self.job = job

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from .connection import Connection
     from .delivery import ChannelDelivery
 
-#: A result that was sent on so many connections, each of which broke, may be what broke them. It goes over HTTP, where the server can refuse it.
+#: A result that was sent on so many connections, each of which broke, may be what broke them. It goes over
+#: HTTP, where the server can refuse it.
 MOST_CONNECTIONS = 3
 #: With so many unacknowledged results, jobs keep their places: the server is behind.
 MOST_UNACKNOWLEDGED = 10_000
@@ -42,8 +43,8 @@ class UnackedResult:
 
 class Outbox:
     """
-    Every result and every numbered chunk is kept until it is acknowledged and sent again on the next connection. Where
-    there is no channel to be had, it goes over HTTP.
+    Every result and every numbered chunk is kept until it is acknowledged and sent again on the next
+    connection. Where there is no channel to be had, it goes over HTTP.
     """
 
     def __init__(
@@ -196,7 +197,10 @@ class Outbox:
         self._showing.clear()
 
     def disconnect(self, unwritten: list[bytes]) -> None:
-        """Of the lines that were never written, chunks without a number wait for the next connection; all else is kept anyway."""
+        """
+        Of the lines that were never written, chunks without a number wait for the next connection; all else
+        is kept anyway.
+        """
         self._connection = None
         for line in unwritten:
             if not line.startswith(b"S "):
@@ -247,7 +251,12 @@ class Outbox:
     @property
     def _has_space(self) -> bool:
         connection = self._connection
-        return connection is not None and not connection.congested and len(self._parcels) <= MOST_UNACKNOWLEDGED and not self._unacked.full
+        return (
+            connection is not None
+            and not connection.congested
+            and len(self._parcels) <= MOST_UNACKNOWLEDGED
+            and not self._unacked.full
+        )
 
     def _until_space(self) -> OneShotEvent:
         event = OneShotEvent()

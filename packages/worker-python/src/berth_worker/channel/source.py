@@ -59,7 +59,10 @@ class ChannelSource:
         on_refused: Callable[[Refused], object] | None = None,
         first: Opened | None = None,
     ) -> None:
-        """`on_refused`: the server does not offer the channel. Without it the channel is tried again and again. `first`: a connection that is open already."""
+        """
+        `on_refused`: the server does not offer the channel. Without it the channel is tried again and again.
+        `first`: a connection that is open already.
+        """
         self._url = url
         self._api_key = api_key
         self._ping_seconds = ping_seconds
@@ -70,7 +73,9 @@ class ChannelSource:
         self._on_refused = on_refused
         self._first = first
         self._backoff = Backoff(timings)
-        self._outbox = Outbox(lock=lock, elsewhere=elsewhere, on_stays=self._run_here, on_settled=self._settled)
+        self._outbox = Outbox(
+            lock=lock, elsewhere=elsewhere, on_stays=self._run_here, on_settled=self._settled
+        )
         self._changed = threading.Condition(lock)
         #: Ends the waiting for a connection.
         self._enough = threading.Event()
@@ -151,7 +156,9 @@ class ChannelSource:
             self._first = None
             if isinstance(outcome, Opened):
                 self._use(outcome)
-            refusal = outcome if isinstance(outcome, Refused) else CUT_OFF if self._mute >= MOST_MUTE else None
+            refusal = (
+                outcome if isinstance(outcome, Refused) else CUT_OFF if self._mute >= MOST_MUTE else None
+            )
             if self._enough.is_set():
                 return
             if refusal is not None and self._on_refused is not None:
@@ -188,7 +195,9 @@ class ChannelSource:
             self._backoff.reset()
         self._mute = 0 if was_good or session.heard else self._mute + 1
         if not connection.ending:
-            self._log.warn(f"The connection to the server broke: {connection.error or 'the server closed it'}")
+            self._log.warn(
+                f"The connection to the server broke: {connection.error or 'the server closed it'}"
+            )
 
     def _send_state(self, session: _Session) -> None:
         """A new connection begins with what this worker holds, and what was not sent or not acknowledged."""
@@ -288,7 +297,9 @@ class ChannelSource:
         if self._outbox.settled:
             session.connection.end(self._timings.closing)
         else:
-            threading.Timer(self._timings.closing, lambda: session.connection.end(self._timings.closing)).start()
+            threading.Timer(
+                self._timings.closing, lambda: session.connection.end(self._timings.closing)
+            ).start()
 
     def _settled(self) -> None:
         self._changed.notify_all()

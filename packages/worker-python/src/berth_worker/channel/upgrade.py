@@ -36,7 +36,9 @@ class Opened(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """The server answered something else, or nothing that can be understood: it does not offer the channel."""
+    """
+    The server answered something else, or nothing that can be understood: it does not offer the channel.
+    """
 
     why: str
     lasting: bool
@@ -79,7 +81,8 @@ def _request(url: str, api_key: str) -> bytes:
     path, host = request_target(url)
     key = f"Authorization: {api_key}\r\n" if api_key else ""
     return (
-        f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: Upgrade\r\nUpgrade: {PROTOCOL}\r\nUser-Agent: {user_agent()}\r\n{key}\r\n"
+        f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: Upgrade\r\nUpgrade: {PROTOCOL}\r\n"
+        f"User-Agent: {user_agent()}\r\n{key}\r\n"
     ).encode("latin-1")
 
 

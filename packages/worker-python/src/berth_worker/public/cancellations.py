@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from .http_client import Answer, HttpClient
 
 
-def poll_cancellations(url: str, http: HttpClient, consumer: Consumer, log: RunPodLogger, timings: Timings, over: Abort) -> None:
+def poll_cancellations(
+    url: str, http: HttpClient, consumer: Consumer, log: RunPodLogger, timings: Timings, over: Abort
+) -> None:
     use_background_log()
     backoff = Backoff(timings)
     while not over.is_set():
@@ -26,7 +28,15 @@ def poll_cancellations(url: str, http: HttpClient, consumer: Consumer, log: RunP
             over.wait(pause)
 
 
-def _ask(url: str, http: HttpClient, consumer: Consumer, log: RunPodLogger, timings: Timings, over: Abort, backoff: Backoff) -> float:
+def _ask(
+    url: str,
+    http: HttpClient,
+    consumer: Consumer,
+    log: RunPodLogger,
+    timings: Timings,
+    over: Abort,
+    backoff: Backoff,
+) -> float:
     """Answers how long to wait before the next request."""
     asked_at = time.monotonic()
     try:

@@ -99,7 +99,9 @@ class PublicDelivery:
             if self._dropped.is_set():
                 continue
             if chunk is not None:
-                outcome = self._posts.chunk(job_id, *chunk, patient=not self._chunks_refused, unwanted=self._dropped)
+                outcome = self._posts.chunk(
+                    job_id, *chunk, patient=not self._chunks_refused, unwanted=self._dropped
+                )
                 self._chunks_refused = self._chunks_refused or outcome == REFUSED
             elif progress is not None:
                 self._posts.progress(job_id, progress, self._dropped)

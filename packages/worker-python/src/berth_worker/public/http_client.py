@@ -60,7 +60,10 @@ class HttpClient:
         mark: str | None = None,
         abort: Abort | None = None,
     ) -> Answer:
-        """With a body it is a POST. Raises OSError where there is no answer. Where a redirect cannot be followed, the answer is the one that says so."""
+        """
+        With a body it is a POST. Raises OSError where there is no answer. Where a redirect cannot be
+        followed, the answer is the one that says so.
+        """
         to, key = url, self._api_key
         for redirects in range(MOST_REDIRECTS + 1):
             headers = _headers(body, job_id, mark, key)
@@ -85,7 +88,13 @@ class HttpClient:
             connection.close()
 
     def _send(
-        self, url: str, body: bytes | None, headers: dict[str, str], silence: float, abort: Abort | None, kept: bool
+        self,
+        url: str,
+        body: bytes | None,
+        headers: dict[str, str],
+        silence: float,
+        abort: Abort | None,
+        kept: bool,
     ) -> tuple[Answer, str | None]:
         import http.client  # Takes 30 ms to import, and a worker with the channel rarely needs it.
 
@@ -102,7 +111,9 @@ class HttpClient:
         try:
             connection.sock.settimeout(silence)
             path, host = request_target(url)
-            connection.putrequest("GET" if body is None else "POST", path, skip_host=True, skip_accept_encoding=True)
+            connection.putrequest(
+                "GET" if body is None else "POST", path, skip_host=True, skip_accept_encoding=True
+            )
             connection.putheader("Host", host)
             for name, value in headers.items():
                 connection.putheader(name, value)
@@ -140,7 +151,9 @@ class HttpClient:
         return _answer(response, text), response.headers.get("location")
 
     def _wait_begun(self, sock: socket.socket, silence: float, abort: Abort) -> None:
-        """Waits until the answer begins to come. From then on it is read, however short the time that is left."""
+        """
+        Waits until the answer begins to come. From then on it is read, however short the time that is left.
+        """
         ready = _readable((sock.fileno(), abort.fileno()), silence)
         if sock.fileno() in ready:
             if abort.is_set():
@@ -164,7 +177,10 @@ class HttpClient:
 
 
 def _readable(files: tuple[int, ...], seconds: float) -> list[int]:
-    """Which of the files can be read. `select` does not know files with large numbers, so `poll` is used where there is one."""
+    """
+    Which of the files can be read. `select` does not know files with large numbers, so `poll` is used where
+    there is one.
+    """
     if not hasattr(select, "poll"):
         return select.select(files, [], [], seconds)[0]
     poll = select.poll()

@@ -81,19 +81,33 @@ class Posts:
 
     def result(self, job_id: str, body: bytes, streamed: bool, unwanted: threading.Event) -> None:
         """
-        Sends a result until it is acknowledged. It may arrive twice, and counts once. It is given up when it is no longer
-        wanted, is refused for good, or the worker has stopped long ago.
+        Sends a result until it is acknowledged. It may arrive twice, and counts once. It is given up when it
+        is no longer wanted, is refused for good, or the worker has stopped long ago.
         """
         url = self._urls.done(job_id, streamed)
-        if self._send_until_accepted(_Post("result", url, job_id, body, None, unwanted), self._timings.refused_result) != TOO_LARGE:
+        if (
+            self._send_until_accepted(
+                _Post("result", url, job_id, body, None, unwanted), self._timings.refused_result
+            )
+            != TOO_LARGE
+        ):
             return
         why = f"the result of {len(body)} bytes is larger than the server accepts"
         self._log.error(f"The job fails: {why}", job_id)
         error = json.dumps({"error": why}).encode()
-        if self._send_until_accepted(_Post("result", url, job_id, error, None, unwanted), self._timings.refused_result) == TOO_LARGE:
-            self._log.error("The result was given up: not even the error is small enough for the server", job_id)
+        if (
+            self._send_until_accepted(
+                _Post("result", url, job_id, error, None, unwanted), self._timings.refused_result
+            )
+            == TOO_LARGE
+        ):
+            self._log.error(
+                "The result was given up: not even the error is small enough for the server", job_id
+            )
 
-    def chunk(self, job_id: str, body: bytes, mark: str | None, patient: bool, unwanted: threading.Event) -> str | None:
+    def chunk(
+        self, job_id: str, body: bytes, mark: str | None, patient: bool, unwanted: threading.Event
+    ) -> str | None:
         """A refused chunk is tried for a while where `patient`."""
         url = self._urls.stream(job_id)
         if url is None:
@@ -101,14 +115,23 @@ class Posts:
                 self._log.warn("RUNPOD_WEBHOOK_POST_STREAM is not set: chunks are not sent", job_id)
             self._said_that_stream_is_missing = True
             return None
-        outcome = self._send_until_accepted(_Post("chunk", url, job_id, body, mark, unwanted), self._timings.refused_result if patient else 0.0)
+        outcome = self._send_until_accepted(
+            _Post("chunk", url, job_id, body, mark, unwanted),
+            self._timings.refused_result if patient else 0.0,
+        )
         if outcome == TOO_LARGE:
-            self._log.error(f"A chunk of {len(body)} bytes is larger than the server accepts and is left out. Yield it in smaller pieces.", job_id)
+            self._log.error(
+                f"A chunk of {len(body)} bytes is larger than the server accepts and is left out. "
+                "Yield it in smaller pieces.",
+                job_id,
+            )
         return outcome
 
     def progress(self, job_id: str, value: bytes, unwanted: threading.Event) -> None:
         body = b'{"status":"IN_PROGRESS","output":' + value + b"}"
-        self._once(_Post("progress", self._urls.done(job_id, False), job_id, body, None, unwanted), PROGRESS_SECONDS)
+        self._once(
+            _Post("progress", self._urls.done(job_id, False), job_id, body, None, unwanted), PROGRESS_SECONDS
+        )
 
     def _send_until_accepted(self, post: _Post, refused_seconds: float) -> str:
         backoff = Backoff(self._timings)
@@ -134,7 +157,9 @@ class Posts:
     def _once(self, post: _Post, silence: float) -> tuple[str, str, float | None]:
         """The outcome, why it is that, and the pause that the server asks for."""
         try:
-            answer = self._http.ask(post.url, body=post.body, job_id=post.job_id, mark=post.mark, silence=silence)
+            answer = self._http.ask(
+                post.url, body=post.body, job_id=post.job_id, mark=post.mark, silence=silence
+            )
         except UnsendableRequest as error:
             return IMPOSSIBLE, str(error), None
         except OSError as error:
@@ -144,7 +169,10 @@ class Posts:
 
 
 def _outcome(status: int) -> str:
-    """Of 4xx, three mean that it may succeed later. So does any other status, such as a redirect that could not be followed."""
+    """
+    Of 4xx, three mean that it may succeed later. So does any other status, such as a redirect that could not
+    be followed.
+    """
     if 200 <= status < 300:
         return ACCEPTED
     if status == 413:

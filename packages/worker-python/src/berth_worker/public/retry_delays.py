@@ -18,5 +18,8 @@ def after_too_many(answer: Answer, timings: Timings) -> float:
 
 
 def after_empty(asked_at: float, timings: Timings) -> float:
-    """An empty answer that came at once is followed by a pause: a server that does not hold requests is not asked in a hot loop."""
+    """
+    An empty answer that came at once is followed by a pause: a server that does not hold requests is not
+    asked in a hot loop.
+    """
     return timings.empty_answer if time.monotonic() - asked_at < timings.empty_answer else 0.0

@@ -39,12 +39,23 @@ class PublicSource:
 
     def open(self, consumer: Consumer) -> None:
         listening = self._listening = Abort()
-        threading.Thread(target=self._ping, args=(consumer, listening), name="berth-pings", daemon=True).start()
+        threading.Thread(
+            target=self._ping, args=(consumer, listening), name="berth-pings", daemon=True
+        ).start()
         url = self._urls.cancellations
         if url is not None:
             stops = (url, self._http, consumer, self._log, self._timings, listening)
-            threading.Thread(target=poll_cancellations, args=stops, name="berth-cancellations", daemon=True).start()
-        self._takes = Takes(urls=self._urls, http=self._http, posts=self._posts, consumer=consumer, log=self._log, timings=self._timings)
+            threading.Thread(
+                target=poll_cancellations, args=stops, name="berth-cancellations", daemon=True
+            ).start()
+        self._takes = Takes(
+            urls=self._urls,
+            http=self._http,
+            posts=self._posts,
+            consumer=consumer,
+            log=self._log,
+            timings=self._timings,
+        )
 
     def room_shrank(self) -> None:
         if self._takes is not None:
@@ -63,7 +74,9 @@ class PublicSource:
             self._takes.end()
 
     def suspend(self) -> None:
-        """Stops takes, pings and cancellation polls, because jobs now come over the channel. Posts continue."""
+        """
+        Stops takes, pings and cancellation polls, because jobs now come over the channel. Posts continue.
+        """
         takes, listening = self._takes, self._listening
         self._takes = self._listening = None
         if takes is not None:

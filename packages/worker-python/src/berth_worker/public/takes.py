@@ -1,4 +1,6 @@
-"""Asks for jobs as long as there is room for some: one request at a time, for as many as there is room for."""
+"""
+Asks for jobs as long as there is room for some: one request at a time, for as many as there is room for.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,21 @@ if TYPE_CHECKING:
 
 
 class Takes:
-    """A request that is aborted is not read any more, but where its answer has begun to come, its jobs are delivered."""
+    """
+    A request that is aborted is not read any more, but where its answer has begun to come, its jobs are
+    delivered.
+    """
 
-    def __init__(self, *, urls: Urls, http: HttpClient, posts: Posts, consumer: Consumer, log: RunPodLogger, timings: Timings) -> None:
+    def __init__(
+        self,
+        *,
+        urls: Urls,
+        http: HttpClient,
+        posts: Posts,
+        consumer: Consumer,
+        log: RunPodLogger,
+        timings: Timings,
+    ) -> None:
         self._urls = urls
         self._http = http
         self._posts = posts
@@ -71,7 +85,11 @@ class Takes:
         """Answers how long to wait before the next request."""
         asked_at = time.monotonic()
         try:
-            answer = self._http.ask(self._urls.take(room, bool(self._consumer.held())), silence=self._timings.poll, abort=self._request)
+            answer = self._http.ask(
+                self._urls.take(room, bool(self._consumer.held())),
+                silence=self._timings.poll,
+                abort=self._request,
+            )
         except OSError as error:
             why = str(error)
         else:
@@ -96,7 +114,10 @@ class Takes:
         if jobs:
             self._consumer.deliver([PublicDelivery(job, self._posts) for job in jobs])
         if len(jobs) < len(candidates):
-            self._log.error(f"The server answered {len(candidates) - len(jobs)} jobs without an id that is text; they are left out.")
+            self._log.error(
+                f"The server answered {len(candidates) - len(jobs)} jobs without an id that is text; "
+                "they are left out."
+            )
         return len(jobs)
 
     def _log_reason(self, answer: Answer) -> None:

@@ -15,7 +15,10 @@ LONGEST_LIST = 65_535
 
 
 class Urls:
-    """In the URL of job-take `$ID` is the worker; in those of results and chunks `$RUNPOD_POD_ID` is the worker and `$ID` the job."""
+    """
+    In the URL of job-take `$ID` is the worker; in those of results and chunks `$RUNPOD_POD_ID` is the worker
+    and `$ID` the job.
+    """
 
     def __init__(self, *, take: str, done: str, stream: str | None, ping: str | None, worker_id: str) -> None:
         self._take = take.replace("$ID", worker_id)
@@ -28,7 +31,9 @@ class Urls:
         in_progress = f"job_in_progress={1 if busy else 0}"
         if room == 1:
             return _with_query(self._take, in_progress)
-        return _with_query(self._take.replace("/job-take/", "/job-take-batch/"), f"batch_size={room}&{in_progress}")
+        return _with_query(
+            self._take.replace("/job-take/", "/job-take-batch/"), f"batch_size={room}&{in_progress}"
+        )
 
     @property
     def cancellations(self) -> str | None:
@@ -44,14 +49,18 @@ class Urls:
 
     def stream(self, job_id: str) -> str | None:
         """`isStream` is false here: it marks the result that ends a stream."""
-        return None if self._stream is None else _with_query(_with_job(self._stream, job_id), "isStream=false")
+        return (
+            None if self._stream is None else _with_query(_with_job(self._stream, job_id), "isStream=false")
+        )
 
     @property
     def has_ping(self) -> bool:
         return self._ping is not None
 
     def ping(self, job_ids: Sequence[str], most: int | None = None, partial: bool = False) -> str | None:
-        """A list that does not name every job says so: otherwise the server would take the others for gone."""
+        """
+        A list that does not name every job says so: otherwise the server would take the others for gone.
+        """
         if self._ping is None:
             return None
         named = _fitting(job_ids, most)
@@ -62,7 +71,10 @@ class Urls:
     def unhealthy(self, check: str, reason: str) -> str | None:
         if self._ping is None:
             return None
-        return _with_query(self._ping, f"status=unhealthy&check={_encoded(check)}&reason={_encoded(reason)}&berth_version={__version__}")
+        return _with_query(
+            self._ping,
+            f"status=unhealthy&check={_encoded(check)}&reason={_encoded(reason)}&berth_version={__version__}",
+        )
 
     def _sibling(self, part: str) -> str | None:
         return self._take.replace("/job-take/", part) if "/job-take/" in self._take else None

@@ -14,7 +14,15 @@ from . import modules, utils
 if TYPE_CHECKING:
     from .utils.rp_volume_cache import VolumeCache
 
-__all__ = ["VolumeCache", "modules", "progress_update", "register_fitness_check", "runpod_version", "start", "utils"]
+__all__ = [
+    "VolumeCache",
+    "modules",
+    "progress_update",
+    "register_fitness_check",
+    "runpod_version",
+    "start",
+    "utils",
+]
 
 log = RunPodLogger()
 

@@ -1,7 +1,8 @@
 """
-The start-up hook of accelerated workers. Python imports it from PYTHONPATH at its start. It runs the sitecustomize that
-the image has, waits for the public SDK to be imported, and then loads the rest. This folder holds nothing else: each of
-its files would hide a module of the same name. Old Pythons must be able to read this file, and nothing here may raise.
+The start-up hook of accelerated workers. Python imports it from PYTHONPATH at its start. It runs the
+sitecustomize that the image has, waits for the public SDK to be imported, and then loads the rest. This
+folder holds nothing else: each of its files would hide a module of the same name. Old Pythons must be able to
+read this file, and nothing here may raise.
 """
 
 import importlib.machinery
@@ -19,7 +20,10 @@ MODULES = ("runpod.serverless.worker", "runpod.serverless.modules.rp_progress")
 
 
 def say(message):
-    """One line for the log of the worker. Not on standard output, which may belong to a program that the worker calls."""
+    """
+    One line for the log of the worker. Not on standard output, which may belong to a program that the worker
+    calls.
+    """
     try:
         sys.stderr.write("berth: this worker is not accelerated: {}\n".format(message))
         sys.stderr.flush()
@@ -45,7 +49,9 @@ def run_hidden_sitecustomize():
 def load_package():
     if PACKAGE_NAME in sys.modules:
         return
-    spec = importlib.util.spec_from_file_location(PACKAGE_NAME, os.path.join(PACKAGE, "__init__.py"), submodule_search_locations=[PACKAGE])
+    spec = importlib.util.spec_from_file_location(
+        PACKAGE_NAME, os.path.join(PACKAGE, "__init__.py"), submodule_search_locations=[PACKAGE]
+    )
     if spec is None or spec.loader is None:
         raise ImportError("{} is missing".format(PACKAGE))
     module = importlib.util.module_from_spec(spec)
@@ -92,18 +98,24 @@ class SdkFinder:
             return
         try:
             if sys.version_info < OLDEST_PYTHON:
-                raise RuntimeError("Python {}.{} is older than {}.{}".format(*(sys.version_info[:2] + OLDEST_PYTHON)))
+                raise RuntimeError(
+                    "Python {}.{} is older than {}.{}".format(*(sys.version_info[:2] + OLDEST_PYTHON))
+                )
             load_package()
             public_sdk = importlib.import_module(PACKAGE_NAME + ".accelerate.public_sdk")
             public_sdk.change(module)
         except Exception as error:
             self.failed = True
-            say("{}: {}".format(type(error).__name__, error) if not isinstance(error, RuntimeError) else error)
+            say(
+                "{}: {}".format(type(error).__name__, error) if not isinstance(error, RuntimeError) else error
+            )
 
 
 def is_wanted():
     """On a platform, and not turned off."""
-    return "RUNPOD_WEBHOOK_GET_JOB" in os.environ and os.environ.get("BERTH_ACCELERATE", "on").lower() not in ("off", "0", "false", "no")
+    return "RUNPOD_WEBHOOK_GET_JOB" in os.environ and os.environ.get(
+        "BERTH_ACCELERATE", "on"
+    ).lower() not in ("off", "0", "false", "no")
 
 
 try:

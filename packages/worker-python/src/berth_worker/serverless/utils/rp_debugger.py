@@ -47,7 +47,9 @@ class Checkpoints:
 
     def get_checkpoints(self) -> list[dict[str, Any]]:
         """Those that were started and stopped."""
-        ended = [checkpoint for checkpoint in self.checkpoints if "start" in checkpoint and "end" in checkpoint]
+        ended = [
+            checkpoint for checkpoint in self.checkpoints if "start" in checkpoint and "end" in checkpoint
+        ]
         return [
             {
                 "name": checkpoint["name"],

@@ -21,7 +21,10 @@ FILE_TIMEOUT_SECONDS = 30
 
 
 def download_files_from_urls(job_id: str, urls: str | list[str]) -> list[str | None]:
-    """Downloads one address or a list of them below `jobs/<job_id>/downloaded_files`. Returns absolute paths; None for each that failed."""
+    """
+    Downloads one address or a list of them below `jobs/<job_id>/downloaded_files`. Returns absolute paths;
+    None for each that failed.
+    """
     folder = os.path.abspath(os.path.join("jobs", job_id, "downloaded_files"))
     os.makedirs(folder, exist_ok=True)
     wanted = [urls] if isinstance(urls, str) else urls
@@ -31,8 +34,8 @@ def download_files_from_urls(job_id: str, urls: str | list[str]) -> list[str | N
 
 def file(file_url: str) -> dict[str, Any]:
     """
-    Downloads one file below `job_files` under a random name. A zip file is extracted beside it. Returns `file_path`, `type`
-    (the extension), `original_name` and `extracted_path` (None for other files).
+    Downloads one file below `job_files` under a random name. A zip file is extracted beside it. Returns
+    `file_path`, `type` (the extension), `original_name` and `extracted_path` (None for other files).
     """
     os.makedirs("job_files", exist_ok=True)
     name = str(uuid.uuid4())
@@ -47,7 +50,12 @@ def file(file_url: str) -> dict[str, Any]:
         extracted = os.path.abspath(os.path.join("job_files", name))
         with zipfile.ZipFile(path) as archive:
             archive.extractall(extracted)
-    return {"file_path": os.path.abspath(path), "type": extension, "original_name": original_name, "extracted_path": extracted}
+    return {
+        "file_path": os.path.abspath(path),
+        "type": extension,
+        "original_name": original_name,
+        "extracted_path": extracted,
+    }
 
 
 def _download_into(folder: str, url: str | None) -> str | None:
@@ -57,7 +65,9 @@ def _download_into(folder: str, url: str | None) -> str | None:
     for attempt in range(TRIES):
         try:
             with open_url(url, FILES_TIMEOUT_SECONDS) as download:
-                extension = os.path.splitext(download.file_name or "")[1] or os.path.splitext(urlparse(url).path)[1]
+                extension = (
+                    os.path.splitext(download.file_name or "")[1] or os.path.splitext(urlparse(url).path)[1]
+                )
                 with open(path + extension, "wb") as target:
                     _copy(download, target)
             return path + extension

@@ -13,7 +13,14 @@ from typing import Any
 from ...log import RunPodLogger
 from .s3 import S3Client, S3Error, extra_headers
 
-__all__ = ["S3Error", "bucket_upload", "files", "upload_file_to_bucket", "upload_image", "upload_in_memory_object"]
+__all__ = [
+    "S3Error",
+    "bucket_upload",
+    "files",
+    "upload_file_to_bucket",
+    "upload_image",
+    "upload_in_memory_object",
+]
 
 LOCAL_FOLDER = "local_upload"
 LOCAL_IMAGE_FOLDER = "simulated_uploaded"
@@ -52,7 +59,13 @@ def upload_in_memory_object(
     return client.presigned_get(bucket, key)
 
 
-def upload_image(job_id: str, image_location: str, result_index: int = 0, results_list: list[Any] | None = None, bucket_name: str | None = None) -> str:
+def upload_image(
+    job_id: str,
+    image_location: str,
+    result_index: int = 0,
+    results_list: list[Any] | None = None,
+    bucket_name: str | None = None,
+) -> str:
     """Uploads a file under a random name below the job's id."""
     extension = os.path.splitext(image_location)[1]
     name = f"{uuid.uuid4().hex[:8]}{extension}"
@@ -76,7 +89,9 @@ def files(job_id: str, file_list: list[str]) -> list[str]:
 
 
 def bucket_upload(job_id: str, file_list: list[str], bucket_creds: dict[str, Any]) -> list[str]:
-    """Uploads files below the job's id to the bucket of the credentials, and returns their plain addresses."""
+    """
+    Uploads files below the job's id to the bucket of the credentials, and returns their plain addresses.
+    """
     client = _client(bucket_creds)
     if client is None:
         raise ValueError("bucket_creds needs endpointUrl, accessId and accessSecret")
@@ -89,9 +104,14 @@ def bucket_upload(job_id: str, file_list: list[str], bucket_creds: dict[str, Any
 def _client(creds: dict[str, Any] | None) -> S3Client | None:
     """None where no bucket is configured."""
     if creds:
-        endpoint, access_key, secret_key = (creds[name] for name in ("endpointUrl", "accessId", "accessSecret"))
+        endpoint, access_key, secret_key = (
+            creds[name] for name in ("endpointUrl", "accessId", "accessSecret")
+        )
     else:
-        endpoint, access_key, secret_key = (os.environ.get(f"BUCKET_{name}") for name in ("ENDPOINT_URL", "ACCESS_KEY_ID", "SECRET_ACCESS_KEY"))
+        endpoint, access_key, secret_key = (
+            os.environ.get(f"BUCKET_{name}")
+            for name in ("ENDPOINT_URL", "ACCESS_KEY_ID", "SECRET_ACCESS_KEY")
+        )
     return S3Client(endpoint, access_key, secret_key) if endpoint and access_key and secret_key else None
 
 
@@ -101,7 +121,9 @@ def _place(file_name: str, bucket_name: str | None, prefix: str | None) -> tuple
 
 
 def _save(folder: str, file_name: str, *, source: str | None = None, data: bytes = b"") -> str:
-    RunPodLogger().warn(f"No bucket is configured (BUCKET_ENDPOINT_URL and its keys): the file is saved in {folder}.")
+    RunPodLogger().warn(
+        f"No bucket is configured (BUCKET_ENDPOINT_URL and its keys): the file is saved in {folder}."
+    )
     path = f"{folder}/{file_name}"
     os.makedirs(os.path.dirname(path), exist_ok=True)
     if source is not None:

@@ -10,11 +10,18 @@ __all__ = ["validate"]
 
 def validate(raw_input: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
     """
-    Returns `{"validated_input": {...}}` with defaults filled in, or `{"errors": [...]}`. Each rule of the schema is a dict
-    (or its JSON text) with `type`, `required`, and optionally `default` and `constraints`, a function of the value.
+    Returns `{"validated_input": {...}}` with defaults filled in, or `{"errors": [...]}`. Each rule of the
+    schema is a dict (or its JSON text) with `type`, `required`, and optionally `default` and `constraints`, a
+    function of the value.
     """
-    errors = [f"Unexpected input. {key} is not a valid input option." for key in raw_input if key not in schema]
-    rules_of = {key: rules for key, rules in ((key, _rules(key, rules, errors)) for key, rules in schema.items()) if rules is not None}
+    errors = [
+        f"Unexpected input. {key} is not a valid input option." for key in raw_input if key not in schema
+    ]
+    rules_of = {
+        key: rules
+        for key, rules in ((key, _rules(key, rules, errors)) for key, rules in schema.items())
+        if rules is not None
+    }
     values = dict(raw_input)
     for key, rules in rules_of.items():
         _fill(key, rules, values, errors)

@@ -20,9 +20,9 @@ JOIN_SECONDS = 30.0
 
 class VolumeCache:
     """
-    `hydrate()` copies what the volume has newer into the local folders, `sync()` the other way round. As a context manager
-    it hydrates on entry and syncs on exit. Without a volume, or without a namespace, nothing is done. The mirror is a plain
-    copy of the folders; it is not the archive that the public SDK keeps.
+    `hydrate()` copies what the volume has newer into the local folders, `sync()` the other way round. As a
+    context manager it hydrates on entry and syncs on exit. Without a volume, or without a namespace, nothing
+    is done. The mirror is a plain copy of the folders; it is not the archive that the public SDK keeps.
     """
 
     def __init__(
@@ -56,7 +56,9 @@ class VolumeCache:
         """Local to volume. In the background it returns the thread, else how many files were copied."""
         if not background:
             return self._guarded(self._sync)
-        thread = threading.Thread(target=lambda: self._guarded(self._sync), name="berth-volume-cache", daemon=True)
+        thread = threading.Thread(
+            target=lambda: self._guarded(self._sync), name="berth-volume-cache", daemon=True
+        )
         thread.start()
         import atexit
 

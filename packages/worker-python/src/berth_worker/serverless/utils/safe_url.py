@@ -1,6 +1,6 @@
 """
-Opens addresses that come from outside. A job's input may name any address, also one of the worker's own network, so only
-public ones are opened, and the connection goes to the very address that was checked.
+Opens addresses that come from outside. A job's input may name any address, also one of the worker's own
+network, so only public ones are opened, and the connection goes to the very address that was checked.
 """
 
 from __future__ import annotations
@@ -79,7 +79,12 @@ def is_public(address: str) -> bool:
     except ValueError:
         return False
     ip = getattr(ip, "ipv4_mapped", None) or ip
-    return ip.is_global and not ip.is_multicast and not ip.is_reserved and not (ip.version == 4 and ip in SHARED_ADDRESSES)
+    return (
+        ip.is_global
+        and not ip.is_multicast
+        and not ip.is_reserved
+        and not (ip.version == 4 and ip in SHARED_ADDRESSES)
+    )
 
 
 def _open(url: str, timeout: float) -> tuple[Download, str | None]:
@@ -91,7 +96,9 @@ def _open(url: str, timeout: float) -> tuple[Download, str | None]:
     connection.sock = _connect(parts.hostname, parts.port or (443 if secure else 80), timeout, secure)
     try:
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        connection.request("GET", path, headers={"Host": parts.netloc.rpartition("@")[2], "User-Agent": user_agent()})
+        connection.request(
+            "GET", path, headers={"Host": parts.netloc.rpartition("@")[2], "User-Agent": user_agent()}
+        )
         response = connection.getresponse()
         if response.status in (301, 302, 303, 307, 308):
             location = response.headers.get("Location")
@@ -113,11 +120,15 @@ def _open(url: str, timeout: float) -> tuple[Download, str | None]:
 
 def _connect(host: str, port: int, timeout: float, secure: bool) -> socket.socket:
     """To the first of the host's addresses that answers, where all of them are allowed."""
-    found = list(dict.fromkeys(info[4][0] for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)))
+    found = list(
+        dict.fromkeys(info[4][0] for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+    )
     if os.environ.get(ALLOW_PRIVATE, "").strip().lower() not in ("1", "true", "yes"):
         for address in found:
             if not is_public(str(address)):
-                raise UnsafeUrl(f"{host!r} is {address}, which is not a public address; {ALLOW_PRIVATE}=true allows it")
+                raise UnsafeUrl(
+                    f"{host!r} is {address}, which is not a public address; {ALLOW_PRIVATE}=true allows it"
+                )
     error: OSError = OSError(f"{host!r} has no address")
     for address in found:
         try:
