@@ -1,4 +1,4 @@
-"""One open connection of the channel. Lines that are sent meanwhile leave in one write."""
+"""One open connection of the channel. Lines that are sent in quick succession leave in one write."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ READ_BYTES = 256 * 1024
 #: thread for each line takes the interpreter lock away from the handler: a language model lost 10 % of its
 #: tokens a second to that.
 QUIET_SECONDS = 0.002
+#: A longer line is left to the other thread: writing it would hold the lock for long.
+QUIET_BYTES = 64 * 1024
 
 
 class LineReader:
@@ -41,8 +43,11 @@ class LineReader:
 
 class Connection:
     """
-    `send`, `wake` and `end` may be called by every thread that holds the lock. All else belongs to the thread
-    in `serve`.
+    The serving thread is the one in `serve`. Other threads call `send` and `wake` with the lock held, and
+    `end`.
+
+    Who may write: while `_writing` is set, the serving thread holds text that it writes without the lock, and
+    nobody else writes. While it is not, a thread with the lock may write, if no line waits.
     """
 
     def __init__(self, sock: socket.socket, head: bytes, lock: threading.RLock) -> None:
@@ -75,27 +80,33 @@ class Connection:
         self.error: str | None = None
 
     def send(self, line: bytes) -> None:
-        """
-        Writes the line at once if it comes alone; lines in quick succession leave together, from the serving
-        thread.
-        """
-        if self._is_quiet():
-            self._written_at = time.monotonic()
-            try:
-                sent = self._socket.send(line + b"\n")
-            except OSError:
-                sent = 0  # nothing can be written now; the serving thread finds out why
-            if sent > len(line):
+        """A line that comes alone is written at once. The serving thread joins and writes all others."""
+        if self._is_quiet(len(line)):
+            unsent = self._send_now(line)
+            if unsent is None:
                 return
-            self._line_begun = sent > 0
-            line = line[sent:]
+            line = unsent
         self._lines.append(line)
         self.wake()
 
-    def _is_quiet(self) -> bool:
+    def _is_quiet(self, size: int) -> bool:
+        """A TLS socket is used by the serving thread only: it cannot be written while it is read."""
         if self._is_ssl or self._writing or self._lines or self._awake or self.ending or self._closed:
             return False
-        return time.monotonic() - self._written_at >= QUIET_SECONDS
+        return size <= QUIET_BYTES and time.monotonic() - self._written_at >= QUIET_SECONDS
+
+    def _send_now(self, line: bytes) -> bytes | None:
+        """Returns what the system did not take, which may be empty except for the end of the line."""
+        self._written_at = time.monotonic()
+        try:
+            sent = self._socket.send(line + b"\n")
+        except OSError:
+            # The buffer is full, or the connection is broken: the serving thread finds out.
+            return line
+        if sent > len(line):
+            return None
+        self._line_begun = sent > 0
+        return line[sent:]
 
     def wake(self) -> None:
         """Something may have to be written."""
@@ -157,6 +168,9 @@ class Connection:
                         return self._close()
         except OSError as error:
             self.error = str(error)
+        except Exception as error:
+            # Whatever a line of the server caused here, another connection is opened, and jobs go on.
+            self.error = f"{type(error).__name__}: {error}"
         return self._close()
 
     def _read(self, on_lines: Callable[[list[bytes]], object]) -> bool:
@@ -183,28 +197,35 @@ class Connection:
         while not self._half_closed:
             if not self._unsent:
                 with self._lock:
-                    self._awake = False
+                    # What `before_write` sends joins the lines that wait, and need not wake this thread.
+                    self._awake = True
                     if not self.ending:
                         before_write()
+                    self._awake = False
                     self._unsent = memoryview(self._next_text())
                     self._writing = len(self._unsent) > 0
+                    # Read together with the lines: one that is sent before `end` is written before it.
+                    nothing_follows = self.ending
                 if not self._writing:
+                    if nothing_follows:
+                        self._half_close()
                     break
                 self._written_at = time.monotonic()
             if not self._send_some():
                 return
-        if self.ending and not self._half_closed:
-            self._half_closed = True
-            # A TLS connection cannot be half closed: the server sees the end when this side is closed.
-            if not self._is_ssl:
-                self._socket.shutdown(socket.SHUT_WR)
-            else:
-                self._closing_until = 0.0
         if self.congested:
             self.congested = False
             self._selector.modify(self._socket, selectors.EVENT_READ)
             with self._lock:
                 on_drained()
+
+    def _half_close(self) -> None:
+        self._half_closed = True
+        # A TLS connection cannot be half closed: the server sees the end when this side is closed.
+        if self._is_ssl:
+            self._closing_until = 0.0
+        else:
+            self._socket.shutdown(socket.SHUT_WR)
 
     def _send_some(self) -> bool:
         """False where the system takes no more for now."""

@@ -280,8 +280,8 @@ class ChannelSource:
             self._consumer.deliver(deliveries)
 
     def _job_of(self, line: bytes) -> ChannelDelivery | None:
-        _, lease, text = line.split(b" ", 2)
         try:
+            _, lease, text = line.split(b" ", 2)
             job = json.loads(text)
         except ValueError as error:
             self._log.error(f"The server sent a job that is not JSON: {error}")
