@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { appendFileSync, utimesSync } from 'node:fs';
 import { appendFile, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -42,6 +43,49 @@ describe('copying output to the log', () => {
     assert.deepEqual(await texts(log), ['one', '', 'two']);
     await spool.finish();
     assert.deepEqual(await texts(log), ['one', '', 'two', 'three']);
+    await log.end();
+  });
+
+  test('a line is not dated before it was written', async () => {
+    const { path, log } = await spoolOf('first\n');
+    let now = clock.now();
+    const writtenAt = new Map<string, number>();
+    // Each time the clock is read, the instance writes another line.
+    const writingClock = {
+      now: () => {
+        if (writtenAt.size === 4) return now;
+        const line = `line ${writtenAt.size}`;
+        appendFileSync(path, `${line}\n`);
+        writtenAt.set(line, (now += 1));
+        return now - 1;
+      },
+    };
+    const spool = new OutputSpool({ path, run: 'run1', log, clock: writingClock });
+    await spool.finish();
+    const lines = await Array.fromAsync(log.lines());
+    assert.deepEqual(
+      lines.map(({ line }) => line),
+      ['first', 'line 0', 'line 1', 'line 2', 'line 3'],
+    );
+    for (const { line, ts } of lines.slice(1))
+      assert.ok(ts >= (writtenAt.get(line) ?? Infinity), `${line} has ${ts}`);
+    await log.end();
+  });
+
+  test('output from before the spool was opened has the time of the file', async () => {
+    const { path, log } = await spoolOf('before\n');
+    utimesSync(path, new Date(1_700_000_000_000), new Date(1_700_000_000_000));
+    const spool = new OutputSpool({ path, run: 'run1', log, clock });
+    await spool.drain();
+    await appendFile(path, 'after\n');
+    await spool.finish();
+    assert.deepEqual(
+      (await Array.fromAsync(log.lines())).map(({ line, ts }) => [line, ts]),
+      [
+        ['before', 1_700_000_000_000],
+        ['after', clock.now()],
+      ],
+    );
     await log.end();
   });
 

@@ -42,10 +42,8 @@ export class OutputSpool {
   /** The current line is being split. */
   #isSplitting = false;
   #outputEnded = false;
-  /**
-   * Output from before this process is dated with the file's modification time, the best estimate there is.
-   */
   #isFirstDrain = true;
+  readonly #openedAt: number;
   #draining: Promise<void> | undefined;
   #nextDrain: Promise<void> | undefined;
   #closed = false;
@@ -55,6 +53,7 @@ export class OutputSpool {
     this.#run = runName;
     this.#log = log;
     this.#clock = clock;
+    this.#openedAt = clock.now();
     const [markedRun, offset] = log.mark.split(' ');
     this.#offset = markedRun === runName ? Number(offset) : 0;
     this.#trimmed = 0;
@@ -92,13 +91,14 @@ export class OutputSpool {
     const file = (this.#file ??= await openIfThere(this.#path));
     if (file === undefined) return;
     while (!this.#closed) {
-      const { size, mtimeMs } = await file.stat();
-      const ts = this.#isFirstDrain ? Math.min(Math.round(mtimeMs), this.#clock.now()) : this.#clock.now();
+      const { size } = await file.stat();
       if (size - this.#offset > this.#log.maxBytes) await this.#skipTo(file, size - this.#log.maxBytes / 2);
       const chunk = await readChunk(file, this.#offset);
       const { lines, bytes } = this.#linesIn(chunk);
       if (bytes === 0) break;
       this.#offset += bytes;
+      // Taken after the read: a line must not be dated before its job was taken, or the job's log lacks it.
+      const ts = this.#isFirstDrain ? await this.#timeOfFirstOutput(file) : this.#clock.now();
       await this.#log.append(
         lines.map((line) => ({ ts, source: 'container', line })),
         this.#markAt(this.#offset),
@@ -106,6 +106,12 @@ export class OutputSpool {
       await this.#trim();
     }
     this.#isFirstDrain = false;
+  }
+
+  /** Output from before this process has the file's modification time, the best estimate there is. */
+  async #timeOfFirstOutput(file: FileHandle): Promise<number> {
+    const { mtimeMs } = await file.stat();
+    return mtimeMs < this.#openedAt ? Math.round(mtimeMs) : this.#clock.now();
   }
 
   /**
