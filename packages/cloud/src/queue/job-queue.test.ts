@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { DATABASES } from '../../../testing/src/test-database.ts';
+import { isSettled } from '../../../testing/src/wait-for.ts';
 import type { Job } from '../domain/job-records.ts';
+import type { JobStore } from '../store/job-store.ts';
 import { queueFixtures, HOUR, POLL_MS, SECOND } from './job-queue.fixture.ts';
 import type { JobOptions } from './job-submission.ts';
 
 const MINUTE = 60 * SECOND;
+/** The pause after a take that failed. */
+const RETRY_MS = 250;
 
 for (const kind of DATABASES) {
   describe(`the queue, on ${kind}`, () => {
@@ -126,14 +130,16 @@ for (const kind of DATABASES) {
 
     test('other servers are told of a job that waits, and on SQLite nobody is of one that went straight to a worker', async () => {
       const on = bench();
+      const { store, emptyTake } = signalEmptyTake(on.store);
+      on.newServer(store);
       const told = (): number => on.published.filter(({ kind: what }) => what === 'queue').length;
       const first = on.take('w1');
       await on.submit();
       assert.equal((await first).length, 1);
       const before = told();
+      const nothingFound = emptyTake();
       const second = on.take('w1');
-      // Until its take has found nothing.
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      await nothingFound;
       await on.submit();
       assert.equal((await second).length, 1);
       // On PostgreSQL every job waits, if only for a moment.
@@ -144,26 +150,29 @@ for (const kind of DATABASES) {
       assert.equal(told(), kind === 'sqlite' ? 0 : straight + 1);
     });
 
-    test('a paused worker gets nothing and is answered soon; a dismissed one never gets anything again', async () => {
+    test('a paused worker gets nothing and is answered soon; a dismissed one never gets anything again', async (context) => {
       const on = bench();
       const waiting = on.take('w');
       on.queue.pauseWorker(on.id, 'w');
       assert.deepEqual(await waiting, []);
       await on.submit();
-      const from = performance.now();
-      const [taken, stops] = await Promise.all([
-        on.take('w'),
-        on.queue.waitForCancellations(on.id, 'w', POLL_MS, on.signal),
-      ]);
-      assert.deepEqual([taken, stops], [[], []]);
-      const held = performance.now() - from;
-      assert.ok(held >= 1_000 && held < 5_000, `held ${held} ms`);
+      context.mock.timers.enable({ apis: ['setTimeout'] });
+      const polls = [on.take('w'), on.queue.waitForCancellations(on.id, 'w', POLL_MS, on.signal)];
+      context.mock.timers.tick(1_000);
+      assert.deepEqual(await Promise.all(polls.map(isSettled)), [false, false], 'held for a second');
+      context.mock.timers.tick(4_000);
+      assert.deepEqual(await Promise.all(polls.map(isSettled)), [true, true], 'not held for five');
+      assert.deepEqual(await Promise.all(polls), [[], []]);
+      context.mock.timers.reset();
       on.clock.advance(16 * SECOND);
       assert.equal((await on.take('w')).length, 1);
       await on.submit();
       on.queue.drainWorker(on.id, 'w');
       on.clock.advance(24 * HOUR);
-      assert.deepEqual(await on.take('w'), []);
+      context.mock.timers.enable({ apis: ['setTimeout'] });
+      const dismissed = on.take('w');
+      context.mock.timers.tick(5_000);
+      assert.deepEqual(await dismissed, []);
     });
 
     test('a worker that leaves during a take gets no jobs, and the take costs them no retry', async () => {
@@ -213,14 +222,15 @@ for (const kind of DATABASES) {
       assert.deepEqual([again.seq, again.attempt, again.retries, again.workerId], [job.seq, 1, 0, 'next']);
     });
 
-    test('a failed take is retried after a pause, and jobs that it took anyway are returned', async () => {
+    test('a failed take is retried after a pause, and jobs that it took anyway are returned', async (context) => {
       const on = bench();
+      const timers = context.mock.method(globalThis, 'setTimeout');
       let refusals = 3;
-      const asked: number[] = [];
+      let takes = 0;
       on.newServer({
         ...on.store,
         take: async (...args) => {
-          asked.push(performance.now());
+          takes += 1;
           if (refusals <= 0) return on.store.take(...args);
           refusals -= 1;
           if (refusals === 1) await on.store.take(...args);
@@ -230,8 +240,9 @@ for (const kind of DATABASES) {
       const job = await on.submit();
       const taken = await on.takeOne('w');
       assert.deepEqual([taken.seq, taken.attempt], [job.seq, 1]);
-      assert.equal(asked.length, 4);
-      assert.ok((asked[3] ?? 0) - (asked[0] ?? 0) >= 600, 'it was not asked in a tight loop');
+      assert.equal(takes, 4);
+      const pauses = timers.mock.calls.filter(({ arguments: [, delay] }) => delay === RETRY_MS);
+      assert.equal(pauses.length, 3, 'a pause after each failure');
     });
 
     test('a job that is retried on the worker where it was cancelled is not cancelled again', async () => {
@@ -249,19 +260,24 @@ for (const kind of DATABASES) {
     test('a waiting caller sees an end that came before its submission was answered', async () => {
       const on = bench();
       const { promise: released, resolve: release } = Promise.withResolvers<void>();
+      const { promise: stored, resolve: onStored } = Promise.withResolvers<void>();
+      const { store, emptyTake } = signalEmptyTake(on.store);
       const queue = on.newServer({
-        ...on.store,
+        ...store,
         submit: async (...given) => {
           const outcome = await on.store.submit(...given);
+          onStored();
           await released;
           return outcome;
         },
         find: () => assert.fail('it is told, and has to look for nothing'),
       });
+      const nothingFound = emptyTake();
       const taking = on.take('w');
-      // Until the take has found nothing: from then on it sees what comes in.
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      // From then on it sees what comes in.
+      await nothingFound;
       const calling = queue.submitAndWait(on.request(), POLL_MS, on.signal);
+      await stored;
       // Where a take does not see what comes in with it, the next one does.
       if (!on.store.sameTurnTakes) void on.take('w2');
       const [taken] = await taking;
@@ -274,9 +290,9 @@ for (const kind of DATABASES) {
       );
     });
 
-    test('a caller waits no longer when the clock is set back meanwhile', async () => {
+    test('a caller waits no longer when the clock is set back meanwhile', async (context) => {
       const on = bench();
-      const since = performance.now();
+      const timers = context.mock.method(globalThis, 'setTimeout');
       const calling = on.queue.submitAndWait(
         on.request({ sync: { wait: SECOND, waitGiven: true } }),
         SECOND,
@@ -284,9 +300,9 @@ for (const kind of DATABASES) {
       );
       on.clock.advance(-HOUR);
       const { outcome } = await calling;
-      const took = performance.now() - since;
       assert.equal(outcome?.job.status, 'IN_QUEUE');
-      assert.ok(took >= SECOND - 5 && took < 10 * SECOND, `it took ${took} ms`);
+      const delays = timers.mock.calls.map(({ arguments: [, delay] }) => delay);
+      assert.ok(delays.includes(SECOND), `it waited ${delays.join(', ')} ms`);
     });
 
     test('a purge wakes waiting callers and leaves running jobs alone', async () => {
@@ -300,4 +316,25 @@ for (const kind of DATABASES) {
       assert.equal(await on.status(running), 'IN_PROGRESS');
     });
   });
+}
+
+/** A store, and a promise for the next take that finds no job: its worker waits from then on. */
+function signalEmptyTake(store: JobStore): { store: JobStore; emptyTake: () => Promise<void> } {
+  let found = Promise.withResolvers<void>();
+  return {
+    store: {
+      ...store,
+      take: async (...args) => {
+        const taken = await store.take(...args);
+        if (taken.length === 0) found.resolve();
+        return taken;
+      },
+    },
+    emptyTake: async () => {
+      found = Promise.withResolvers<void>();
+      await found.promise;
+      // The dispatcher has seen it too.
+      await isSettled(found.promise);
+    },
+  };
 }
