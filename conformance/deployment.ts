@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { SkippedError } from './conformance-check.ts';
+import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 /** Where the four interfaces of a deployment are. */
 export interface ApiUrls {
@@ -38,7 +39,6 @@ export interface Resource extends Record<string, unknown> {
 }
 
 const TIMEOUT_MS = 60_000;
-const POLL_INTERVAL_MS = 100;
 
 /** One deployment, as someone with a key sees it. */
 export class Deployment {
@@ -156,15 +156,8 @@ export class Deployment {
     });
   }
 
-  /** Looks until it is so. */
-  async waitFor<T>(what: string, look: () => Promise<T | undefined | false>): Promise<T> {
-    const end = Date.now() + TIMEOUT_MS;
-    for (;;) {
-      const found = await look();
-      if (found !== undefined && found !== false) return found;
-      assert.ok(Date.now() < end, `not within ${TIMEOUT_MS / 1000} s: ${what}`);
-      await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS));
-    }
+  waitFor<T>(what: string, check: () => Promise<T | undefined | false>): Promise<T> {
+    return waitFor(what, check, TIMEOUT_MS);
   }
 }
 

@@ -15,7 +15,8 @@ import {
 } from '../packages/testing/src/pod-client.ts';
 import { startServerProcess } from '../packages/testing/src/server-process.ts';
 import type { ServerProcess } from '../packages/testing/src/server-process.ts';
-import { deployHandler, waitFor, listWorkers } from '../packages/testing/src/deploy-handler.ts';
+import { deployHandler, listWorkers } from '../packages/testing/src/deploy-handler.ts';
+import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 const PRICES = `prices:
   gpu: { NVIDIA GeForce RTX 4090: { secure: 360, serverless: 720 } }

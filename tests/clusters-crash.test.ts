@@ -8,8 +8,8 @@ import { processesOfInstance, SLEEP_COMMAND } from '../packages/testing/src/pod-
 import { seededNumbers } from '../packages/testing/src/property-testing.ts';
 import { startServerProcess } from '../packages/testing/src/server-process.ts';
 import type { ServerProcess } from '../packages/testing/src/server-process.ts';
-import { waitFor } from '../packages/testing/src/deploy-handler.ts';
 import { parseLogLines } from '../packages/testing/src/server-fixture.ts';
+import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 const A40 = 'NVIDIA A40';
 const ENV = { BERTH_RATE_LIMITS: 'off', BERTH_GPUS: `200x ${A40}` };

@@ -12,9 +12,9 @@ import {
   SLEEP_COMMAND,
 } from '../packages/testing/src/pod-client.ts';
 import type { PodView } from '../packages/testing/src/pod-client.ts';
-import { waitFor } from '../packages/testing/src/deploy-handler.ts';
 import { listAuditLog, serverFixture } from '../packages/testing/src/server-fixture.ts';
 import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
+import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 const A40 = 'NVIDIA A40';
 const L4 = 'NVIDIA L4';

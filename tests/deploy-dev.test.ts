@@ -3,8 +3,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { createTemporaryFolder } from '../packages/testing/src/temporary-folder.ts';
-import { waitUntilPasses } from '../packages/testing/src/queue-endpoint-client.ts';
 import { BERTH_COMMAND, runBerth } from '../packages/testing/src/berth-command.ts';
+import { waitUntilPasses } from '../packages/testing/src/wait-for.ts';
 
 interface DevEvent {
   event: string;

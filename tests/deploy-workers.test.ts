@@ -6,8 +6,8 @@ import { describe, test } from 'node:test';
 import { examplesFixture } from '../packages/testing/src/examples-fixture.ts';
 import type { ExampleJobView } from '../packages/testing/src/examples-fixture.ts';
 import { createTemporaryFolder } from '../packages/testing/src/temporary-folder.ts';
-import { waitUntilPasses } from '../packages/testing/src/queue-endpoint-client.ts';
 import { BERTH_COMMAND } from '../packages/testing/src/berth-command.ts';
+import { waitUntilPasses } from '../packages/testing/src/wait-for.ts';
 
 interface Deployed {
   id: string;

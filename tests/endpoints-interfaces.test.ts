@@ -11,9 +11,9 @@ import {
   RTX_4090,
 } from '../packages/testing/src/endpoint-interfaces.ts';
 import type { EndpointView, EndpointPage } from '../packages/testing/src/endpoint-interfaces.ts';
-import { waitFor } from '../packages/testing/src/deploy-handler.ts';
 import { serverFixture } from '../packages/testing/src/server-fixture.ts';
 import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
+import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 for (const kind of DATABASES) {
   describe(`endpoints in every interface, on ${kind}`, () => {

@@ -9,7 +9,7 @@ import { fileArchive, createTestImage } from '../packages/testing/src/docker-tes
 import { withDocker } from '../packages/testing/src/with-docker.ts';
 import { EXAMPLES_FOLDER, examplesFixture } from '../packages/testing/src/examples-fixture.ts';
 import type { ExampleJobView } from '../packages/testing/src/examples-fixture.ts';
-import { waitUntilPasses } from '../packages/testing/src/queue-endpoint-client.ts';
+import { waitUntilPasses } from '../packages/testing/src/wait-for.ts';
 
 await withDocker((host) => {
   describe('the example of a Dockerfile', () => {

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { EXAMPLES_FOLDER, exampleNames, examplesFixture } from '../packages/testing/src/examples-fixture.ts';
 import type { ExampleJobView } from '../packages/testing/src/examples-fixture.ts';
 import { createTemporaryFolder } from '../packages/testing/src/temporary-folder.ts';
-import { waitUntilPasses } from '../packages/testing/src/queue-endpoint-client.ts';
+import { waitUntilPasses } from '../packages/testing/src/wait-for.ts';
 
 const lines = (text: string): Record<string, unknown>[] =>
   text

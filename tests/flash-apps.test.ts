@@ -4,9 +4,9 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { DATABASES } from '../packages/testing/src/test-database.ts';
-import { waitUntilPasses } from '../packages/testing/src/queue-endpoint-client.ts';
 import { serverFixture } from '../packages/testing/src/server-fixture.ts';
 import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
+import { waitUntilPasses } from '../packages/testing/src/wait-for.ts';
 
 interface Upload {
   uploadUrl: string;

@@ -9,7 +9,8 @@ import { createTestDatabase } from '../packages/testing/src/test-database.ts';
 import type { TestDatabase } from '../packages/testing/src/test-database.ts';
 import { startServerProcess } from '../packages/testing/src/server-process.ts';
 import type { ServerProcess } from '../packages/testing/src/server-process.ts';
-import { deployHandler, waitFor } from '../packages/testing/src/deploy-handler.ts';
+import { deployHandler } from '../packages/testing/src/deploy-handler.ts';
+import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 /**
  * A handler of the OpenAI interface as the worker images have it: the route and the body come in the input;

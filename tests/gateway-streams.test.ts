@@ -9,7 +9,7 @@ import {
   nextChunk,
 } from '../packages/testing/src/load-balancer-fixture.ts';
 import type { LoadBalancerEndpoint } from '../packages/testing/src/load-balancer-fixture.ts';
-import { waitFor } from '../packages/testing/src/deploy-handler.ts';
+import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 const MEGABYTE = 1024 * 1024;
 

@@ -14,7 +14,8 @@ import type {
   LoadBalancedWorkerState,
   LoadBalancerEndpoint,
 } from '../packages/testing/src/load-balancer-fixture.ts';
-import { waitFor, listWorkers } from '../packages/testing/src/deploy-handler.ts';
+import { listWorkers } from '../packages/testing/src/deploy-handler.ts';
+import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 /** As many as may wait for a worker. */
 const ROOM = 1000;

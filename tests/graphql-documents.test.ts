@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import type { ApiClient } from '../packages/testing/src/api-client.ts';
-import { waitFor } from '../packages/testing/src/deploy-handler.ts';
 import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 /**
  * What clients send over GraphQL, with all the fields that any of them selects. A field that is

@@ -7,7 +7,6 @@ import {
   assertJobApiError,
   jobBodyOfSize,
   queueEndpointClient,
-  waitUntilPasses,
   createQueueEndpoint,
   NO_SUCH_JOB,
 } from '../packages/testing/src/queue-endpoint-client.ts';
@@ -15,6 +14,7 @@ import type { JobView, QueueEndpointClient } from '../packages/testing/src/queue
 import { serverFixture } from '../packages/testing/src/server-fixture.ts';
 import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 import type { PublicProtocolWorker, WorkerResponse } from '../packages/testing/src/protocol-workers.ts';
+import { waitUntilPasses } from '../packages/testing/src/wait-for.ts';
 
 const MEGABYTE = 1024 * 1024;
 const NOTHING = { completed: 0, failed: 0, inProgress: 0, inQueue: 0, retried: 0 };

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { DATABASES } from '../packages/testing/src/test-database.ts';
 import {
-  waitUntilPasses,
   createQueueEndpoint,
   WAKEUP_LIMIT_MS,
   measureTime,
@@ -12,6 +11,7 @@ import { serverFixture } from '../packages/testing/src/server-fixture.ts';
 import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 import { openChannelOrFail, flushChannel } from '../packages/testing/src/protocol-workers.ts';
 import type { ChannelWorker } from '../packages/testing/src/protocol-workers.ts';
+import { waitUntilPasses } from '../packages/testing/src/wait-for.ts';
 
 for (const kind of DATABASES) {
   describe(`workers on the worker channel, on ${kind}`, { concurrency: true }, () => {

@@ -3,7 +3,6 @@ import { before, describe, test } from 'node:test';
 import { DATABASES } from '../packages/testing/src/test-database.ts';
 import {
   assertJobApiError,
-  waitUntilPasses,
   createQueueEndpoint,
   NO_SUCH_JOB,
   WAKEUP_LIMIT_MS,
@@ -12,6 +11,7 @@ import {
 import type { QueueEndpointClient } from '../packages/testing/src/queue-endpoint-client.ts';
 import { serverFixture } from '../packages/testing/src/server-fixture.ts';
 import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
+import { waitUntilPasses } from '../packages/testing/src/wait-for.ts';
 
 for (const kind of DATABASES) {
   describe(`what becomes of a job, on ${kind}`, { concurrency: true }, () => {

@@ -5,7 +5,6 @@ import { ManualClock } from '../packages/cloud/src/support/clock.ts';
 import { startInProcessApp } from '../packages/testing/src/in-process-app.ts';
 import { DATABASES, createTestDatabase } from '../packages/testing/src/test-database.ts';
 import {
-  waitUntilPasses,
   createQueueEndpoint,
   NO_SUCH_JOB,
   measureTime,
@@ -13,6 +12,7 @@ import {
 import type { QueueEndpointClient } from '../packages/testing/src/queue-endpoint-client.ts';
 import { serverFixture } from '../packages/testing/src/server-fixture.ts';
 import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
+import { waitUntilPasses } from '../packages/testing/src/wait-for.ts';
 
 function assertTooMany(answer: ApiResponse<unknown>, text: RegExp): void {
   assert.equal(answer.status, 429, answer.text);

@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { DATABASES } from '../packages/testing/src/test-database.ts';
-import {
-  waitUntilPasses,
-  createQueueEndpoint,
-  measureTime,
-} from '../packages/testing/src/queue-endpoint-client.ts';
+import { createQueueEndpoint, measureTime } from '../packages/testing/src/queue-endpoint-client.ts';
 import { serverFixture } from '../packages/testing/src/server-fixture.ts';
 import { openChannelOrFail } from '../packages/testing/src/protocol-workers.ts';
+import { waitUntilPasses } from '../packages/testing/src/wait-for.ts';
 
 describe('a server that stops', () => {
   for (const kind of DATABASES) {

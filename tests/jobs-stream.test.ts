@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { DATABASES } from '../packages/testing/src/test-database.ts';
 import {
-  waitUntilPasses,
   createQueueEndpoint,
   WAKEUP_LIMIT_MS,
   measureTime,
@@ -10,6 +9,7 @@ import {
 import type { QueueEndpointClient } from '../packages/testing/src/queue-endpoint-client.ts';
 import { serverFixture } from '../packages/testing/src/server-fixture.ts';
 import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
+import { waitUntilPasses } from '../packages/testing/src/wait-for.ts';
 
 const MEGABYTE = 1024 * 1024;
 const ENVELOPE = { 'user-agent': 'RunPod-JS-SDK/1.1.2 (Linux)' };

@@ -7,7 +7,6 @@ import { createTestDatabase } from '../packages/testing/src/test-database.ts';
 import type { TestDatabase } from '../packages/testing/src/test-database.ts';
 import {
   queueEndpointClient,
-  waitUntilPasses,
   createQueueEndpoint,
   WAKEUP_LIMIT_MS,
   measureTime,
@@ -18,6 +17,7 @@ import type { ServerProcess } from '../packages/testing/src/server-process.ts';
 import { parseLogLines } from '../packages/testing/src/server-fixture.ts';
 import { openChannelOrFail } from '../packages/testing/src/protocol-workers.ts';
 import type { ChannelWorker } from '../packages/testing/src/protocol-workers.ts';
+import { waitUntilPasses } from '../packages/testing/src/wait-for.ts';
 
 /** The same endpoint on both servers. */
 interface Both {

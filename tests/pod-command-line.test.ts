@@ -11,7 +11,7 @@ import { BERTH_COMMAND, runBerth } from '../packages/testing/src/berth-command.t
 import type { CommandResult } from '../packages/testing/src/berth-command.ts';
 import { startServerProcess } from '../packages/testing/src/server-process.ts';
 import type { ServerProcess } from '../packages/testing/src/server-process.ts';
-import { waitFor } from '../packages/testing/src/deploy-handler.ts';
+import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 interface Shown {
   id: string;

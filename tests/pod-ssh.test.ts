@@ -13,7 +13,7 @@ import { getPod, createRunningPod } from '../packages/testing/src/pod-client.ts'
 import { runBerth } from '../packages/testing/src/berth-command.ts';
 import { startServerProcess } from '../packages/testing/src/server-process.ts';
 import type { ServerProcess } from '../packages/testing/src/server-process.ts';
-import { waitFor } from '../packages/testing/src/deploy-handler.ts';
+import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 const run = promisify(execFile);
 const SSHD = ['/usr/sbin/sshd', '/usr/local/sbin/sshd', '/sbin/sshd'].find((path) => existsSync(path));

@@ -13,8 +13,8 @@ import {
 } from '../packages/testing/src/pod-client.ts';
 import { startServerProcess } from '../packages/testing/src/server-process.ts';
 import type { ServerProcess } from '../packages/testing/src/server-process.ts';
-import { waitFor } from '../packages/testing/src/deploy-handler.ts';
 import { parseLogLines } from '../packages/testing/src/server-fixture.ts';
+import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 const ENV = { BERTH_RATE_LIMITS: 'off', BERTH_DOCKER: 'off' };
 const PODS = 20;

@@ -15,9 +15,9 @@ import {
   SLEEP_COMMAND,
 } from '../packages/testing/src/pod-client.ts';
 import type { PodView } from '../packages/testing/src/pod-client.ts';
-import { waitFor } from '../packages/testing/src/deploy-handler.ts';
 import { listAuditLog, serverFixture } from '../packages/testing/src/server-fixture.ts';
 import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
+import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 const ENV = { BERTH_RATE_LIMITS: 'off', BERTH_DATA_CENTERS: 'LOCAL-1,LOCAL-2', BERTH_DOCKER: 'off' };
 const RTX = 'NVIDIA GeForce RTX 4090';

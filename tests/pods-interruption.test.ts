@@ -11,9 +11,9 @@ import {
   SLEEP_COMMAND,
 } from '../packages/testing/src/pod-client.ts';
 import type { PodView } from '../packages/testing/src/pod-client.ts';
-import { waitFor } from '../packages/testing/src/deploy-handler.ts';
 import { listAuditLog, serverFixture } from '../packages/testing/src/server-fixture.ts';
 import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
+import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 const RTX = 'NVIDIA GeForce RTX 4090';
 const A100 = 'NVIDIA A100 80GB PCIe';

@@ -12,9 +12,9 @@ import {
   signalProcesses,
 } from '../packages/testing/src/pod-client.ts';
 import type { ServerProcess } from '../packages/testing/src/server-process.ts';
-import { waitFor } from '../packages/testing/src/deploy-handler.ts';
 import { parseLogLines } from '../packages/testing/src/server-fixture.ts';
 import { startLeaderAndFollower } from '../packages/testing/src/two-servers-fixture.ts';
+import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 describe('pods with two servers on one database', () => {
   let place: TestDatabase;

@@ -18,8 +18,8 @@ import {
 import type { PodView } from '../packages/testing/src/pod-client.ts';
 import { startServerProcess } from '../packages/testing/src/server-process.ts';
 import type { ServerProcess } from '../packages/testing/src/server-process.ts';
-import { waitFor } from '../packages/testing/src/deploy-handler.ts';
 import { parseLogLines } from '../packages/testing/src/server-fixture.ts';
+import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 const GPU = 'NVIDIA A40';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { SLEEP_COMMAND } from '../packages/testing/src/pod-client.ts';
-import { waitFor } from '../packages/testing/src/deploy-handler.ts';
 import { serverFixture } from '../packages/testing/src/server-fixture.ts';
 import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
+import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 type Decoded = 'text' | 'whole' | 'number' | 'flag' | 'texts' | 'map' | 'object' | 'list';
 

@@ -3,8 +3,9 @@ import { test } from 'node:test';
 import { createTestDatabase } from '../packages/testing/src/test-database.ts';
 import { processEngineFixture } from '../packages/testing/src/engine-fixture.ts';
 import { startServerProcess } from '../packages/testing/src/server-process.ts';
-import { deployHandler, waitFor, listWorkers } from '../packages/testing/src/deploy-handler.ts';
+import { deployHandler, listWorkers } from '../packages/testing/src/deploy-handler.ts';
 import { parseLogLines } from '../packages/testing/src/server-fixture.ts';
+import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 test('two data centers of one engine: after a crash each takes up its own workers, and none is taken for a stray', {
   timeout: 120_000,

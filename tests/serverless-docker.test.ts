@@ -13,8 +13,9 @@ import { withDocker } from '../packages/testing/src/with-docker.ts';
 import { createTestDatabase } from '../packages/testing/src/test-database.ts';
 import { dockerEngineFixture } from '../packages/testing/src/engine-fixture.ts';
 import { startServerProcess } from '../packages/testing/src/server-process.ts';
-import { waitFor, listWorkers } from '../packages/testing/src/deploy-handler.ts';
+import { listWorkers } from '../packages/testing/src/deploy-handler.ts';
 import { queueWorkerSource } from '../packages/testing/src/worker-sources.ts';
+import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 const QUEUE_DELAY = { type: 'QUEUE_DELAY', queueDelay: 4 };
 const SLOW = queueWorkerSource('async ({ ms }) => { await pause(ms); return process.env.MARK; }');

@@ -7,12 +7,8 @@ import { DATABASES, createTestDatabase } from '../packages/testing/src/test-data
 import type { TestDatabase } from '../packages/testing/src/test-database.ts';
 import { startServerProcess } from '../packages/testing/src/server-process.ts';
 import type { ServerProcess } from '../packages/testing/src/server-process.ts';
-import {
-  deployHandler,
-  waitFor,
-  uploadHandler,
-  listWorkers,
-} from '../packages/testing/src/deploy-handler.ts';
+import { deployHandler, uploadHandler, listWorkers } from '../packages/testing/src/deploy-handler.ts';
+import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 const ENV = { BERTH_RATE_LIMITS: 'off' };
 const ECHO = 'export default (job: { input: unknown }) => job.input;\n';

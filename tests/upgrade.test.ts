@@ -6,7 +6,6 @@ import { gunzipSync } from 'node:zlib';
 import { Client } from 'pg';
 import { createApiClient } from '../packages/testing/src/api-client.ts';
 import type { ApiClient } from '../packages/testing/src/api-client.ts';
-import { waitFor } from '../packages/testing/src/deploy-handler.ts';
 import { startInProcessApp } from '../packages/testing/src/in-process-app.ts';
 import type { InProcessApp } from '../packages/testing/src/in-process-app.ts';
 import { containerLogLines, createPod } from '../packages/testing/src/pod-client.ts';
@@ -18,6 +17,7 @@ import { DATABASES, createTestDatabase } from '../packages/testing/src/test-data
 import type { DatabaseKind, TestDatabase } from '../packages/testing/src/test-database.ts';
 import { IDEMPOTENT_REQUEST, RUNNING_WORKER, SERVER_ENV, readEverything } from './upgrade/upgrade-fixture.ts';
 import type { Filled } from './upgrade/upgrade-fixture.ts';
+import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 const FIXTURES = new URL('upgrade/fixtures/', import.meta.url);
 

@@ -8,14 +8,11 @@ import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { createApiClient } from '../packages/testing/src/api-client.ts';
 import { DATABASES } from '../packages/testing/src/test-database.ts';
-import {
-  queueEndpointClient,
-  waitUntilPasses,
-  createQueueEndpoint,
-} from '../packages/testing/src/queue-endpoint-client.ts';
+import { queueEndpointClient, createQueueEndpoint } from '../packages/testing/src/queue-endpoint-client.ts';
 import type { QueueEndpointClient } from '../packages/testing/src/queue-endpoint-client.ts';
 import { serverFixture } from '../packages/testing/src/server-fixture.ts';
 import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
+import { waitUntilPasses } from '../packages/testing/src/wait-for.ts';
 
 interface Received {
   headers: IncomingHttpHeaders;

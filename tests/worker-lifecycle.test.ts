@@ -3,17 +3,14 @@ import { after, before, describe, test } from 'node:test';
 import type { ApiClient } from '../packages/testing/src/api-client.ts';
 import { createTestDatabase } from '../packages/testing/src/test-database.ts';
 import type { TestDatabase } from '../packages/testing/src/test-database.ts';
-import {
-  queueEndpointClient,
-  waitUntilPasses,
-  measureTime,
-} from '../packages/testing/src/queue-endpoint-client.ts';
+import { queueEndpointClient, measureTime } from '../packages/testing/src/queue-endpoint-client.ts';
 import type { QueueEndpointClient } from '../packages/testing/src/queue-endpoint-client.ts';
 import { processesOfInstance } from '../packages/testing/src/pod-client.ts';
 import { PYTHON_LIKE_WORKER_FILES } from '../packages/testing/src/python-like-worker.ts';
 import { startServerProcess } from '../packages/testing/src/server-process.ts';
 import type { ServerProcess } from '../packages/testing/src/server-process.ts';
-import { waitFor, listWorkers } from '../packages/testing/src/deploy-handler.ts';
+import { listWorkers } from '../packages/testing/src/deploy-handler.ts';
+import { waitFor, waitUntilPasses } from '../packages/testing/src/wait-for.ts';
 
 /** Starting a process takes its time on a machine that has much else to do. */
 const PATIENCE_MS = 60_000;

@@ -4,7 +4,6 @@ import { connect } from 'node:net';
 import { before, describe, test } from 'node:test';
 import { DATABASES } from '../packages/testing/src/test-database.ts';
 import {
-  waitUntilPasses,
   createQueueEndpoint,
   NO_SUCH_JOB,
   WAKEUP_LIMIT_MS,
@@ -15,6 +14,7 @@ import type { QueueEndpointClient } from '../packages/testing/src/queue-endpoint
 import { serverFixture } from '../packages/testing/src/server-fixture.ts';
 import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 import type { TakenJob } from '../packages/testing/src/protocol-workers.ts';
+import { waitUntilPasses } from '../packages/testing/src/wait-for.ts';
 
 for (const kind of DATABASES) {
   describe(`the polls of a worker, on ${kind}`, { concurrency: true }, () => {

@@ -5,11 +5,12 @@ import { startTcpProxy } from '../packages/testing/src/tcp-proxy.ts';
 import type { TcpProxy } from '../packages/testing/src/tcp-proxy.ts';
 import { createTestDatabase } from '../packages/testing/src/test-database.ts';
 import type { TestDatabase } from '../packages/testing/src/test-database.ts';
-import { waitUntilPasses, createQueueEndpoint } from '../packages/testing/src/queue-endpoint-client.ts';
+import { createQueueEndpoint } from '../packages/testing/src/queue-endpoint-client.ts';
 import { startServerProcess } from '../packages/testing/src/server-process.ts';
 import type { ServerProcess } from '../packages/testing/src/server-process.ts';
 import { createPublicProtocolWorker } from '../packages/testing/src/protocol-workers.ts';
 import type { PublicProtocolWorker, WorkerResponse } from '../packages/testing/src/protocol-workers.ts';
+import { waitUntilPasses } from '../packages/testing/src/wait-for.ts';
 
 describe('a result while the database is away', () => {
   const MASTER_KEY = '1e'.repeat(32);

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { openTerminal, openRefusedTerminal } from '../packages/testing/src/terminal-client.ts';
-import { deployHandler, waitFor, listWorkers } from '../packages/testing/src/deploy-handler.ts';
+import { deployHandler, listWorkers } from '../packages/testing/src/deploy-handler.ts';
 import { serverFixture } from '../packages/testing/src/server-fixture.ts';
 import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
+import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 describe('terminals of workers', () => {
   const stage = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });

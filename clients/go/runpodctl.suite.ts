@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { goProgram } from '../support/go-client.mjs';
 import { clientFixture } from '../../packages/testing/src/client-fixture.ts';
-import { waitFor } from '../../packages/testing/src/deploy-handler.ts';
+import { waitFor } from '../../packages/testing/src/wait-for.ts';
 
 interface Thing extends Record<string, unknown> {
   id: string;

@@ -1,11 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { ApiResponse } from '../../packages/testing/src/api-client.ts';
-import {
-  waitUntilPasses,
-  createQueueEndpoint,
-  measureTime,
-} from '../../packages/testing/src/queue-endpoint-client.ts';
+import { createQueueEndpoint, measureTime } from '../../packages/testing/src/queue-endpoint-client.ts';
 import type { QueueEndpointClient } from '../../packages/testing/src/queue-endpoint-client.ts';
 import { startPython, workerEnvironment } from '../../packages/testing/src/python-process.ts';
 import type { PythonInterpreter, PythonProcess } from '../../packages/testing/src/python-process.ts';
@@ -186,6 +182,7 @@ async def main():
 asyncio.run(main())
 print("SAID " + json.dumps(said))
 `;
+import { waitUntilPasses } from '../../packages/testing/src/wait-for.ts';
 
 /** What a version of the SDK can do that not every one can. */
 export interface SdkCapabilities {

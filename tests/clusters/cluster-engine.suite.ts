@@ -8,9 +8,9 @@ import { podAction, containerLogLines, getPod } from '../../packages/testing/src
 import type { PodView } from '../../packages/testing/src/pod-client.ts';
 import { startServerProcess } from '../../packages/testing/src/server-process.ts';
 import type { ServerProcess } from '../../packages/testing/src/server-process.ts';
-import { waitFor } from '../../packages/testing/src/deploy-handler.ts';
 import { parseLogLines } from '../../packages/testing/src/server-fixture.ts';
 import { ALL_REDUCE_COMMAND } from '../../packages/testing/src/all-reduce-program.ts';
+import { waitFor } from '../../packages/testing/src/wait-for.ts';
 
 const A40 = 'NVIDIA A40';
 const NODES = 4;

@@ -9,8 +9,8 @@ import type { EngineFixture } from '../../packages/testing/src/engine-fixture.ts
 import { createPod, waitForPodStatus, podLog } from '../../packages/testing/src/pod-client.ts';
 import { startServerProcess } from '../../packages/testing/src/server-process.ts';
 import type { ServerProcess } from '../../packages/testing/src/server-process.ts';
-import { waitFor } from '../../packages/testing/src/deploy-handler.ts';
 import { parseLogLines } from '../../packages/testing/src/server-fixture.ts';
+import { waitFor } from '../../packages/testing/src/wait-for.ts';
 
 const LINES = 500_000;
 const PER_SECOND = 50_000;

@@ -12,7 +12,7 @@ import { podTerminalSuite } from './pod-terminal.suite.ts';
 import { podUsageSuite } from './pod-usage.suite.ts';
 import { withDocker } from '../../packages/testing/src/with-docker.ts';
 import { dockerEngineFixture } from '../../packages/testing/src/engine-fixture.ts';
-import { waitFor } from '../../packages/testing/src/deploy-handler.ts';
+import { waitFor } from '../../packages/testing/src/wait-for.ts';
 
 await withDocker((host) => {
   describe('access to pods, on Docker', () => {

@@ -10,9 +10,9 @@ import {
   createRunningPod,
 } from '../../packages/testing/src/pod-client.ts';
 import type { ServerProcess } from '../../packages/testing/src/server-process.ts';
-import { waitFor } from '../../packages/testing/src/deploy-handler.ts';
 import { parseLogLines } from '../../packages/testing/src/server-fixture.ts';
 import { startLeaderAndFollower } from '../../packages/testing/src/two-servers-fixture.ts';
+import { waitFor } from '../../packages/testing/src/wait-for.ts';
 
 describe('access to pods through a server that does not lead', () => {
   let place: TestDatabase;

@@ -6,8 +6,8 @@ import { describe, test } from 'node:test';
 import { WebSocket } from 'ws';
 import { podAction, createPod, waitForPodStatus } from '../../packages/testing/src/pod-client.ts';
 import { POD_HTTP_SERVER_SOURCE } from '../../packages/testing/src/pod-http-server.ts';
-import { waitFor } from '../../packages/testing/src/deploy-handler.ts';
 import type { PodAccessFixture } from '../../packages/testing/src/pod-access-fixture.ts';
+import { waitFor } from '../../packages/testing/src/wait-for.ts';
 
 interface RequestEcho {
   method: string;

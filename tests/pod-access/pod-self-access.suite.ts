@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { podAction, waitForPodStatus, getPod } from '../../packages/testing/src/pod-client.ts';
-import { waitFor } from '../../packages/testing/src/deploy-handler.ts';
 import { listAuditLog } from '../../packages/testing/src/server-fixture.ts';
 import type { PodAccessFixture } from '../../packages/testing/src/pod-access-fixture.ts';
 import { openTerminal } from '../../packages/testing/src/terminal-client.ts';
+import { waitFor } from '../../packages/testing/src/wait-for.ts';
 
 /** What a pod finds in its environment, and what it may do with it. */
 export function podSelfAccessSuite(stage: PodAccessFixture): void {

@@ -4,10 +4,10 @@ import { request } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { describe, test } from 'node:test';
 import { podAction, waitForPodStatus } from '../../packages/testing/src/pod-client.ts';
-import { waitFor } from '../../packages/testing/src/deploy-handler.ts';
 import { listAuditLog } from '../../packages/testing/src/server-fixture.ts';
 import type { PodAccessFixture } from '../../packages/testing/src/pod-access-fixture.ts';
 import { openTerminal, openRefusedTerminal } from '../../packages/testing/src/terminal-client.ts';
+import { waitFor } from '../../packages/testing/src/wait-for.ts';
 
 /** Terminals and commands in pods, over WebSockets. */
 export function podTerminalSuite(stage: PodAccessFixture): void {

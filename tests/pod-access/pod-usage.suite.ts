@@ -3,8 +3,8 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import { getPod } from '../../packages/testing/src/pod-client.ts';
-import { waitFor } from '../../packages/testing/src/deploy-handler.ts';
 import type { PodAccessFixture } from '../../packages/testing/src/pod-access-fixture.ts';
+import { waitFor } from '../../packages/testing/src/wait-for.ts';
 
 const ATTEMPT_MS = 2_000;
 

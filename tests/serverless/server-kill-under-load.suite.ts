@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { EngineFixture } from '../../packages/testing/src/engine-fixture.ts';
-import { waitFor, listWorkers } from '../../packages/testing/src/deploy-handler.ts';
+import { listWorkers } from '../../packages/testing/src/deploy-handler.ts';
 import { queueWorkerSource } from '../../packages/testing/src/worker-sources.ts';
 import { waitForReadyWorkers, serverlessFixture } from '../../packages/testing/src/serverless-fixture.ts';
+import { waitFor } from '../../packages/testing/src/wait-for.ts';
 
 const WORKERS = 20;
 const JOBS = 200;

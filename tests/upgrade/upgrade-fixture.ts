@@ -4,10 +4,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createApiClient } from '../../packages/testing/src/api-client.ts';
 import type { ApiClient } from '../../packages/testing/src/api-client.ts';
-import { waitFor } from '../../packages/testing/src/deploy-handler.ts';
 import { createPod, podAction, waitForPodStatus } from '../../packages/testing/src/pod-client.ts';
 import { createQueueEndpoint } from '../../packages/testing/src/queue-endpoint-client.ts';
 import { ROOT_KEY } from '../../packages/testing/src/server-process.ts';
+import { waitFor } from '../../packages/testing/src/wait-for.ts';
 
 /** How the servers run that make a fixture and open it. */
 export const SERVER_ENV = {

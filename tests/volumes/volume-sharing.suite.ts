@@ -37,8 +37,8 @@ import type { CommandResult } from '../../packages/testing/src/berth-command.ts'
 import { createS3Key, createVolume, createS3Client } from '../../packages/testing/src/s3-test-client.ts';
 import { startServerProcess } from '../../packages/testing/src/server-process.ts';
 import type { ServerProcess } from '../../packages/testing/src/server-process.ts';
-import { waitFor } from '../../packages/testing/src/deploy-handler.ts';
 import { parseLogLines } from '../../packages/testing/src/server-fixture.ts';
+import { waitFor } from '../../packages/testing/src/wait-for.ts';
 
 const MB = 1024 ** 2;
 /** Where a mount is, on either engine. */

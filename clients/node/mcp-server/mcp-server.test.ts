@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { mcpEnvironment, startMcpServer } from '../../support/mcp-client.ts';
 import type { McpServerProcess } from '../../support/mcp-client.ts';
 import { clientFixture } from '../../../packages/testing/src/client-fixture.ts';
-import { waitFor } from '../../../packages/testing/src/deploy-handler.ts';
+import { waitFor } from '../../../packages/testing/src/wait-for.ts';
 
 interface Thing extends Record<string, unknown> {
   id: string;

@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import { before, describe, test } from 'node:test';
 import { npmFile } from '../../support/npm-client.mjs';
 import { clientFixture } from '../../../packages/testing/src/client-fixture.ts';
-import { waitFor } from '../../../packages/testing/src/deploy-handler.ts';
+import { waitFor } from '../../../packages/testing/src/wait-for.ts';
 
 /** What the SDK shows of a job; it adds the last three. */
 interface Job {

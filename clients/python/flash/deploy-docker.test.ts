@@ -6,12 +6,12 @@ import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { withDocker } from '../../../packages/testing/src/with-docker.ts';
-import { waitFor } from '../../../packages/testing/src/deploy-handler.ts';
 import { clearedServerFixture } from '../../../packages/testing/src/cleared-server-fixture.ts';
 import { documentationCode } from '../../support/documentation-code.ts';
 import { makePythonImage } from '../../support/python-image.ts';
 import { installedPython } from '../python-programs.ts';
 import { flashEnvironment } from './flash-environment.ts';
+import { waitFor } from '../../../packages/testing/src/wait-for.ts';
 
 const python = installedPython('flash');
 const run = promisify(execFile);

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { startPython } from '../../../packages/testing/src/python-process.ts';
-import { waitFor } from '../../../packages/testing/src/deploy-handler.ts';
 import { clearedServerFixture } from '../../../packages/testing/src/cleared-server-fixture.ts';
 import { documentationCode } from '../../support/documentation-code.ts';
 import { installedPython, runPythonForJson } from '../python-programs.ts';
@@ -56,6 +55,7 @@ with client.chat.completions.create(model="parrot", messages=[{"role": "user", "
         break
 print("SAID {}")
 `;
+import { waitFor } from '../../../packages/testing/src/wait-for.ts';
 
 describe("OpenAI's Python client", () => {
   const stage = clearedServerFixture();

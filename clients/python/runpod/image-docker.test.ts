@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { withDocker } from '../../../packages/testing/src/with-docker.ts';
-import { queueEndpointClient, waitUntilPasses } from '../../../packages/testing/src/queue-endpoint-client.ts';
+import { queueEndpointClient } from '../../../packages/testing/src/queue-endpoint-client.ts';
 import type { QueueEndpointClient } from '../../../packages/testing/src/queue-endpoint-client.ts';
-import { waitFor, listWorkers } from '../../../packages/testing/src/deploy-handler.ts';
+import { listWorkers } from '../../../packages/testing/src/deploy-handler.ts';
 import { clearedServerFixture } from '../../../packages/testing/src/cleared-server-fixture.ts';
 import { makePythonImage } from '../../support/python-image.ts';
 
@@ -32,6 +32,7 @@ async def handler(job):
 
 runpod.serverless.start({"handler": handler, "return_aggregate_stream": True, "concurrency_modifier": lambda current: 2})
 `;
+import { waitFor, waitUntilPasses } from '../../../packages/testing/src/wait-for.ts';
 
 await withDocker((host) => {
   describe('a worker image with the Python SDK, on Docker', { concurrency: false }, () => {

@@ -40,21 +40,3 @@ export async function listWorkers(client: ApiClient, endpointId: string): Promis
   return (await client.call<{ workers: WorkerView[] }>('GET', `/v2/serverless/${endpointId}/workers`)).body
     .workers;
 }
-
-/**
- * Looks again and again until it is so; a state that others bring about has no event to wait for from
- * outside.
- */
-export async function waitFor<T>(
-  what: string,
-  look: () => Promise<T | undefined | false>,
-  withinMs = 20_000,
-): Promise<T> {
-  const end = Date.now() + withinMs;
-  for (;;) {
-    const found = await look();
-    if (found !== undefined && found !== false) return found;
-    if (Date.now() > end) throw new Error(`not within ${withinMs} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}

@@ -10,7 +10,7 @@ import { createTestDatabase } from './test-database.ts';
 import type { TestDatabase } from './test-database.ts';
 import { startServerProcess } from './server-process.ts';
 import type { ServerProcess } from './server-process.ts';
-import { waitFor } from './deploy-handler.ts';
+import { waitFor } from './wait-for.ts';
 
 export const DOMAIN = 'berth.test';
 /** Where clients are told to come: below the same domain as the endpoints. */

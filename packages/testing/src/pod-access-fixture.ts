@@ -8,8 +8,8 @@ import { createRunningPod } from './pod-client.ts';
 import type { PodView } from './pod-client.ts';
 import { startServerProcess } from './server-process.ts';
 import type { ServerProcess } from './server-process.ts';
-import { waitFor } from './deploy-handler.ts';
 import { parseLogLines } from './server-fixture.ts';
+import { waitFor } from './wait-for.ts';
 
 /** A running server and one engine. */
 export interface PodAccessFixture {

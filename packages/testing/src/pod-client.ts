@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import type { ApiResponse, ApiClient } from './api-client.ts';
-import { waitFor } from './deploy-handler.ts';
+import { waitFor } from './wait-for.ts';
 
 /** A pod as REST v2 shows it, as far as tests look at it. */
 export interface PodView {

@@ -138,23 +138,6 @@ export async function submitAndTake(
  */
 export const WAKEUP_LIMIT_MS = 6_000;
 
-const POLL_INTERVAL_MS = 25;
-
-/**
- * Looks again and again until nothing is wrong any more, or the time is over. For what no request waits for.
- */
-export async function waitUntilPasses<T>(look: () => Promise<T> | T, within = 10_000): Promise<T> {
-  const until = Date.now() + within;
-  for (;;) {
-    try {
-      return await look();
-    } catch (error) {
-      if (Date.now() >= until) throw error;
-    }
-    await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS));
-  }
-}
-
 /** How long something took, in milliseconds. */
 export async function measureTime<T>(work: () => Promise<T>): Promise<{ took: number; result: T }> {
   const from = performance.now();

@@ -6,8 +6,9 @@ import type { TestDatabase } from './test-database.ts';
 import type { EngineFixture } from './engine-fixture.ts';
 import { startServerProcess } from './server-process.ts';
 import type { ServerProcess } from './server-process.ts';
-import { waitFor, listWorkers } from './deploy-handler.ts';
+import { listWorkers } from './deploy-handler.ts';
 import { nodeCommand } from './worker-sources.ts';
+import { waitFor } from './wait-for.ts';
 
 export interface JobView {
   id: string;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { WebSocket } from 'ws';
-import { waitFor } from './deploy-handler.ts';
+import { waitFor } from './wait-for.ts';
 
 export interface TerminalClient {
   opened: { command: string[]; tty: boolean; note?: string };

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Context } from './handler.ts';
-import { deferred } from '../../testing/src/deferred.ts';
 import { WorkerFixture } from '../../testing/src/worker-sdk/worker-fixture.ts';
 
 function workerTest(name: string, run: () => Promise<void>): void {
@@ -14,7 +13,7 @@ for (const channel of ['public', 'fast'] as const) {
     const fixture = new WorkerFixture(channel);
 
     workerTest('runs up to its concurrency and takes no more', async () => {
-      const release = deferred();
+      const release = Promise.withResolvers<void>();
       let running = 0;
       let most = 0;
       const jobs = Array.from({ length: 10 }, () => fixture.server.submit({}));
@@ -35,7 +34,7 @@ for (const channel of ['public', 'fast'] as const) {
     });
 
     workerTest('takes more jobs than it runs where it may prefetch', async () => {
-      const [release, bothRun] = [deferred(), deferred()];
+      const [release, bothRun] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       let running = 0;
       const jobs = Array.from({ length: 6 }, () => fixture.server.submit({}));
       fixture.start(
@@ -56,7 +55,7 @@ for (const channel of ['public', 'fast'] as const) {
     });
 
     workerTest('follows a concurrency function', async () => {
-      const [release, asked] = [deferred(), deferred()];
+      const [release, asked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       const answers: (number | Error)[] = [0, 2, new Error('out of order'), -1, 4];
       const seen: number[] = [];
       const jobs = Array.from({ length: 5 }, () => fixture.server.submit({}));
@@ -117,7 +116,7 @@ for (const channel of ['public', 'fast'] as const) {
 
     workerTest('sends progress while a job runs, and none after', async () => {
       const job = fixture.server.submit({});
-      const shown = deferred();
+      const shown = Promise.withResolvers<void>();
       let late: Context['progress'] | undefined;
       fixture.start(async (_job, { progress }) => {
         late = progress;
@@ -139,7 +138,7 @@ for (const channel of ['public', 'fast'] as const) {
       'sends the last of many values in a row, and the result does not wait for the others',
       async () => {
         const job = fixture.server.submit({});
-        const shown = deferred();
+        const shown = Promise.withResolvers<void>();
         fixture.start(async (_job, context) => {
           const { progress, signal } = { ...context };
           for (let n = 1; n <= 10_000; n += 1) progress(n);
@@ -154,7 +153,7 @@ for (const channel of ['public', 'fast'] as const) {
     );
 
     workerTest('a cancelled job has its signal aborted, sends nothing, and frees its slot', async () => {
-      const began = deferred<AbortSignal>();
+      const began = Promise.withResolvers<AbortSignal>();
       const [job, next] = [fixture.server.submit({ wait: true }), fixture.server.submit({})];
       fixture.start(async (taken, { signal, progress }) => {
         if ((taken.input as { wait?: boolean }).wait !== true) return 'next';
@@ -180,7 +179,7 @@ for (const channel of ['public', 'fast'] as const) {
     });
 
     workerTest('a cancelled handler that ignores the signal loses its slot after a while', async () => {
-      const began = deferred();
+      const began = Promise.withResolvers<void>();
       const [job, next] = [fixture.server.submit({ wait: true }), fixture.server.submit({})];
       fixture.start((taken) => {
         if ((taken.input as { wait?: boolean }).wait !== true) return 'next';
@@ -194,7 +193,7 @@ for (const channel of ['public', 'fast'] as const) {
     });
 
     workerTest('a cancelled generator is closed, even if it never awaits', async () => {
-      const closed = deferred();
+      const closed = Promise.withResolvers<void>();
       const job = fixture.server.submit({});
       fixture.start(function* () {
         try {
@@ -212,7 +211,7 @@ for (const channel of ['public', 'fast'] as const) {
     });
 
     workerTest('a job that is delivered again while it runs is started again', async () => {
-      const aborted = deferred();
+      const aborted = Promise.withResolvers<void>();
       const job = fixture.server.submit({});
       let runs = 0;
       fixture.start(

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { UnhealthyError } from './fitness-checks.ts';
-import { deferred } from '../../testing/src/deferred.ts';
 import { WorkerFixture } from '../../testing/src/worker-sdk/worker-fixture.ts';
 
 function workerTest(name: string, run: () => Promise<void>): void {
@@ -43,7 +42,7 @@ for (const channel of ['public', 'fast'] as const) {
     });
 
     workerTest('runs its checks before the first job is taken', async () => {
-      const checking = deferred();
+      const checking = Promise.withResolvers<void>();
       const job = fixture.server.submit({});
       fixture.start(() => 'fit', { fitness: [() => checking.promise] });
       checking.resolve();
@@ -84,7 +83,7 @@ for (const channel of ['public', 'fast'] as const) {
     });
 
     workerTest('a stop lets running jobs finish and takes no more', async () => {
-      const release = deferred();
+      const release = Promise.withResolvers<void>();
       const job = fixture.server.submit({});
       const worker = fixture.start(() => release.promise.then(() => 'ended'), { concurrency: 2 });
       await fixture.server.waitFor(() => job.state === 'given');
@@ -107,7 +106,7 @@ for (const channel of ['public', 'fast'] as const) {
     });
 
     workerTest('a result arrives when the server is back after an outage', async () => {
-      const release = deferred();
+      const release = Promise.withResolvers<void>();
       const jobs = [fixture.server.submit({}), fixture.server.submit({})];
       fixture.start(() => release.promise.then(() => 'kept'), { concurrency: 2 });
       await fixture.server.waitFor(() => jobs.every(({ state }) => state === 'given'));
@@ -120,7 +119,7 @@ for (const channel of ['public', 'fast'] as const) {
     });
 
     workerTest('a stop waits for an unavailable server', async () => {
-      const release = deferred();
+      const release = Promise.withResolvers<void>();
       const job = fixture.server.submit({});
       const worker = fixture.start(() => release.promise.then(() => 'kept'));
       await fixture.server.waitFor(() => job.state === 'given');
@@ -133,7 +132,7 @@ for (const channel of ['public', 'fast'] as const) {
     });
 
     workerTest('chunks that are streamed during an outage arrive when the server is back', async () => {
-      const release = deferred();
+      const release = Promise.withResolvers<void>();
       const job = fixture.server.submit({});
       fixture.start(async function* () {
         yield 1;
@@ -156,7 +155,7 @@ for (const channel of ['public', 'fast'] as const) {
     });
 
     workerTest('lists the jobs that it holds in every ping', async () => {
-      const release = deferred();
+      const release = Promise.withResolvers<void>();
       const jobs = [fixture.server.submit({}), fixture.server.submit({})];
       fixture.start(() => release.promise, {
         concurrency: 2,

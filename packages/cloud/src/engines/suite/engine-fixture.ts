@@ -3,11 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { setTimeout as pause } from 'node:timers/promises';
 import { BerthError } from '../../support/errors.ts';
 import type { InstanceEngine } from '../engine.ts';
 import type { Execution, InstanceEvent, InstanceSpec } from '../instance.ts';
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
+import { waitFor } from '../../../../testing/src/wait-for.ts';
 
 /** What a driver provides to the suite. */
 export interface EngineUnderTest {
@@ -165,13 +165,7 @@ export function hasCode(code: string, message = /./): (error: unknown) => boolea
 
 /** Resolves with the first result that is neither undefined nor false. */
 export async function waitUntil<T>(
-  poll: () => T | undefined | false | Promise<T | undefined | false>,
+  check: () => T | undefined | false | Promise<T | undefined | false>,
 ): Promise<T> {
-  const timeout = AbortSignal.timeout(TIMEOUT_MS);
-  for (;;) {
-    const result = await poll();
-    if (result !== undefined && result !== false) return result;
-    timeout.throwIfAborted();
-    await pause(5);
-  }
+  return waitFor(check.toString(), check, TIMEOUT_MS);
 }

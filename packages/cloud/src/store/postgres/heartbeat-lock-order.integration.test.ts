@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import pg from 'pg';
-import { waitUntilPasses } from '../../../../testing/src/queue-endpoint-client.ts';
 import { createMigratedDatabase } from '../../../../testing/src/migrated-database.ts';
 import type { MigratedDatabase } from '../../../../testing/src/migrated-database.ts';
 import type { JobStore } from '../job-store.ts';
 import type { WorkerHeartbeat } from '../../domain/job-records.ts';
+import { waitUntilPasses } from '../../../../testing/src/wait-for.ts';
 
 const worker = (workerId: string, seenAt: number): WorkerHeartbeat => ({
   endpointId: 'e',

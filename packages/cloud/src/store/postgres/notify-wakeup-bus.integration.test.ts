@@ -5,9 +5,9 @@ import pg from 'pg';
 import type { Pool } from 'pg';
 import { createTestDatabase } from '../../../../testing/src/test-database.ts';
 import type { TestDatabase } from '../../../../testing/src/test-database.ts';
-import { waitUntilPasses } from '../../../../testing/src/queue-endpoint-client.ts';
 import type { Wakeup, WakeupBus } from '../wakeup-bus.ts';
 import { notifyWakeupBus } from './notify-wakeup-bus.ts';
+import { waitUntilPasses } from '../../../../testing/src/wait-for.ts';
 
 describe('wake-ups between servers', () => {
   let database: TestDatabase;
