@@ -12,6 +12,15 @@ const files = globSync([`${PACKAGE}/tests/test_*.py`, 'tests/python/test_*.py'])
   .filter((file) => words.length === 0 || words.some((word) => file.includes(word)))
   .sort();
 
+/** @type {Set<import('node:child_process').ChildProcess>} */
+const running = new Set();
+// A test that is killed ends the servers and workers that it started: tests/python/process_guard.py.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+  process.once(signal, () => {
+    for (const child of running) child.kill('SIGKILL');
+    process.exit(1);
+  });
+
 let passed = 0;
 let failed = 0;
 let skipped = 0;
@@ -44,10 +53,12 @@ async function runFile(file) {
       env: { ...process.env, PYTHONPATH: folders.join(delimiter), PYTHONDONTWRITEBYTECODE: '1' },
     },
   );
+  running.add(child);
   let stderr = '';
   child.stderr.setEncoding('utf8').on('data', (/** @type {string} */ text) => (stderr += text));
   /** @type {number | null} */
   const status = await new Promise((done) => child.on('close', done));
+  running.delete(child);
   const ran = Number(/^Ran (\d+) tests? in/m.exec(stderr)?.[1] ?? 0);
   const count = (/** @type {string} */ name) =>
     Number(new RegExp(`^(?:OK|FAILED) \\(.*\\b${name}=(\\d+)`, 'm').exec(stderr)?.[1] ?? 0);

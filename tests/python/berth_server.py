@@ -6,7 +6,6 @@ import http.client
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,80 +16,32 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
+import process_guard
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCES = REPOSITORY / "packages" / "worker-python" / "src"
 FINAL = ("COMPLETED", "FAILED", "CANCELLED", "TIMED_OUT")
 
 
-class Berth:
-    """A server in a folder of its own. It can be killed and started again on the same data and port."""
+class BerthApi:
+    """The job API of a server, for one thread."""
 
-    def __init__(self, env: dict[str, str] | None = None) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="berth-python-"))
-        self._env = env or {}
-        self._port = 0
+    def __init__(self, url: str, key: str) -> None:
+        self.url = url
+        self.key = key
         self._connection: http.client.HTTPConnection | None = None
-        self.start()
 
-    def start(self) -> None:
-        env = {
-            **os.environ,
-            "BERTH_RATE_LIMITS": "off",
-            "BERTH_LOG_LEVEL": "warn",
-            "BERTH_WEBHOOKS_ALLOW_PRIVATE": "true",
-            **self._env,
-        }
-        command = [
-            "sh",
-            str(REPOSITORY / "packages/cloud/bin/berth"),
-            "up",
-            "--port",
-            str(self._port),
-            "--data",
-            str(self.folder / "data"),
-        ]
-        self.process = subprocess.Popen(
-            command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=self.folder
-        )
-        assert self.process.stdout is not None
-        output = ""
-        for line in self.process.stdout:
-            output += line
-            found = re.search(r"berth is up at (\S+)", line)
-            if found:
-                break
-        else:
-            raise RuntimeError(f"the server did not start: {output}")
-        self.url = found.group(1)
-        self._port = urlsplit(self.url).port or 0
-        self.key = (self.folder / "data" / "root.key").read_text().strip()
-        # The log is read to its end, so that the server never waits for this process.
-        threading.Thread(target=_read_all, args=(self.process.stdout,), daemon=True).start()
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        self._disconnect()
-
-    def _disconnect(self) -> None:
+    def disconnect(self) -> None:
         if self._connection is not None:
             self._connection.close()
         self._connection = None
 
-    def stop(self) -> None:
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-            try:
-                self.process.wait(15)
-            except subprocess.TimeoutExpired:
-                self.kill()
-        self._disconnect()
-        shutil.rmtree(self.folder, ignore_errors=True)
-
     def request(self, method: str, path: str, body: Any = None, timeout: float = 100) -> tuple[int, Any]:
         for attempt in (0, 1):
             if self._connection is None:
-                self._connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=timeout)
+                self._connection = http.client.HTTPConnection(
+                    "127.0.0.1", urlsplit(self.url).port, timeout=timeout
+                )
             try:
                 headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
                 self._connection.request(method, path, None if body is None else json.dumps(body), headers)
@@ -98,8 +49,7 @@ class Berth:
                 text = response.read()
                 return response.status, json.loads(text) if text else None
             except (http.client.HTTPException, OSError):
-                self._connection.close()
-                self._connection = None
+                self.disconnect()
                 if attempt:
                     raise
         raise AssertionError
@@ -167,6 +117,69 @@ class Berth:
         }
 
 
+class Berth(BerthApi):
+    """A server in a folder of its own. It can be killed and started again on the same data and port."""
+
+    def __init__(self, env: dict[str, str] | None = None) -> None:
+        super().__init__("", "")
+        self.folder = Path(tempfile.mkdtemp(prefix="berth-python-"))
+        process_guard.guard(self.folder)
+        self._env = env or {}
+        self._port = 0
+        self.start()
+
+    def start(self) -> None:
+        env = {
+            **os.environ,
+            "BERTH_RATE_LIMITS": "off",
+            "BERTH_LOG_LEVEL": "warn",
+            "BERTH_WEBHOOKS_ALLOW_PRIVATE": "true",
+            **self._env,
+        }
+        command = [
+            "sh",
+            str(REPOSITORY / "packages/cloud/bin/berth"),
+            "up",
+            "--port",
+            str(self._port),
+            "--data",
+            str(self.folder / "data"),
+        ]
+        self.process = subprocess.Popen(
+            command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=self.folder
+        )
+        assert self.process.stdout is not None
+        output = ""
+        for line in self.process.stdout:
+            output += line
+            found = re.search(r"berth is up at (\S+)", line)
+            if found:
+                break
+        else:
+            raise RuntimeError(f"the server did not start: {output}")
+        self.url = found.group(1)
+        self._port = urlsplit(self.url).port or 0
+        self.key = (self.folder / "data" / "root.key").read_text().strip()
+        # The log is read to its end, so that the server never waits for this process.
+        threading.Thread(target=_read_all, args=(self.process.stdout,), daemon=True).start()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.disconnect()
+
+    def stop(self) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(15)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        self.disconnect()
+        # Workers that it started outlive a server.
+        process_guard.release(self.folder)
+
+
 def _read_all(output: IO[str]) -> None:
     with output:
         output.read()
@@ -202,6 +215,7 @@ class WorkerProcess:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd=cwd,
+                start_new_session=True,
             )
 
     @property
@@ -215,13 +229,20 @@ class WorkerProcess:
                 raise AssertionError(f"{text!r} is not in the log: {self.log[-3000:]}")
             time.sleep(0.02)
 
+    def kill(self) -> None:
+        """Ends the worker and its helpers: the public SDK pings from a process of its own."""
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+
     def stop(self, seconds: float = 15) -> int:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
                 self.process.wait(seconds)
             except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
+                self.kill()
                 raise AssertionError(f"the worker did not stop: {self.log[-3000:]}") from None
         return self.process.returncode

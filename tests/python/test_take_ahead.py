@@ -5,11 +5,8 @@ BERTH_SDK_PYTHONS.
 
 from __future__ import annotations
 
-import os
-import signal
 import time
 import unittest
-from pathlib import Path
 
 from berth_server import WorkerProcess
 from test_acceleration import PYTHONS
@@ -65,11 +62,7 @@ class TakeAhead(WorkerCase):
         time.sleep(1)
         taken = [self.berth.status(endpoint, job)["status"] for job in jobs].count("IN_PROGRESS")
         self.assertGreater(taken, 1)
-        # The SDK pings from a process of its own, which would outlive the worker.
-        children = Path(f"/proc/{worker.process.pid}/task/{worker.process.pid}/children").read_text().split()
-        worker.process.kill()
-        for child in children:
-            os.kill(int(child), signal.SIGKILL)
+        worker.kill()
         self.unchanged_worker(endpoint, "next")
         ended = [self.berth.wait(endpoint, job, 120) for job in jobs]
         self.assertEqual([job["status"] for job in ended], ["FAILED", "COMPLETED", "COMPLETED", "COMPLETED"])

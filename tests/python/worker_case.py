@@ -63,6 +63,4 @@ class WorkerCase(unittest.TestCase):
 
 
 def end(worker: WorkerProcess) -> None:
-    if worker.process.poll() is None:
-        worker.process.kill()
-    worker.process.wait()
+    worker.kill()
