@@ -1,5 +1,6 @@
 // Measures Berth beside its peers on this machine: `npm run bench --
-// start|accept|drain|latency|steady|idle|depth|coldstart|gateway|ledger|pods`, without a word all of them.
+// start|accept|drain|latency|steady|idle|depth|coldstart|gateway|ledger|pods|python`, without a word all of
+// them.
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { accept } from './accept.bench.ts';
@@ -11,6 +12,7 @@ import { idle } from './idle.bench.ts';
 import { latency } from './latency.bench.ts';
 import { ledger } from './ledger.bench.ts';
 import { pods } from './pods.bench.ts';
+import { python } from './python.bench.ts';
 import { start } from './start.bench.ts';
 import { steady } from './steady.bench.ts';
 import { BenchContext } from './support/bench-context.ts';
@@ -31,9 +33,10 @@ const BENCHMARKS: Record<string, (bench: BenchContext) => Promise<void>> = {
   gateway,
   ledger,
   pods,
+  python,
 };
 /** Those with the Python worker SDK beside Berth. */
-const WITH_PYTHON = ['accept', 'latency'];
+const WITH_PYTHON = ['accept', 'latency', 'python'];
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
@@ -70,11 +73,11 @@ await withCleanup(async (stage) => {
     `redis ${tools.redis ? redisVersion() : 'missing'}, wrk ${tools.wrk ? wrkVersion() : 'missing'}`,
   );
   if (positionals.length === 0 || WITH_PYTHON.some((name) => positionals.includes(name))) {
-    const python = await bench.pythonSdk();
+    const sdk = await bench.pythonSdk();
     report.print(
-      'versions' in python
-        ? `the Python worker SDK: ${python.versions}`
-        : `the Python worker SDK is missing: ${python.reason}`,
+      'versions' in sdk
+        ? `the Python worker SDK: ${sdk.versions}`
+        : `the Python worker SDK is missing: ${sdk.reason}`,
     );
   }
   for (const [name, part] of Object.entries(BENCHMARKS)) {

@@ -30,7 +30,7 @@ export async function filledBerth(
     open: async () => {
       endpoints += 1;
       const endpointId = await createEndpoint(berth, `bench-${endpoints}`);
-      await fill(berth, endpointId, jobs);
+      await fillByRun(berth, endpointId, jobs);
       if (postgres !== undefined) await vacuum(postgres.url);
       const ended = async (): Promise<number> => {
         const response = await fetch(`${url}/v2/${endpointId}/health`, {
@@ -43,7 +43,8 @@ export async function filledBerth(
   });
 }
 
-async function fill({ url, key }: BerthProcess, endpointId: string, jobs: number): Promise<void> {
+/** Queues jobs as clients do. */
+export async function fillByRun({ url, key }: BerthProcess, endpointId: string, jobs: number): Promise<void> {
   const clients = new HttpPool(url, key, CONNECTIONS);
   await clients.opened();
   let asked = 0;

@@ -53,8 +53,12 @@ export async function startProgram({ command, args, env = {}, ready }: ProgramOp
 }
 
 /** A program that ends by itself; its output. */
-export async function runProgram(command: string, args: string[]): Promise<string> {
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+export async function runProgram(
+  command: string,
+  args: string[],
+  env: Record<string, string> = {},
+): Promise<string> {
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } });
   running.add(child);
   let output = '';
   child.stdout.on('data', (bytes: Buffer) => (output += bytes.toString()));
