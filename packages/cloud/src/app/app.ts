@@ -8,7 +8,6 @@ import { FlashApps } from '../resources/flash/flash-apps.ts';
 import { FlashArtifacts } from '../resources/flash/flash-artifacts.ts';
 import { Secrets } from '../resources/secrets/secrets.ts';
 import { lockDataDirectory } from '../store/sqlite/data-directory-lock.ts';
-import { systemClock } from '../support/clock.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Config } from '../support/config/config.ts';
 import { openDataDirectory } from '../support/data-directory.ts';
@@ -16,8 +15,10 @@ import { EventBus } from '../support/event-bus.ts';
 import { randomIds } from '../support/ids.ts';
 import type { Ids } from '../support/ids.ts';
 import type { Log } from '../support/log.ts';
+import { SteadyClock } from '../support/steady-clock.ts';
 import type { AppContext } from './app-context.ts';
 import { createAuth } from './auth.ts';
+import { runClockKeeper } from './run-clock-keeper.ts';
 import { createCompute } from './compute.ts';
 import { createEngines } from './engines.ts';
 import { createHttp } from './http.ts';
@@ -49,7 +50,7 @@ export interface App {
 export async function createApp({
   config,
   log,
-  clock = systemClock,
+  clock = new SteadyClock(),
   ids = randomIds,
 }: AppOptions): Promise<App> {
   openDataDirectory(config.data);
@@ -79,7 +80,7 @@ async function composeApp(app: AppContext): Promise<App> {
   const { config, log, clock, events } = app;
   const address = new ServerAddress(config.publicUrl);
   const storage = await openStorage(app);
-  const { store, context } = storage;
+  const { store, context, clockKeeper } = storage;
   const auth = createAuth(app, storage);
   const queue = await createQueue(app, storage);
   const engines = await createEngines(app, storage.masterKey, address);
@@ -112,14 +113,20 @@ async function composeApp(app: AppContext): Promise<App> {
       ),
     );
     compute.start();
+    if (clockKeeper !== undefined) clockKeeper.isLeading = true;
   };
+  const follow = (): void => {
+    compute.pause();
+    if (clockKeeper !== undefined) clockKeeper.isLeading = false;
+  };
+  const clockChecks = clockKeeper && runClockKeeper(clockKeeper, log);
   return {
     http: http.server,
     rootKey: storage.rootKey,
     start: () => {
       auth.start();
       queue.start();
-      store.leaderElection.start(lead, () => compute.pause());
+      store.leaderElection.start(lead, follow);
       engines.start((dataCenterId) => compute.connectDataCenter(dataCenterId));
       void services.volumeContents.deleteRemovedData();
     },
@@ -134,6 +141,7 @@ async function composeApp(app: AppContext): Promise<App> {
       await engines.close();
       await queue.close();
       await auth.close();
+      await clockChecks?.close();
       await store.close();
     },
   };

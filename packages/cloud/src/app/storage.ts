@@ -4,8 +4,11 @@ import { openStore } from '../store/open-store.ts';
 import type { Store } from '../store/store.ts';
 import type { Config } from '../support/config/config.ts';
 import { Sealer } from '../support/crypto.ts';
+import { SteadyClock } from '../support/steady-clock.ts';
 import { loadMasterKey } from '../support/master-key.ts';
 import type { AppContext } from './app-context.ts';
+import { createClockKeeper } from './run-clock-keeper.ts';
+import type { ClockKeeper } from './clock-keeper.ts';
 import { initializeRootKey } from './root-key.ts';
 import type { RootKey } from './root-key.ts';
 
@@ -15,6 +18,8 @@ export interface Storage {
   context: ResourceContext;
   masterKey: Buffer;
   rootKey: RootKey;
+  /** Undefined where a test moves the clock. */
+  clockKeeper: ClockKeeper | undefined;
 }
 
 export async function openStorage({ config, log, clock, ids, events }: AppContext): Promise<Storage> {
@@ -28,9 +33,14 @@ export async function openStorage({ config, log, clock, ids, events }: AppContex
     usage: usageRules(config.prices),
     onError: (error) => log.warn({ err: error }, 'a database connection failed'),
   });
+  const clockKeeper =
+    clock instanceof SteadyClock
+      ? createClockKeeper({ clock, store, log }, config.database, config.data)
+      : undefined;
+  await clockKeeper?.restore();
   const context: ResourceContext = { store, clock, ids, events };
   const rootKey = await initializeRootKey(context, config.data, givenRootKey);
-  return { store, context, masterKey, rootKey };
+  return { store, context, masterKey, rootKey, clockKeeper };
 }
 
 function givenMasterKey({ masterKey }: Config): Buffer | undefined {

@@ -4,7 +4,7 @@ import type { CloudEventBus } from '../domain/events.ts';
 import type { ApiKey } from '../domain/records.ts';
 import type { PodStore } from '../store/pod-store.ts';
 import type { ApiKeyStore } from '../store/store.ts';
-import type { Clock } from '../support/clock.ts';
+import { type Clock, wallNow } from '../support/clock.ts';
 import { hashApiKey } from '../support/crypto.ts';
 import { BerthError } from '../support/errors.ts';
 import { KeyCache } from './key-cache.ts';
@@ -66,7 +66,7 @@ export class Authenticator {
   async authenticate(key: string | undefined): Promise<ApiKey> {
     if (key === undefined || key === '') throw new BerthError('unauthenticated', 'missing bearer token');
     const found = await this.#keys.find(key);
-    if (found === undefined || !isKeyActive(found, this.#deps.clock.now())) throw invalidKey();
+    if (found === undefined || !isKeyActive(found, wallNow(this.#deps.clock))) throw invalidKey();
     this.#keys.recordUse(found);
     return found;
   }
@@ -74,7 +74,7 @@ export class Authenticator {
   /** Like `authenticate`, for a key that is cached; undefined for any other. Does not wait. */
   authenticateFromCache(key: string | undefined): ApiKey | undefined {
     const found = key === undefined ? undefined : this.#keys.findCached(key);
-    if (found === undefined || !isKeyActive(found, this.#deps.clock.now())) return undefined;
+    if (found === undefined || !isKeyActive(found, wallNow(this.#deps.clock))) return undefined;
     this.#keys.recordUse(found);
     return found;
   }

@@ -1,5 +1,5 @@
 import type { Caller } from '../domain/caller.ts';
-import type { Clock } from '../support/clock.ts';
+import { type Clock, wallNow } from '../support/clock.ts';
 import { timingSafeEqualText } from '../support/crypto.ts';
 import { BerthError } from '../support/errors.ts';
 import type { Authenticator } from './authenticator.ts';
@@ -199,7 +199,7 @@ export class S3Authenticator {
         'AuthorizationHeaderMalformed',
         'the authorization header must have Credential=ID/DATE/REGION/s3/aws4_request, SignedHeaders and Signature, and x-amz-date must be on that day',
       );
-    const now = this.#deps.clock.now();
+    const now = wallNow(this.#deps.clock);
     if (Math.abs(now - instantOf(signature.time)) > MAX_CLOCK_SKEW_MS)
       throw new S3AuthError(
         'RequestTimeTooSkewed',
@@ -234,7 +234,7 @@ export class S3Authenticator {
         'AuthorizationQueryParametersError',
         `X-Amz-Expires must be a number of seconds from 1 to ${MAX_PRESIGNED_SECONDS}`,
       );
-    const [now, signedAt] = [this.#deps.clock.now(), instantOf(signature.time)];
+    const [now, signedAt] = [wallNow(this.#deps.clock), instantOf(signature.time)];
     if (signedAt - now > MAX_CLOCK_SKEW_MS)
       throw new S3AuthError('AccessDenied', 'the presigned URL is not valid yet');
     if (now >= signedAt + seconds * 1000)

@@ -2,7 +2,7 @@ import type { CloudEventBus } from '../domain/events.ts';
 import type { S3Key } from '../domain/records.ts';
 import { S3_ACCESS_ID_PREFIX } from '../domain/s3-names.ts';
 import type { S3KeyStore } from '../store/store.ts';
-import type { Clock } from '../support/clock.ts';
+import { type Clock, wallNow } from '../support/clock.ts';
 import { KeyCache } from './key-cache.ts';
 
 /** Longer texts are not access ids of this server and are not looked up. */
@@ -42,7 +42,8 @@ export class S3Credentials {
   /** Undefined if the access id is unknown, or its key was revoked or has expired. */
   async find(accessId: string): Promise<S3Credential | undefined> {
     const found = await this.#cache.find(accessId);
-    return found === undefined || (found.key.expiresAt !== null && this.#clock.now() >= found.key.expiresAt)
+    return found === undefined ||
+      (found.key.expiresAt !== null && wallNow(this.#clock) >= found.key.expiresAt)
       ? undefined
       : found;
   }

@@ -22,9 +22,9 @@ export class JobReaperLoop {
   }
 
   start(): void {
-    const due = Date.now() + SWEEP_INTERVAL_MS;
+    const due = performance.now() + SWEEP_INTERVAL_MS;
     this.#timer = setTimeout(() => {
-      if (Date.now() - due > PROCESS_SUSPENDED_MS) this.#reaper.onProcessResumed();
+      if (performance.now() - due > PROCESS_SUSPENDED_MS) this.#reaper.onProcessResumed();
       this.#running = this.#round().finally(() => {
         if (!this.#closed) this.start();
       });

@@ -1,3 +1,4 @@
+import type { ClockStore } from './clock-store.ts';
 import type { ClusterStore } from './cluster-store.ts';
 import type { FlashStore } from './flash-store.ts';
 import type { WorkerStore } from './worker-store.ts';
@@ -46,6 +47,7 @@ export interface Store {
   readonly jobs: JobStore;
   readonly workers: WorkerStore;
   readonly ledger: LedgerStore;
+  readonly clock: ClockStore;
   readonly wakeups: WakeupBus;
   readonly leaderElection: LeaderElection;
   /** Resolves when the database answers. */

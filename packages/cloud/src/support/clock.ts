@@ -1,12 +1,28 @@
 /** The source of time. Tests use one that they advance by hand. */
 export interface Clock {
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970. In the server it does not jump when the system time is set (`SteadyClock`). */
   now(): number;
   /** Milliseconds since some start. Does not jump when the system time is set. Default: `now`. */
   monotonic?(): number;
+  /** What the clock of this machine says, for times that others set: expiry of keys, signatures. Default: `now`. */
+  wall?(): number;
 }
 
-export const systemClock: Clock = { now: () => Date.now(), monotonic: () => performance.now() };
+export const systemClock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+} satisfies Clock;
+
+export function wallNow(clock: Clock): number {
+  return clock.wall?.() ?? clock.now();
+}
+
+/** A time that another program read from the clock of this machine a short while ago; never in the future. */
+export function fromWall(clock: Clock, at: number): number {
+  if (clock.wall === undefined) return at;
+  const now = clock.now();
+  return Math.min(now, Math.round(at - clock.wall() + now));
+}
 
 export function monotonicNow(clock: Clock): number {
   return clock.monotonic?.() ?? clock.now();

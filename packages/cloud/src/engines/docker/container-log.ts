@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../../support/clock.ts';
+import { fromWall } from '../../support/clock.ts';
 import { SegmentedLog } from '../logs/segmented-log.ts';
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
 import type { Daemon } from './daemon.ts';
@@ -227,7 +228,7 @@ export class ContainerLog {
     if (fresh.length === 0 || cursor.complete) return;
     const written = cursor.written + fresh.length;
     await this.#log?.append(
-      fresh.map(({ ts, line }) => ({ ts, source: 'container', line })),
+      fresh.map(({ ts, line }) => ({ ts: fromWall(this.#deps.clock, ts), source: 'container', line })),
       cursor.mark(written),
     );
     cursor.written = written;

@@ -1,4 +1,6 @@
 import type Docker from 'dockerode';
+import type { Clock } from '../../support/clock.ts';
+import { systemClock } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
 import { toDockerError } from './docker.errors.ts';
 import { findDaemon, dockerClientOptions, candidateHosts } from './daemon-discovery.ts';
@@ -13,9 +15,13 @@ export class Daemon {
   #client: Promise<Docker> | undefined;
   #isPodman: boolean | undefined;
 
-  constructor(host: string | undefined, env: NodeJS.ProcessEnv = process.env) {
+  /** Its times are those of the machine. */
+  readonly clock: Clock;
+
+  constructor(host: string | undefined, env: NodeJS.ProcessEnv = process.env, clock: Clock = systemClock) {
     this.#host = host;
     this.#env = env;
+    this.clock = clock;
   }
 
   /** Whether a daemon answers; returns quickly. */

@@ -30,7 +30,11 @@ export interface DockerContainer {
   network: string | undefined;
 }
 
-export function containerFromInspect(info: ContainerInspectInfo): DockerContainer {
+/** `toTime`: from a time by the daemon's clock. */
+export function containerFromInspect(
+  info: ContainerInspectInfo,
+  toTime: (at: number) => number = (at) => at,
+): DockerContainer {
   const { installation, id, image, gpus, labels } = readLabels(info.Config.Labels);
   const {
     Running: running,
@@ -52,9 +56,9 @@ export function containerFromInspect(info: ContainerInspectInfo): DockerContaine
       image,
       handle: { engine: 'docker', id, state: { container: info.Id } },
       status: running ? 'running' : isNew ? 'starting' : 'exited',
-      startedAt: Date.parse(startedAt),
+      startedAt: toTime(Date.parse(startedAt)),
       // Podman's two timestamps have different precision.
-      endedAt: running ? null : Math.max(Date.parse(startedAt), Date.parse(finishedAt)),
+      endedAt: running ? null : toTime(Math.max(Date.parse(startedAt), Date.parse(finishedAt))),
       exitCode,
       signal: signalOf(exitCode),
     },

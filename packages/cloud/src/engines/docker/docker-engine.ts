@@ -106,7 +106,7 @@ export class DockerEngine implements InstanceEngine {
     log,
     logRetentionMs = LOG_RETENTION_MS,
   }: DockerEngineOptions) {
-    const daemon = new Daemon(host);
+    const daemon = new Daemon(host, process.env, clock);
     const onProblem = (what: string, error: unknown): void => this.#logProblem(what, error);
     this.#installation = installation;
     this.#daemon = daemon;

@@ -1,6 +1,6 @@
 import type Docker from 'dockerode';
 import { BerthError } from '../../support/errors.ts';
-import type { Clock } from '../../support/clock.ts';
+import { type Clock, fromWall } from '../../support/clock.ts';
 import { CpuMeter } from '../cpu-meter.ts';
 import { signalOf } from '../exit-code.ts';
 import type { GpuAllocation } from '../gpu-allocator.ts';
@@ -259,7 +259,7 @@ export async function inspectContainer(
   nameOrId: string,
 ): Promise<DockerContainer | undefined> {
   const info = await daemon.call((client) => client.getContainer(nameOrId).inspect()).catch(ignoreNotFound);
-  return info === undefined ? undefined : containerFromInspect(info);
+  return info === undefined ? undefined : containerFromInspect(info, (at) => fromWall(daemon.clock, at));
 }
 
 export async function removeContainer(daemon: Daemon, containerId: string): Promise<void> {

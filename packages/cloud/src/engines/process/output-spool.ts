@@ -3,6 +3,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { open } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { Clock } from '../../support/clock.ts';
+import { fromWall } from '../../support/clock.ts';
 import type { SegmentedLog } from '../logs/segmented-log.ts';
 import { splitLines } from '../logs/log-record.ts';
 
@@ -111,7 +112,8 @@ export class OutputSpool {
   /** Output from before this process has the file's modification time, the best estimate there is. */
   async #timeOfFirstOutput(file: FileHandle): Promise<number> {
     const { mtimeMs } = await file.stat();
-    return mtimeMs < this.#openedAt ? Math.round(mtimeMs) : this.#clock.now();
+    const at = fromWall(this.#clock, Math.round(mtimeMs));
+    return at < this.#openedAt ? at : this.#clock.now();
   }
 
   /**

@@ -1,5 +1,6 @@
 import { BerthError } from '../../support/errors.ts';
 import type { Clock } from '../../support/clock.ts';
+import { fromWall } from '../../support/clock.ts';
 import { CpuMeter } from '../cpu-meter.ts';
 import { signalOf } from '../exit-code.ts';
 import type {
@@ -181,6 +182,8 @@ export class ProcessInstance {
     // Another server has restarted the instance: its processes belong to the new run.
     if (this.folder.readSaved()?.run !== this.saved.run) return this.#detach();
     const exit = this.folder.readExit();
+    const { clock } = this.#deps;
+    const endedAt = exit === undefined ? clock.now() : fromWall(clock, exit.at);
     try {
       await killInstanceProcesses(this.#selector);
       await this.#closeLog(exit?.exitCode ?? null);
@@ -188,7 +191,7 @@ export class ProcessInstance {
       this.#deps.onProblem(`${this.id} has ended, but not everything about it could be cleaned up`, error);
     }
     if (this.saved.cgroup !== null) removeCgroup(this.saved.cgroup);
-    this.#exit = { exitCode: exit?.exitCode ?? null, at: exit?.at ?? this.#deps.clock.now() };
+    this.#exit = { exitCode: exit?.exitCode ?? null, at: endedAt };
     this.#deps.onEnded(this);
     this.#exited.resolve();
   }

@@ -1,3 +1,4 @@
+import { MAX_TIMESTAMP } from '../../support/clock.ts';
 import { abortOnClose, asStreamingResponse, sendJson } from '../raw-http.ts';
 import { findJob, parseJobId } from './job-operation.ts';
 import type { JobCall, JobOperations, JobRoutesDeps } from './job-operation.ts';
@@ -19,7 +20,7 @@ async function logs(deps: JobRoutesDeps, { request, response, endpoint, rest }: 
   const disconnected = abortOnClose(response);
   const live = request.headers.accept?.includes('text/event-stream') === true;
   const lines =
-    deps.jobLogs?.(live ? job : { ...job, endedAt: job.endedAt ?? Date.now() }, disconnected) ?? [];
+    deps.jobLogs?.(live ? job : { ...job, endedAt: job.endedAt ?? MAX_TIMESTAMP }, disconnected) ?? [];
   if (!live) {
     const entries: string[] = [];
     for await (const { ts, source, line } of lines)

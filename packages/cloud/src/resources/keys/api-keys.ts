@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AccessLevel, ApiKey, Scopes } from '../../domain/records.ts';
+import { wallNow } from '../../support/clock.ts';
 import { BerthError, notFound, ruleError } from '../../support/errors.ts';
 import type { Caller } from '../../domain/caller.ts';
 import { auditEntry, diffRecords } from '../resource-context.ts';
@@ -138,7 +139,7 @@ export class ApiKeys {
   }
 
   #checkExpiry(expiresAt: number | null): void {
-    if (expiresAt !== null && expiresAt <= this.#context.clock.now())
+    if (expiresAt !== null && expiresAt <= wallNow(this.#context.clock))
       throw ruleError('the expiry must be in the future');
   }
 }

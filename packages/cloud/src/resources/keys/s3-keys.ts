@@ -1,4 +1,5 @@
 import type { S3Key } from '../../domain/records.ts';
+import { wallNow } from '../../support/clock.ts';
 import { BerthError, notFound, ruleError } from '../../support/errors.ts';
 import type { Caller } from '../../domain/caller.ts';
 import { S3_ACCESS_ID_PREFIX } from '../../domain/s3-names.ts';
@@ -34,7 +35,8 @@ export class S3Keys {
     const { store, clock, ids } = this.#context;
     await this.#checkManager(caller, accountId);
     checkKeyName(name);
-    if (expiresAt !== null && expiresAt <= clock.now()) throw ruleError('the expiry must be in the future');
+    if (expiresAt !== null && expiresAt <= wallNow(clock))
+      throw ruleError('the expiry must be in the future');
     const record: S3Key = {
       id: S3_ACCESS_ID_PREFIX + ids.resource(ACCESS_ID_LENGTH),
       accountId,

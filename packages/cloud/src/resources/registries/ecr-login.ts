@@ -1,5 +1,5 @@
 import { sha256Hex, signHeaders } from '../../auth/sigv4.ts';
-import type { Clock } from '../../support/clock.ts';
+import { type Clock, wallNow } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
 import type { RegistryCredentials } from './registries.ts';
 
@@ -44,7 +44,7 @@ export class EcrLogin {
     awsRegion: string;
   }): Promise<RegistryCredentials> {
     const key = `${awsRegion} ${awsUser}`;
-    const now = this.#options.clock.now();
+    const now = wallNow(this.#options.clock);
     const cached = this.#cache.get(key);
     if (cached !== undefined && cached.until > now) return cached.credentials;
     const credentials = await this.#request(awsUser, awsRegion, now);

@@ -28,7 +28,7 @@ export class UpstreamConnectionPool {
   acquire(host: string, port: number): UpstreamConnection {
     const upstreamKey = `${host} ${port}`;
     const idle = this.#idle.get(upstreamKey);
-    const now = Date.now();
+    const now = performance.now();
     for (let connection = idle?.pop(); connection !== undefined; connection = idle?.pop()) {
       if (!connection.socket.destroyed && Math.abs(now - connection.idleSince) < IDLE_MS) return connection;
       connection.destroy();
@@ -88,7 +88,7 @@ export class UpstreamConnectionPool {
       idle = [];
       this.#idle.set(upstreamKey, idle);
     }
-    connection.idleSince = Date.now();
+    connection.idleSince = performance.now();
     idle.push(connection);
     this.#sweeper ??= setInterval(() => this.#sweep(), SWEEP_MS);
   }
@@ -100,7 +100,7 @@ export class UpstreamConnectionPool {
   }
 
   #sweep(): void {
-    const now = Date.now();
+    const now = performance.now();
     for (const [upstreamKey, idle] of this.#idle) {
       const kept = idle.filter((connection) => {
         const fresh = Math.abs(now - connection.idleSince) < IDLE_MS;

@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { ClockStore, SharedTime } from '../store/clock-store.ts';
+import { SteadyClock } from '../support/steady-clock.ts';
+import { MachineClockKeeper } from './machine-clock-keeper.ts';
+import { SharedClockKeeper } from './shared-clock-keeper.ts';
+
+const HOUR_MS = 3_600_000;
+const NEAR_MS = 1_000;
+
+/** Machines that share one true time; the clock of each can be set. */
+class World {
+  passed = 0;
+  shared: SharedTime | undefined;
+  databaseStep = 0;
+  readonly #start = Date.UTC(2026, 0, 1);
+
+  machine(): { source: { now(): number; monotonic(): number }; step: number } {
+    const machine = {
+      step: 0,
+      source: { now: () => this.#start + this.passed + machine.step, monotonic: () => this.passed },
+    };
+    return machine;
+  }
+
+  get trueTime(): number {
+    return this.#start + this.passed;
+  }
+
+  readonly database: ClockStore = {
+    databaseTime: async () => ({ now: this.trueTime + this.databaseStep, shared: this.shared }),
+    saveShared: async (shared) => void (this.shared = shared),
+    moveDueTimes: async () => false,
+  };
+}
+
+function recordingLog(): {
+  warn: (fields: object, text: string) => void;
+  info: () => void;
+  warnings: string[];
+} {
+  const warnings: string[] = [];
+  return { warnings, info: () => undefined, warn: (_fields, text) => void warnings.push(text) };
+}
+
+function sharedServer(world: World): {
+  clock: SteadyClock;
+  keeper: SharedClockKeeper;
+  machine: { step: number };
+  warnings: string[];
+} {
+  const machine = world.machine();
+  const clock = new SteadyClock(machine.source);
+  const log = recordingLog();
+  const keeper = new SharedClockKeeper({ clock, store: { clock: world.database }, log: log as never });
+  return { clock, keeper, machine, warnings: log.warnings };
+}
+
+async function pass(world: World, seconds: number, keepers: { tick(): Promise<void> }[]): Promise<void> {
+  for (let second = 0; second < seconds; second += 1) {
+    world.passed += 1_000;
+    for (const keeper of keepers) await keeper.tick();
+  }
+}
+
+test('servers agree while the clock of the database is set, and so does one that joins', async () => {
+  const world = new World();
+  const [leader, follower] = [sharedServer(world), sharedServer(world)];
+  leader.keeper.isLeading = true;
+  for (const { keeper } of [leader, follower]) await keeper.restore();
+  await pass(world, 30, [leader.keeper, follower.keeper]);
+  world.databaseStep = HOUR_MS;
+  await pass(world, 120, [leader.keeper, follower.keeper]);
+  assert.ok(leader.warnings.some((text) => text.includes('the database was set ahead by 3600 s')));
+  const joined = sharedServer(world);
+  await joined.keeper.restore();
+  await pass(world, 60, [leader.keeper, follower.keeper, joined.keeper]);
+  for (const { clock } of [leader, follower, joined])
+    assert.ok(Math.abs(clock.now() - world.trueTime) < NEAR_MS, String(clock.now() - world.trueTime));
+
+  // The leader restarts alone and goes on where it was.
+  const again = sharedServer(world);
+  await again.keeper.restore();
+  assert.ok(Math.abs(again.clock.now() - world.trueTime) < NEAR_MS);
+});
+
+test('the clock of one server is set: it is logged, and its time agrees with the others', async () => {
+  const world = new World();
+  const [leader, follower] = [sharedServer(world), sharedServer(world)];
+  leader.keeper.isLeading = true;
+  for (const { keeper } of [leader, follower]) await keeper.restore();
+  follower.machine.step = -HOUR_MS;
+  await pass(world, 60, [leader.keeper, follower.keeper]);
+  assert.deepEqual(
+    follower.warnings.map((text) => text.split(';')[0]),
+    ['the clock of this machine was set back by 3600 s'],
+  );
+  assert.ok(Math.abs(follower.clock.now() - world.trueTime) < NEAR_MS);
+  assert.equal(follower.clock.wall(), world.trueTime - HOUR_MS);
+});
+
+test('a server that differs from the leading one for long takes its time', async () => {
+  const world = new World();
+  const [leader, follower] = [sharedServer(world), sharedServer(world)];
+  leader.keeper.isLeading = true;
+  for (const { keeper } of [leader, follower]) await keeper.restore();
+  follower.clock.set(world.trueTime + HOUR_MS);
+  await pass(world, 30, [leader.keeper, follower.keeper]);
+  assert.ok(Math.abs(follower.clock.now() - world.trueTime) < NEAR_MS);
+});
+
+test('without a leading server the time of each goes on, wherever the clock of the database is set', async () => {
+  const world = new World();
+  const [one, other] = [sharedServer(world), sharedServer(world)];
+  for (const { keeper } of [one, other]) await keeper.restore();
+  world.databaseStep = -HOUR_MS;
+  await pass(world, 60, [one.keeper, other.keeper]);
+  for (const { clock } of [one, other]) assert.equal(clock.now(), world.trueTime);
+});
+
+test('a machine whose clock is set: time is held over a restart, and set when nothing runs or waits', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-clock-'));
+  try {
+    const file = join(folder, 'clock.json');
+    const world = new World();
+    const machine = world.machine();
+    let moved: number | undefined;
+    let idle = false;
+    const store = {
+      clock: {
+        ...world.database,
+        moveDueTimes: async (by: number) => {
+          if (idle) moved = by;
+          return idle;
+        },
+      },
+    };
+    const boot = { uptime: () => world.passed + 7, boot: () => 'boot 1' };
+    const start = async (
+      machineStart = boot,
+    ): Promise<{ clock: SteadyClock; keeper: MachineClockKeeper }> => {
+      const clock = new SteadyClock(machine.source);
+      const log = recordingLog() as never;
+      const keeper = new MachineClockKeeper({ clock, store, log, file, machine: machineStart });
+      await keeper.restore();
+      return { clock, keeper };
+    };
+    const before = await start();
+    await pass(world, 5, [before.keeper]);
+    assert.equal(existsSync(file), false);
+    machine.step = HOUR_MS;
+    await pass(world, 5, [before.keeper]);
+    assert.ok(Math.abs(before.clock.now() - world.trueTime) < NEAR_MS);
+    assert.equal(existsSync(file), true);
+
+    world.passed += 60_000;
+    const restarted = await start();
+    assert.ok(Math.abs(restarted.clock.now() - world.trueTime) < NEAR_MS);
+    idle = true;
+    await pass(world, 10, [restarted.keeper]);
+    assert.ok(Math.abs((moved ?? 0) - HOUR_MS) < NEAR_MS);
+    assert.equal(restarted.clock.now(), restarted.clock.wall());
+    assert.equal(existsSync(file), false);
+
+    // After a restart of the machine nothing says what its clock was before.
+    idle = false;
+    machine.step = 2 * HOUR_MS;
+    await pass(world, 5, [restarted.keeper]);
+    const later = await start({ ...boot, boot: () => 'boot 2' });
+    assert.equal(later.clock.now(), later.clock.wall());
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

@@ -1,0 +1,24 @@
+/** What the servers of one installation know of each other's time, and what depends on it. */
+export interface ClockStore {
+  /** What the clock of the database says, in milliseconds; undefined where that is the clock of this machine. */
+  databaseTime(): Promise<DatabaseTime | undefined>;
+  /** The leading server writes how far its time is from the clock of the database. The others follow it. */
+  saveShared(time: SharedTime): Promise<void>;
+  /**
+   * Moves what is still due by a difference, so that time may be set by it, where nothing runs or waits: no job, no
+   * worker, no pod. False where something does; nothing is changed then.
+   */
+  moveDueTimes(by: number): Promise<boolean>;
+}
+
+export interface DatabaseTime {
+  now: number;
+  shared: SharedTime | undefined;
+}
+
+export interface SharedTime {
+  /** The time of the servers minus the clock of the database. */
+  offset: number;
+  /** By the clock of the database. */
+  writtenAt: number;
+}
