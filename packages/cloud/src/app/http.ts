@@ -121,6 +121,7 @@ function endpointRouterDeps(
       rateLimits,
       noWorkersReason: (endpoint) => compute.workers.noWorkerReason(endpoint),
       workerCounts: (endpoint) => compute.workers.counts(endpoint),
+      startPhases: (job) => compute.workers.startPhasesOf(job),
       jobLogs: (job, signal) => compute.workers.jobLogs(job, signal),
     }),
     workers: new WorkerRoutes({ ...shared, queue, tokens: auth.workerTokens }),

@@ -69,8 +69,10 @@ interface Worker {
   concurrency: number;
   /** In the order in which they were given to it. */
   jobs: ChurnMap<number, HeldLease>;
-  /** It was given a job at some time. */
-  hadJobs: boolean;
+  /** When it was first heard of here. */
+  connectedAt: number;
+  /** When it was first given a job. */
+  firstJobAt: number | null;
   flushed: boolean;
   /** When it was last stored while idle, and with which values. */
   flushedAt: number;
@@ -130,7 +132,8 @@ export class WorkerHeartbeats {
         lastResultAt: 0,
         concurrency: Infinity,
         jobs: new ChurnMap(),
-        hadJobs: false,
+        connectedAt: this.#clock.now(),
+        firstJobAt: null,
         flushed: false,
         flushedAt: 0,
         flushedState: '',
@@ -246,7 +249,7 @@ export class WorkerHeartbeats {
     const worker = this.recordHeartbeat(endpointId, workerId);
     const now = this.#clock.now();
     for (const job of jobs) worker.jobs.set(job.seq, newHeldLease(job, now));
-    worker.hadJobs = true;
+    worker.firstJobAt ??= now;
   }
 
   /**
@@ -263,7 +266,7 @@ export class WorkerHeartbeats {
         if (since < asOf && holding.get(seq)?.lease !== lease) jobs.delete(seq);
       for (const job of holding.values())
         if (!jobs.has(job.seq)) jobs.set(job.seq, newHeldLease(job, Math.min(job.takenAt ?? asOf, asOf)));
-      if (jobs.size > 0) worker.hadJobs = true;
+      for (const { since } of jobs.values()) worker.firstJobAt ??= since;
     });
   }
 
@@ -289,13 +292,24 @@ export class WorkerHeartbeats {
   statusOf(
     endpointId: string,
     workerId: string,
-  ): { busy: number; worked: boolean; unhealthy: string | null; accelerated: boolean } | undefined {
+  ):
+    | {
+        busy: number;
+        worked: boolean;
+        connectedAt: number;
+        firstJobAt: number | null;
+        unhealthy: string | null;
+        accelerated: boolean;
+      }
+    | undefined {
     const worker = this.#workers.get(endpointId, workerId);
     return worker === undefined || worker.seenAt === 0
       ? undefined
       : {
           busy: worker.jobs.size,
-          worked: worker.hadJobs,
+          worked: worker.firstJobAt !== null,
+          connectedAt: worker.connectedAt,
+          firstJobAt: worker.firstJobAt,
           unhealthy: worker.unhealthy,
           accelerated: worker.accelerated,
         };

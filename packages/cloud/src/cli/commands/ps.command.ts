@@ -2,11 +2,17 @@ import { connect } from '../api-client.ts';
 import type { ApiClient } from '../api-client.ts';
 import { command } from '../command-definition.ts';
 import { serverOptions } from '../local-server.ts';
-import type { Column } from '../output.ts';
-import { jobPath, listEndpoints } from '../serverless/endpoint-client.ts';
+import type { Column, Output } from '../output.ts';
+import {
+  endpointArgumentHelp,
+  findEndpointForJobs,
+  jobPath,
+  listEndpoints,
+} from '../serverless/endpoint-client.ts';
 import type { EndpointView } from '../serverless/endpoint-client.ts';
+import { formatStartPhases } from '../serverless/start-phases.ts';
 import { listWorkers, formatWorkerSummary } from '../serverless/worker-client.ts';
-import type { WorkerSummary } from '../serverless/worker-client.ts';
+import type { WorkerSummary, WorkerView } from '../serverless/worker-client.ts';
 
 interface JobCounts {
   inQueue: number;
@@ -43,9 +49,13 @@ const columns: Column<Row>[] = [
 export const ps = command({
   name: 'ps',
   summary: 'List the endpoints with their workers and jobs.',
+  details:
+    'With an endpoint, lists its workers, with how long each phase of their start took: until the image and its Python environment were ready, until the process ran, until the handler was loaded, and until the first job.',
+  words: { 'ENDPOINT?': endpointArgumentHelp },
   options: serverOptions,
   async run(call) {
     const client = await connect(call);
+    if (call.words.ENDPOINT !== undefined) return showWorkers(call.output, client, call.words.ENDPOINT);
     const endpoints = await listEndpoints(client);
     const rows: Row[] = [];
     for (let from = 0; from < endpoints.length; from += CONCURRENCY) {
@@ -63,6 +73,25 @@ export const ps = command({
     );
   },
 });
+
+const workerColumns: Column<WorkerView>[] = [
+  { title: 'ID', value: ({ id }) => id },
+  { title: 'STATUS', value: ({ status, isStale }) => (isStale ? `${status} (stale)` : status) },
+  { title: 'SINCE', value: ({ startedAt }) => startedAt },
+  { title: 'START', value: ({ phases }) => phases && formatStartPhases(phases) },
+  { title: 'REASON', value: ({ reason }) => reason },
+];
+
+async function showWorkers(output: Output, client: ApiClient, name: string): Promise<void> {
+  const endpoint = await findEndpointForJobs(client, name);
+  const { workers, reason } = await listWorkers(client, endpoint);
+  output.printTable(
+    { workers, reason: reason ?? null },
+    workers,
+    workerColumns,
+    `${endpoint.name} has no worker${reason === undefined || reason === null ? '' : `: ${reason}`}`,
+  );
+}
 
 async function rowOf(client: ApiClient, endpoint: EndpointView): Promise<Row> {
   const { id, name, type, image, workers } = endpoint;

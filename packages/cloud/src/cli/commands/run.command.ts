@@ -16,6 +16,7 @@ import {
 import type { JobView } from '../serverless/job-client.ts';
 import { parseCount } from '../serverless/deploy-options.ts';
 import { progressReporter } from '../serverless/image-upload.ts';
+import { formatStartPhases } from '../serverless/start-phases.ts';
 
 export const run = command({
   name: 'run',
@@ -76,7 +77,14 @@ function showResult(output: Output, job: JobView, endpoint: string): void {
       ]
     : [];
   output.printRecord(
-    output.isInteractive ? { ...job, ...asJson(job, 'input'), ...asJson(job, 'output') } : { ...job },
+    output.isInteractive
+      ? {
+          ...job,
+          ...asJson(job, 'input'),
+          ...asJson(job, 'output'),
+          ...(job.phases !== undefined && { phases: formatStartPhases(job.phases) }),
+        }
+      : { ...job },
     ...notes,
   );
   assertJobSucceeded(job);

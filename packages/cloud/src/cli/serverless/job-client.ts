@@ -2,6 +2,7 @@ import type { ApiClient, RawJson } from '../api-client.ts';
 import { CliError } from '../cli.errors.ts';
 import { jobPath } from './endpoint-client.ts';
 import type { EndpointView } from './endpoint-client.ts';
+import type { StartPhasesView } from './start-phases.ts';
 
 type Target = Pick<EndpointView, 'id'>;
 
@@ -13,6 +14,8 @@ export interface JobView {
   error?: unknown;
   reason?: string;
   workerId?: string;
+  /** The start of its worker, if the job waited for that. */
+  phases?: StartPhasesView;
 }
 
 const UNFINISHED_STATUSES = new Set(['IN_QUEUE', 'IN_PROGRESS']);

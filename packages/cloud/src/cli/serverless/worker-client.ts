@@ -5,11 +5,16 @@ import { escapeControlCharacters } from '../output.ts';
 import { endpointPath } from './endpoint-client.ts';
 import type { EndpointView } from './endpoint-client.ts';
 import { ignoreNotFound, readLog } from './log-client.ts';
+import type { StartPhasesView } from './start-phases.ts';
 
 export interface WorkerView {
   id: string;
   status: 'RUNNING' | 'IDLE' | 'INITIALIZING' | 'THROTTLED' | 'UNHEALTHY';
   isStale: boolean;
+  startedAt?: string | null;
+  /** Missing from servers of earlier versions. */
+  phases?: StartPhasesView;
+  reason?: string | null;
 }
 
 export interface WorkerSummary {

@@ -88,6 +88,7 @@ export class LoadBalancerPool implements WorkerPool {
     if (worker === undefined) return;
     worker.served = true;
     worker.idleSince = this.#deps.clock.now();
+    this.#deps.registry.markFirstJob(worker, worker.idleSince);
   }
 
   waitForChange(endpointId: string, milliseconds: number, signal: AbortSignal): Promise<void> {

@@ -96,6 +96,18 @@ describe('a queue worker', () => {
     assert.equal(worker.unhealthyReason, 'it has not been heard of for 30 s');
   });
 
+  test('is connected since its first heartbeat, and has its first job since that was given to it', async () => {
+    const connectedAt = clock.now();
+    heartbeats.recordHeartbeat('e', 'w');
+    clock.advance(SECOND);
+    const firstJobAt = clock.now();
+    heartbeats.assignJobs('e', 'w', { seq: 2, id: 'first', lease: null });
+    await pass(2);
+    heartbeats.assignJobs('e', 'w', { seq: 3, id: 'second', lease: null });
+    await pass(2);
+    assert.deepEqual([worker.record.readyAt, worker.record.firstJobAt], [connectedAt, firstJobAt]);
+  });
+
   test('without a first heartbeat is starting, and is not drained', async () => {
     await pass(120);
     assert.deepEqual([drained, worker.record.state], [[], 'starting']);

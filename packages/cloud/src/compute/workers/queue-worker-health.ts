@@ -1,4 +1,5 @@
 import { WORKER_TIMEOUT_MS } from '../../queue/worker-heartbeats.ts';
+import type { WorkerHeartbeat } from '../../domain/job-records.ts';
 import type { JobQueue } from '../../queue/job-queue.ts';
 import { isRecent } from '../../support/clock.ts';
 import { HEALTH_CHECK_INTERVAL_MS } from '../reconcile-settings.ts';
@@ -52,7 +53,12 @@ export class QueueWorkerHealth {
 
   #apply(
     worker: TrackedWorker,
-    heartbeat: { busy: number; unhealthy: string | null; accelerated: boolean } | undefined,
+    heartbeat:
+      | (Pick<WorkerHeartbeat, 'busy' | 'unhealthy' | 'accelerated'> & {
+          connectedAt?: number;
+          firstJobAt?: number | null;
+        })
+      | undefined,
     now: number,
   ): void {
     const { registry, termination, queue } = this.#deps;
@@ -60,8 +66,11 @@ export class QueueWorkerHealth {
     if (heartbeat === undefined) return;
     worker.unhealthyReason =
       heartbeat.unhealthy ?? (worker.failedChecks < REPLACE_AFTER_FAILURES ? null : TIMED_OUT_REASON);
-    if (worker.record.state === 'starting') registry.markReady(worker, now);
+    if (worker.record.state === 'starting') registry.markReady(worker, heartbeat.connectedAt ?? now);
     const busy = heartbeat.busy > 0;
+    // Of a job that another server gave to it, only that it runs is known.
+    const firstJobAt = heartbeat.firstJobAt ?? (busy ? now : null);
+    if (firstJobAt !== null) registry.markFirstJob(worker, firstJobAt);
     if (busy) worker.idleSince = null;
     else if (worker.busy || worker.idleSince === null) worker.idleSince = now;
     worker.busy = busy;

@@ -47,7 +47,9 @@ export class WorkerLauncher {
   async #start(worker: TrackedWorker, endpoint: Endpoint, placement: WorkerPlacement): Promise<void> {
     const { registry, removals, loadBalancerHealth, engines, specSources, clock } = this.#deps;
     const [spec] = await Promise.all([
-      buildWorkerSpec(worker, endpoint, placement, specSources),
+      buildWorkerSpec(worker, endpoint, placement, specSources, () => {
+        worker.record = { ...worker.record, imageReadyAt: clock.now() };
+      }),
       registry.save(worker),
     ]);
     if (removals.isRemoving(endpoint.id)) return;

@@ -74,6 +74,16 @@ export class WorkerRegistry {
     this.changes.notify(endpointId);
   }
 
+  /** Does nothing if it had a job before. */
+  markFirstJob(worker: TrackedWorker, at: number): void {
+    const { id, firstJobAt, endedAt } = worker.record;
+    if (firstJobAt !== null || endedAt !== null) return;
+    worker.record = { ...worker.record, firstJobAt: at };
+    this.save(worker).catch((error: unknown) =>
+      this.#log.warn({ err: error, workerId: id }, 'the first job of a worker could not be stored'),
+    );
+  }
+
   removeWorker(worker: TrackedWorker): void {
     if (this.isTracked(worker))
       this.#workerSets.get(worker.record.endpointId)?.workers.delete(worker.record.id);

@@ -21,6 +21,7 @@ export async function buildWorkerSpec(
   endpoint: Endpoint,
   placement: WorkerPlacement,
   sources: WorkerSpecSources,
+  onImageReady: () => void,
 ): Promise<InstanceSpec> {
   const { accountId, registryId, image } = endpoint;
   const [env, url, volume, artifact, registry] = await Promise.all([
@@ -42,5 +43,6 @@ export async function buildWorkerSpec(
     registry,
     pythonHook: sources.pythonHook(endpoint),
     onProgress: (line) => (worker.progress = line),
+    onImageReady,
   });
 }

@@ -19,6 +19,7 @@ const input: WorkerSpecInput = {
   registry: undefined,
   pythonHook: undefined,
   onProgress: () => undefined,
+  onImageReady: () => undefined,
 };
 
 describe('the instance spec of a worker', () => {

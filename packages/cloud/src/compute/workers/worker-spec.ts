@@ -25,6 +25,7 @@ export interface WorkerSpecInput {
   registry: { username: string; password: string } | undefined;
   pythonHook: PythonHook | undefined;
   onProgress: (line: string) => void;
+  onImageReady: () => void;
 }
 
 /** The instance spec of a worker. */
@@ -40,6 +41,7 @@ export function workerSpec({
   registry,
   pythonHook,
   onProgress,
+  onImageReady,
 }: WorkerSpecInput): InstanceSpec {
   return {
     id: record.id,
@@ -68,6 +70,7 @@ export function workerSpec({
     containerDiskInGb: endpoint.containerDisk,
     ...(registry !== undefined && { registry: { username: registry.username, password: registry.password } }),
     onProgress,
+    onImageReady,
   };
 }
 

@@ -2,9 +2,11 @@ import type { Job } from '../../domain/job-records.ts';
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
 import type { Worker } from '../../domain/endpoints/worker-record.ts';
 import type { Endpoint } from '../../domain/records.ts';
+import { startPhases, waitedForStart, type StartPhases } from '../../domain/endpoints/start-phases.ts';
 import { EndpointWorkerSet } from './endpoint-worker-set.ts';
 import { jobLogLines } from './job-log-lines.ts';
 import type { LoadBalancerPool } from './load-balancer-pool.ts';
+import { StoredStartPhases } from './stored-start-phases.ts';
 import type { TrackedWorker } from './tracked-worker.ts';
 import type { WorkerComponents, WorkerDeps } from './worker-components.ts';
 
@@ -18,10 +20,12 @@ export type EndpointRef = Pick<Endpoint, 'id' | 'type'>;
 export class Workers {
   readonly #components: WorkerComponents;
   readonly #deps: Pick<WorkerDeps, 'store' | 'engines' | 'clock'>;
+  readonly #startPhases: StoredStartPhases;
 
   constructor(components: WorkerComponents, deps: Pick<WorkerDeps, 'store' | 'engines' | 'clock'>) {
     this.#components = components;
     this.#deps = deps;
+    this.#startPhases = new StoredStartPhases(deps.store);
   }
 
   /** The load balancing workers, for the gateway. */
@@ -43,6 +47,26 @@ export class Workers {
     return (this.#refreshed(endpoint) ?? new EndpointWorkerSet(endpoint.id)).reason(endpoint.workersMax, () =>
       this.#components.candidates.imageProblem(endpoint),
     );
+  }
+
+  /**
+   * The phases of the start that a job waited for; undefined if it did not wait for one. Most jobs are answered
+   * without a promise, and without the store.
+   */
+  startPhasesOf(
+    job: Pick<Job, 'endpointId' | 'workerId' | 'queuedAt'>,
+  ): StartPhases | undefined | Promise<StartPhases | undefined> {
+    const { endpointId, workerId } = job;
+    if (workerId === null) return undefined;
+    const { registry, queueHealth } = this.#components;
+    const worker = registry.findWorker(endpointId, workerId);
+    if (worker !== undefined && worker.record.firstJobAt === null)
+      queueHealth.refresh(worker, this.#deps.clock.now());
+    const phases =
+      worker === undefined ? this.#startPhases.of(endpointId, workerId) : startPhases(worker.record);
+    const ifWaited = (found: StartPhases | undefined): StartPhases | undefined =>
+      found !== undefined && waitedForStart(job, found) ? found : undefined;
+    return phases instanceof Promise ? phases.then(ifWaited) : ifWaited(phases);
   }
 
   /** The log of a worker that may have ended; undefined if the worker is unknown or its data center is not connected. */

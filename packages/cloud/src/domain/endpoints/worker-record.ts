@@ -20,10 +20,14 @@ export interface Worker extends OwnedRecord {
   state: WorkerState;
   /** What its engine needs to find it again; null until it was started. */
   handle: string | null;
+  /** When its image was on the machine, with the environment that it needs. */
+  imageReadyAt: number | null;
   /** When its instance began to run; null until then. */
   startedAt: number | null;
   /** When it was first heard of. */
   readyAt: number | null;
+  /** When it got its first job or request. */
+  firstJobAt: number | null;
   endedAt: number | null;
   exitCode: number | null;
   /** Why it ended, where that is worth saying. */

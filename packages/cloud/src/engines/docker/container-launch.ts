@@ -46,6 +46,7 @@ export async function launchContainer(
 ): Promise<DockerContainer> {
   const { daemon, signal, reportProgress, gpus: allocator } = deps;
   await ensureImage(daemon, spec, reportProgress, signal);
+  spec.onImageReady?.();
   await using undo = new AsyncDisposableStack();
 
   const hostResources = await deps.hostResources();

@@ -32,6 +32,25 @@ const ended = (status: 'COMPLETED' | 'FAILED' | 'CANCELLED'): Job =>
       )?.job) as Job;
 
 describe('the status of a job', () => {
+  test('that waited for the start of its worker has the phases of that, as far as they are over', () => {
+    const phases = {
+      scheduledAt: NOW,
+      imageReadyAt: NOW + 10,
+      startedAt: null,
+      connectedAt: null,
+      firstJobAt: null,
+    };
+    const shown = JSON.parse(jobStatusJson(whole(running), undefined, phases)) as { phases: unknown };
+    assert.deepEqual(shown.phases, {
+      scheduledAt: '2027-01-15T08:00:00.000Z',
+      imageReadyAt: '2027-01-15T08:00:00.010Z',
+      startedAt: null,
+      connectedAt: null,
+      firstJobAt: null,
+    });
+    assert.equal('phases' in (JSON.parse(jobStatusJson(whole(running))) as object), false);
+  });
+
   test('that waits has its input and the reason', () => {
     assert.equal(
       jobStatusJson(whole(queued), 'no "worker"'),

@@ -1,9 +1,10 @@
 import { delayTime, executionTime, hasEnded } from '../../domain/job-status.ts';
+import { startPhasesJson, type StartPhases } from '../../domain/endpoints/start-phases.ts';
 import { memberText } from '../../support/json-text.ts';
 import type { Job, JobOutcome, JobWithPayloads } from '../../domain/job-records.ts';
 
 /** A job as `/status` and its neighbours show it. Payloads are spliced in as the text that they are. */
-export function jobStatusJson({ job, payloads }: JobOutcome, reason?: string): string {
+export function jobStatusJson({ job, payloads }: JobOutcome, reason?: string, phases?: StartPhases): string {
   let text = `{"id":"${job.id}","status":"${job.status}"`;
   const delay = delayTime(job);
   if (delay !== undefined || hasEnded(job)) text += `,"delayTime":${delay ?? 0}`;
@@ -15,6 +16,7 @@ export function jobStatusJson({ job, payloads }: JobOutcome, reason?: string): s
   if (payloads.error !== null) text += `,"error":${payloads.error}`;
   if (!hasEnded(job)) text += `,"input":${memberText(payloads.request ?? '{}', 'input') ?? 'null'}`;
   if (reason !== undefined) text += `,"reason":${JSON.stringify(reason)}`;
+  if (phases !== undefined) text += `,"phases":${JSON.stringify(startPhasesJson(phases))}`;
   return `${text}}`;
 }
 

@@ -2,6 +2,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { Authenticator } from '../../auth/authenticator.ts';
 import { seqFromJobId } from '../../domain/job-ids.ts';
 import type { Job, JobOutcome, JobWithPayloads } from '../../domain/job-records.ts';
+import type { StartPhases } from '../../domain/endpoints/start-phases.ts';
 import type { LogLine } from '../../domain/log-line.ts';
 import type { ApiKey, Endpoint } from '../../domain/records.ts';
 import type { JobQueue } from '../../queue/job-queue.ts';
@@ -23,6 +24,8 @@ export interface JobRoutesDeps {
   log: FastifyBaseLogger;
   /** Why an endpoint has no workers, if that is known. */
   noWorkersReason(endpoint: Endpoint): string | undefined;
+  /** The phases of the start that the job waited for, if it did. */
+  startPhases?(job: Job): StartPhases | undefined | Promise<StartPhases | undefined>;
   /** What the worker of a job wrote while it ran the job. */
   jobLogs?(job: Job, signal: AbortSignal): AsyncIterable<LogLine>;
   /** Workers without a heartbeat yet, and workers that cannot start. */

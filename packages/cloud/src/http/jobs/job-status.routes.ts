@@ -104,7 +104,7 @@ async function retry(deps: JobRoutesDeps, { request, response, endpoint, rest }:
   sendJson(response, 200, jobSummaryJson(done.after));
 }
 
-/** Sends the job, and why it waits. Nothing is looked up for a client that has left. */
+/** Sends the job, why it waits, and the start that it waited for. Nothing is looked up for a client that has left. */
 export async function sendJobStatus(
   deps: JobRoutesDeps,
   response: BasicResponse,
@@ -116,5 +116,6 @@ export async function sendJobStatus(
     outcome.job.status === 'IN_QUEUE'
       ? await waitingReason(deps.queue, outcome.job, () => deps.noWorkersReason(endpoint))
       : undefined;
-  sendJson(response, 200, jobStatusJson(outcome, reason));
+  const phases = deps.startPhases?.(outcome.job);
+  sendJson(response, 200, jobStatusJson(outcome, reason, phases instanceof Promise ? await phases : phases));
 }

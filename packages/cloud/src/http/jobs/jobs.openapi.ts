@@ -20,6 +20,7 @@ import {
   text,
 } from '../rest/json-schema.ts';
 import type { Schema } from '../rest/json-schema.ts';
+import { startPhasesSchema } from '../rest/start-phases.schema.ts';
 import type { DocumentedOperation, ResponseFormat } from '../rest/openapi.ts';
 import { MAX_RUN_BODY_BYTES, MAX_RUNSYNC_BODY_BYTES } from './job-request.ts';
 
@@ -90,6 +91,7 @@ const job = named(
       error: anyValue({ description: 'Why it failed' }),
       input: anyValue({ description: 'While it has not ended' }),
       reason: text({ description: 'Berth only: why it waits' }),
+      phases: startPhasesSchema,
     },
     { description: 'One request on a queue endpoint' },
   ),

@@ -16,6 +16,8 @@ import {
   text,
 } from '../rest/json-schema.ts';
 import type { Static } from '../rest/json-schema.ts';
+import { startPhases, startPhasesJson } from '../../domain/endpoints/start-phases.ts';
+import { startPhasesSchema } from '../rest/start-phases.schema.ts';
 import { byId, dateTime } from './common.v2.schema.ts';
 import { logEvents, logQuery, readLogQuery } from './log-events.v2.ts';
 import { pageQuery, pagination } from './pagination.v2.ts';
@@ -37,6 +39,7 @@ const worker = named(
     accelerated: boolean({
       description: 'Berth only: it speaks the fast worker channel, by itself or by acceleration',
     }),
+    phases: startPhasesSchema,
     reason: nullable(text({ description: 'Berth only: how its start goes on, or what is wrong with it' })),
   }),
 );
@@ -215,6 +218,7 @@ function serializeWorker({
     dataCenterId: found.dataCenterId,
     startedAt: isoTime(found.createdAt),
     accelerated,
+    phases: startPhasesJson(startPhases(found)),
     reason,
   };
 }

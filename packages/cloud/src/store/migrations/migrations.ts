@@ -18,6 +18,7 @@ import { waitingJobBatches } from './0017-waiting-job-batches.ts';
 import { jobStateInOneRow } from './0018-job-state-in-one-row.ts';
 import { acceleration } from './0019-acceleration.ts';
 import { jobStateInOneRowOnPostgres } from './0020-job-state-in-one-row-on-postgres.ts';
+import { startPhases } from './0021-start-phases.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: Migration[] = [
@@ -41,4 +42,5 @@ export const migrations: Migration[] = [
   jobStateInOneRow,
   acceleration,
   jobStateInOneRowOnPostgres,
+  startPhases,
 ];
