@@ -83,7 +83,7 @@ async function composeApp(app: AppContext): Promise<App> {
   const { store, context, clockKeeper } = storage;
   const auth = createAuth(app, storage);
   const queue = await createQueue(app, storage);
-  const engines = await createEngines(app, storage.masterKey, address);
+  const engines = await createEngines(app, storage, address);
   const endpointCache = new EndpointCache(store.endpoints, clock);
   events.subscribe('endpoint.changed', ({ endpointId }) => endpointCache.invalidate(endpointId));
   const artifacts = new FlashArtifacts({

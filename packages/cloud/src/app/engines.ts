@@ -10,7 +10,11 @@ import { virtualGpus } from '../resources/catalog/virtual-gpus.ts';
 import { loadInstallationId } from '../support/installation-id.ts';
 import type { AppContext } from './app-context.ts';
 import type { ServerAddress } from './server-address.ts';
+import type { Storage } from './storage.ts';
 import { WorkerUrlResolver } from './worker-url-resolver.ts';
+
+const MS_PER_DAY = 24 * 3_600_000;
+const BYTES_PER_GB = 1024 ** 3;
 
 /** The engines of this machine, the data centers that they serve, and how their instances reach this server. */
 export interface Engines {
@@ -31,7 +35,7 @@ export interface Engines {
 
 export async function createEngines(
   { config, log, clock, ids }: AppContext,
-  masterKey: Buffer,
+  { masterKey, store }: Pick<Storage, 'masterKey' | 'store'>,
   address: ServerAddress,
 ): Promise<Engines> {
   // Engines on one machine share its GPUs.
@@ -50,7 +54,14 @@ export async function createEngines(
           installation: loadInstallationId({ data: config.data, database: config.database, masterKey }, ids),
           ...(config.docker !== 'auto' && { host: config.docker }),
         });
-  const engines = new Map<string, InstanceEngine>([['process', new ProcessEngine({ ...machine, ids })]]);
+  const { keepDays, maxGb } = config.pythonEnvironments;
+  const processes = new ProcessEngine({
+    ...machine,
+    ids,
+    python: { eviction: { keepMs: keepDays * MS_PER_DAY, maxBytes: maxGb * BYTES_PER_GB } },
+    deployedImages: () => store.endpoints.listLocalImages(),
+  });
+  const engines = new Map<string, InstanceEngine>([['process', processes]]);
   const dataCenters = config.dataCenters.map(defineDataCenter);
   if (docker !== undefined && dataCenters.some(({ engine }) => engine === 'docker'))
     engines.set('docker', await docker.engine());

@@ -43,6 +43,12 @@ export interface InstanceEngine extends Engine {
   imageProblem(image: string): string | undefined;
 
   /**
+   * Begins what the first start of an image would wait for, such as its Python environment. What fails here is
+   * reported by that start.
+   */
+  prepareImage?(image: string, accountId: string): void;
+
+  /**
    * Resolves when the instance runs. If the id already runs, it resolves with the handle of that instance and
    * ignores the rest of the spec. Rejects with a message for users: `rule` when it can never run like this,
    * `capacity` when there is no room now, `unavailable` when the engine cannot do it now. Nothing is left

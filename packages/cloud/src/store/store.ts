@@ -133,6 +133,8 @@ export interface EndpointStore extends Omit<Collection<Endpoint>, 'insert' | 'ch
   ): Promise<Endpoint | undefined>;
   /** Whoever owns it. */
   findInAnyAccount(id: string): Promise<Endpoint | undefined>;
+  /** The images of all endpoints that are folders on this server, and whose they are. */
+  listLocalImages(): Promise<{ image: string; accountId: string }[]>;
 }
 
 /** What an endpoint is about to refer to. */

@@ -10,6 +10,8 @@ export class EndpointWorkerSet {
   readonly endpointId: string;
   readonly workers = new Map<string, TrackedWorker>();
   crashes: CrashHistory = NO_CRASHES;
+  /** The version of the endpoint that was last reconciled. */
+  #version: number | undefined;
   /** Why the last worker could not be placed; undefined if it could. */
   placementFailure: string | undefined;
   /** How many workers could not be placed. */
@@ -19,6 +21,14 @@ export class EndpointWorkerSet {
 
   constructor(endpointId: string) {
     this.endpointId = endpointId;
+  }
+
+  /** Returns whether the version is new here. What an earlier one crashed of need not hold for it. */
+  setVersion(version: number): boolean {
+    if (this.#version === version) return false;
+    if (this.#version !== undefined) this.crashes = NO_CRASHES;
+    this.#version = version;
+    return true;
   }
 
   add(record: Worker): TrackedWorker {

@@ -48,6 +48,17 @@ export class WorkerCandidates {
     );
   }
 
+  /** Lets the engines that the endpoint may use begin with what its first worker would wait for. */
+  prepareImage(endpoint: Endpoint): void {
+    const { accountId, image, dataCenterIds } = endpoint;
+    for (const [dataCenterId, engine] of this.#deps.engines)
+      if (
+        (dataCenterIds.length === 0 || dataCenterIds.includes(dataCenterId)) &&
+        imageProblemFor(endpoint, engine) === undefined
+      )
+        engine.prepareImage?.(image, accountId);
+  }
+
   /** Only an engine that can run the image is asked for its capacity. */
   async #candidate(
     endpoint: Endpoint,

@@ -104,10 +104,11 @@ export class WorkerPolicy implements ReconcilePolicy {
 
   async reconcile(endpointId: string): Promise<void> {
     const { queue, clock } = this.#deps;
-    const { registry, removals } = this.components;
+    const { registry, removals, candidates } = this.components;
     const endpoint = await this.#deps.endpoint(endpointId);
     if (endpoint === undefined) return removals.finishRemoval(endpointId);
     const workerSet = registry.getOrCreate(endpointId);
+    if (workerSet.setVersion(endpoint.version) && endpoint.workersMax > 0) candidates.prepareImage(endpoint);
     const now = clock.now();
     await Promise.all([...workerSet.workers.values()].map((worker) => this.#check(worker, endpoint, now)));
     this.#drain(workerSet, ({ record }) => record.version < endpoint.version);

@@ -11,7 +11,7 @@ import type { ContainerEvent } from './docker-events.ts';
 import { isInstanceId } from './instance-id.ts';
 import { ownershipFilter, readLabels } from './container-labels.ts';
 import type { DockerNetworks } from './docker-networks.ts';
-import type { StartAttempts } from './start-attempts.ts';
+import type { StartAttempts } from '../start-attempts.ts';
 
 const LOG_SWEEP_INTERVAL_MS = 3_600_000;
 

@@ -38,7 +38,7 @@ import {
   networkOfContainers,
   containerUrl,
 } from './container-network.ts';
-import { StartAttempts } from './start-attempts.ts';
+import { StartAttempts } from '../start-attempts.ts';
 import { PeerContainers } from './peer-containers.ts';
 import type { Capacity, EngineCapabilities, GpuCapacity } from '../../domain/placement/engine-capacity.ts';
 import { LOG_RETENTION_MS } from '../../domain/limits.ts';

@@ -20,6 +20,8 @@ export interface SavedInstance {
   /** Mount paths outside the instance's folder, created as symbolic links. */
   links: readonly string[];
   cgroup: string | null;
+  /** The folder of its Python environment, which stays as long as the instance. */
+  python?: string;
 }
 
 /** The two processes of an instance whose ids are recorded. */

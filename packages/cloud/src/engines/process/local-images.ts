@@ -1,9 +1,11 @@
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { access, constants, readdir, symlink } from 'node:fs/promises';
 import { delimiter, join, resolve } from 'node:path';
 import { BerthError, ruleError } from '../../support/errors.ts';
 import { siblingProgram } from '../../support/program-files.ts';
 import type { InstanceSpec } from '../instance.ts';
+import { readBerthJson } from './berth-json.ts';
+import { readPythonProject } from './python/python-project.ts';
 
 /** Runs directly on the host; the start command is required. */
 export const SHELL_IMAGE = 'local/shell';
@@ -35,7 +37,8 @@ export interface LocalImage {
 /** Why this image cannot run here; undefined if it can. */
 export function imageProblem(image: string, paths: LocalImagePaths): string | undefined {
   try {
-    resolveImage(image, paths);
+    const { folder } = resolveImage(image, paths);
+    if (folder !== null) readPythonProject(image, folder);
     return undefined;
   } catch (error) {
     if (error instanceof BerthError) return error.message;
@@ -69,8 +72,8 @@ function foldersFor(
 }
 
 function handlerOf(image: string, folder: string, { workerModule, pythonCache }: LocalImagePaths): string[] {
-  const own = ownCommand(image, folder);
-  if (own !== undefined) return own;
+  const { command } = readBerthJson(image, folder);
+  if (command !== undefined) return [...command];
   const handler = HANDLERS.find((name) => statSync(join(folder, name), { throwIfNoEntry: false })?.isFile());
   if (handler === undefined)
     throw ruleError(
@@ -79,26 +82,6 @@ function handlerOf(image: string, folder: string, { workerModule, pythonCache }:
   const file = join(folder, handler);
   if (handler === 'handler.py') return ['python3', '-u', '-X', `pycache_prefix=${pythonCache}`, file];
   return [process.execPath, NO_MODULE_TYPE_WARNING, BOOTSTRAP, workerModule, file];
-}
-
-/** The command in berth.json. */
-function ownCommand(image: string, folder: string): string[] | undefined {
-  const file = join(folder, 'berth.json');
-  if (!statSync(file, { throwIfNoEntry: false })?.isFile()) return undefined;
-  const problem = (what: string): BerthError =>
-    ruleError(`berth.json of the image ${JSON.stringify(image)} ${what}`);
-  let content: unknown;
-  try {
-    content = JSON.parse(readFileSync(file, 'utf8'));
-  } catch {
-    throw problem('is not JSON');
-  }
-  const command =
-    typeof content === 'object' && content !== null && 'command' in content ? content.command : undefined;
-  if (command === undefined) return undefined;
-  if (!Array.isArray(command) || command.length === 0 || !command.every((word) => typeof word === 'string'))
-    throw problem('has a "command" that is not a list of words');
-  return command;
 }
 
 function isFolder(path: string): boolean {

@@ -5,7 +5,7 @@ import { type Clock, systemClock } from '../../support/clock.ts';
 import { BerthError, notFound, ruleError } from '../../support/errors.ts';
 import { type Ids, randomIds } from '../../support/ids.ts';
 import type { Log } from '../../support/log.ts';
-import { RUNNABLE_EXAMPLES, workerModule } from '../../support/program-files.ts';
+import { PYTHON_WORKER_PACKAGE, RUNNABLE_EXAMPLES, workerModule } from '../../support/program-files.ts';
 import { staleWhileRevalidate } from '../../support/stale-while-revalidate.ts';
 import type { InstanceEngine } from '../engine.ts';
 import { sequentialGpuIndexes, GpuAllocator } from '../gpu-allocator.ts';
@@ -25,19 +25,27 @@ import { SegmentedLog } from '../logs/segmented-log.ts';
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
 import { type Machine, readMachine } from '../machine.ts';
 import { KeyedMutex } from '../../support/keyed-mutex.ts';
+import { StartAttempts } from '../start-attempts.ts';
 import { Cgroups, removeCgroup } from './cgroups.ts';
 import { ProcessFiles } from './process-files.ts';
 import { HostAllocations } from './host-allocations.ts';
-import { type LocalImagePaths, imageProblem } from './local-images.ts';
+import { type LocalImagePaths, imageProblem, resolveImage } from './local-images.ts';
 import type { InstanceFolder, SavedInstance, StartedProcesses } from './instance-folder.ts';
 import { launchProcess, type LaunchedProcess, type HostResources } from './process-launch.ts';
 import { ProcessInstance } from './process-instance.ts';
 import { findInstances, type RecoveredInstance, recoverInstances } from './process-recovery.ts';
+import {
+  type PythonEnvironmentsOptions,
+  type PythonImage,
+  PythonEnvironments,
+} from './python/python-environments.ts';
 import { RemovedFolders } from './removed-folders.ts';
+import { StartLog } from './start-log.ts';
 import { supervisionProblem } from './supervise.ts';
 import { findPtyProgram } from './pty.ts';
 import { PeerProcessInstances } from './peer-process-instances.ts';
 import type { Capacity, EngineCapabilities, GpuCapacity } from '../../domain/placement/engine-capacity.ts';
+import { ROOT_ACCOUNT_ID } from '../../domain/caller.ts';
 import { LOG_RETENTION_MS } from '../../domain/limits.ts';
 
 /** How long a reading of the machine is cached. */
@@ -51,6 +59,8 @@ const SWEEP_EVERY_MS = 3_600_000;
 const SWEEP_LOCK = '.sweep';
 const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const BYTES_PER_GB = 1024 ** 3;
+/** Without settings. */
+const DEFAULT_EVICTION = { keepMs: 14 * 24 * 3_600_000, maxBytes: 50 * BYTES_PER_GB };
 
 export interface ProcessEngineOptions {
   /** Offered where the machine has no real GPU. */
@@ -73,6 +83,10 @@ export interface ProcessEngineOptions {
   logRetentionMs?: number;
   /** Whether to use cgroups where this user may create them. */
   useCgroups?: boolean;
+  /** How Python environments are built and kept. */
+  python?: Partial<Pick<PythonEnvironmentsOptions, 'eviction' | 'uv' | 'interpreters' | 'run'>>;
+  /** The local images of all endpoints: their environments are kept. */
+  deployedImages?: () => Promise<readonly { image: string; accountId: string }[]>;
 }
 
 /** Runs instances as processes of this machine, under the user that runs Berth. */
@@ -97,6 +111,9 @@ export class ProcessEngine implements InstanceEngine {
   readonly #allocations: HostAllocations;
   readonly #removed: RemovedFolders;
   readonly #mutex = new KeyedMutex();
+  readonly #starts = new StartAttempts();
+  readonly #python: PythonEnvironments;
+  readonly #deployedImages: NonNullable<ProcessEngineOptions['deployedImages']>;
   readonly #instances = new Map<string, ProcessInstance>();
   readonly #listeners = new Set<(event: InstanceEvent) => void>();
   readonly #adopted = new Set<ProcessInstance>();
@@ -130,6 +147,15 @@ export class ProcessEngine implements InstanceEngine {
       workerModule: options.workerModule ?? workerModule(),
       pythonCache: join(data, 'cache', 'python'),
     };
+    this.#python = new PythonEnvironments({
+      path: join(data, 'python'),
+      workerPackage: PYTHON_WORKER_PACKAGE,
+      eviction: DEFAULT_EVICTION,
+      clock: this.#clock,
+      ids: this.#ids,
+      ...options.python,
+    });
+    this.#deployedImages = options.deployedImages ?? (() => Promise.resolve([]));
     this.#peers = new PeerProcessInstances((id) => join(this.#instancesPath(), id), this.#clock);
     this.#removed = new RemovedFolders({
       path: this.#instancesPath(),
@@ -161,17 +187,33 @@ export class ProcessEngine implements InstanceEngine {
 
   async start(spec: InstanceSpec): Promise<InstanceHandle> {
     if (!ID.test(spec.id)) throw ruleError(`${JSON.stringify(spec.id)} is no id for an instance`);
-    await this.#open();
-    return this.#mutex.runExclusive(spec.id, () => this.#start(spec));
+    return this.#starts.run(spec.id, async (signal, onLogOpened) => {
+      await this.#open();
+      return this.#mutex.runExclusive(spec.id, () => this.#start(spec, signal, onLogOpened));
+    });
   }
 
-  async #start(spec: InstanceSpec): Promise<InstanceHandle> {
+  async #start(
+    spec: InstanceSpec,
+    signal: AbortSignal,
+    onLogOpened: (log: SegmentedLog) => void,
+  ): Promise<InstanceHandle> {
     const existing = this.#instances.get(spec.id);
     if (existing !== undefined && existing.isRunning && !existing.isStopping) return existing.handle;
     await existing?.gone;
-    const hostResources = await this.#hostResources();
     this.#emit({ id: spec.id, status: 'starting', exitCode: null, signal: null, at: this.#clock.now() });
-    const { ended, log, ...launched } = await this.#launch(spec, hostResources);
+    const startLog = new StartLog({
+      id: spec.id,
+      logs: this.#logs,
+      clock: this.#clock,
+      onOpened: onLogOpened,
+      onProgress: spec.onProgress,
+    });
+    const python = await this.#ensurePython(spec, startLog, signal);
+    spec.onImageReady?.();
+    const hostResources = await this.#hostResources();
+    const openedLog = await startLog.opened();
+    const { ended, log, ...launched } = await this.#launch(spec, hostResources, python, openedLog);
     const instance = this.#track(launched);
     instance.captureOutput(log);
     this.#emitStatus(instance);
@@ -179,7 +221,45 @@ export class ProcessEngine implements InstanceEngine {
     return instance.handle;
   }
 
-  async #launch(spec: InstanceSpec, hostResources: HostResources): Promise<LaunchedProcess> {
+  /** The Python environment of the image; undefined if it needs none. */
+  async #ensurePython(
+    spec: InstanceSpec,
+    startLog: StartLog,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const image = this.#pythonImage(spec.image, spec.labels['account']);
+    if (image === undefined) return undefined;
+    try {
+      return await this.#python.ensure(image, { onLine: (line) => startLog.write(line), signal });
+    } catch (error) {
+      await startLog.fail(error);
+      throw error;
+    }
+  }
+
+  prepareImage(image: string, accountId: string): void {
+    if (this.#unsupportedReason() !== undefined || this.imageProblem(image) !== undefined) return;
+    const found = this.#pythonImage(image, accountId);
+    if (found !== undefined)
+      this.#python
+        .prepare(found)
+        .catch((error: unknown) =>
+          this.#log?.info({ err: error, image }, 'an environment could not be built'),
+        );
+  }
+
+  /** Undefined for an image without files. */
+  #pythonImage(image: string, owner = ROOT_ACCOUNT_ID): PythonImage | undefined {
+    const { folder } = resolveImage(image, this.#imagePaths);
+    return folder === null ? undefined : { image, folder, owner };
+  }
+
+  async #launch(
+    spec: InstanceSpec,
+    hostResources: HostResources,
+    python: string | undefined,
+    openedLog: SegmentedLog | undefined,
+  ): Promise<LaunchedProcess> {
     const [removed, logs, allocations, cgroups, clock, ids] = [
       this.#removed,
       this.#logs,
@@ -196,6 +276,8 @@ export class ProcessEngine implements InstanceEngine {
         logs,
         allocations,
         cgroups,
+        python,
+        openedLog,
         clock,
         ids,
       });
@@ -221,6 +303,7 @@ export class ProcessEngine implements InstanceEngine {
 
   async stop(id: string, graceMs: number): Promise<void> {
     await this.#open();
+    await this.#starts.cancel(id, new BerthError('state', `${id} was ended while it started`));
     await this.#mutex.waitUntilFree(id);
     await this.#instances.get(id)?.stop(graceMs);
   }
@@ -263,8 +346,10 @@ export class ProcessEngine implements InstanceEngine {
     signal?: AbortSignal,
   ): AsyncGenerator<LogLine, void, undefined> {
     await this.#open();
-    await this.#mutex.waitUntilFree(id);
     if (!ID.test(id)) return;
+    const startLog = await this.#starts.book(id);
+    if (startLog !== undefined) return yield* startLog.lines(query, signal);
+    await this.#mutex.waitUntilFree(id);
     const log = await (this.#instances.get(id)?.openLog() ??
       SegmentedLog.openReadOnly(this.#logs.folder(id)));
     yield* log.lines(query, signal);
@@ -293,6 +378,8 @@ export class ProcessEngine implements InstanceEngine {
 
   async close(): Promise<void> {
     await this.#opening?.catch(() => undefined);
+    await this.#starts.cancelAll(new BerthError('unavailable', 'Berth ends'));
+    await this.#python.close();
     await this.#mutex.waitUntilAllFree();
     for (const timer of this.#timers) clearInterval(timer);
     await Promise.all([...this.#instances.values()].map((instance) => instance.detach()));
@@ -347,7 +434,9 @@ export class ProcessEngine implements InstanceEngine {
     await this.#adopt(await recoverInstances(this.#instancesPath(), this.#removed));
     await this.#sweepLogs();
     void this.#sweepFolders();
-    const sweep = (): void => void Promise.all([this.#sweepLogs(), this.#sweepFolders()]);
+    void this.#sweepPython();
+    const sweep = (): void =>
+      void Promise.all([this.#sweepLogs(), this.#sweepFolders(), this.#sweepPython()]);
     this.#timers = [
       setInterval(() => this.#checkAdopted(), ADOPTED_POLL_INTERVAL_MS),
       setInterval(sweep, SWEEP_EVERY_MS),
@@ -422,6 +511,21 @@ export class ProcessEngine implements InstanceEngine {
       await this.#mutex.runExclusive(SWEEP_LOCK, () => this.#removed.sweep());
     } catch (error) {
       this.#log?.warn({ err: error }, 'the folders of removed instances could not be deleted');
+    }
+  }
+
+  async #sweepPython(): Promise<void> {
+    try {
+      const deployed = (await this.#deployedImages()).filter(({ image }) => !this.imageProblem(image));
+      const running = new Set([...this.#instances.values()].map(({ saved }) => saved.python));
+      await this.#mutex.runExclusive(SWEEP_LOCK, () =>
+        this.#python.sweep(
+          (folder) => running.has(folder),
+          deployed.flatMap(({ image, accountId }) => this.#pythonImage(image, accountId) ?? []),
+        ),
+      );
+    } catch (error) {
+      this.#log?.warn({ err: error }, 'unused Python environments could not be deleted');
     }
   }
 

@@ -14,9 +14,18 @@ function environment(
   gpus: GpuAllocation | null = null,
   realGpus = false,
   pythonHook?: PythonHook,
+  python?: string,
 ): Record<string, string> {
   const ports = declared.map(({ port }, index) => ({ port, hostPort: 20_000 + index }));
-  return buildEnvironment({ spec: { env, ports: declared }, pythonHook, folder, ports, gpus, realGpus });
+  return buildEnvironment({
+    spec: { env, ports: declared },
+    pythonHook,
+    folder,
+    python,
+    ports,
+    gpus,
+    realGpus,
+  });
 }
 
 describe('the environment of an instance', () => {
@@ -40,6 +49,15 @@ describe('the environment of an instance', () => {
     assert.equal(pythonPath({}), '/berth/berth_worker/accelerate/path');
     assert.equal(pythonPath({ PYTHONPATH: '/mine:/app' }), '/berth/berth_worker/accelerate/path:/mine:/app');
     assert.equal(environment({ PYTHONPATH: '/mine' })['PYTHONPATH'], '/mine');
+  });
+
+  test('the programs of a Python environment come first, also before those of the spec', () => {
+    const python = (env: Record<string, string>) => environment(env, [], null, false, undefined, '/env');
+    const { PATH, VIRTUAL_ENV, PYTHONPYCACHEPREFIX } = python({});
+    assert.ok(PATH?.startsWith(`/env/bin:${dirname(process.execPath)}:`), PATH);
+    assert.deepEqual([VIRTUAL_ENV, PYTHONPYCACHEPREFIX], ['/env', '/env/pycache']);
+    assert.equal(python({ PATH: '/mine' })['PATH'], '/env/bin:/mine');
+    assert.equal('VIRTUAL_ENV' in environment({}), false);
   });
 
   test('every port has a variable, and the first HTTP port is PORT', () => {

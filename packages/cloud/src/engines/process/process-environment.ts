@@ -3,11 +3,14 @@ import type { GpuAllocation } from '../gpu-allocator.ts';
 import type { InstanceSpec, PythonHook } from '../instance.ts';
 import { prependPythonPath } from '../python-hook.ts';
 import type { InstanceFolder } from './instance-folder.ts';
+import { bytecodeCache } from './python/environment-build.ts';
 
 export interface EnvironmentOptions {
   spec: Pick<InstanceSpec, 'env' | 'ports'>;
   pythonHook: PythonHook | undefined;
   folder: InstanceFolder;
+  /** The folder of its Python environment. */
+  python: string | undefined;
   ports: readonly { port: number; hostPort: number }[];
   gpus: GpuAllocation | null;
   /** The machine has real GPUs, which are hidden from an instance without any. */
@@ -19,6 +22,7 @@ export function buildEnvironment({
   spec,
   pythonHook,
   folder,
+  python,
   ports,
   gpus,
   realGpus,
@@ -31,6 +35,7 @@ export function buildEnvironment({
     ...firstHttpPort(spec, ports),
     ...spec.env,
     ...pythonPath(spec, pythonHook),
+    ...(python !== undefined && pythonEnvironment(python, spec)),
     BERTH_ROOT: folder.root,
     ...portVariables(spec, ports),
     ...gpuVariables(gpus, realGpus),
@@ -43,6 +48,15 @@ function pythonPath(
 ): Record<string, string> {
   if (pythonHook === undefined) return {};
   return { PYTHONPATH: prependPythonPath(join(pythonHook.source, pythonHook.entry), env['PYTHONPATH']) };
+}
+
+/** As the activation script of the environment sets it: `python3` and the programs of its packages come first. */
+function pythonEnvironment(folder: string, { env }: EnvironmentOptions['spec']): Record<string, string> {
+  return {
+    PATH: [join(folder, 'bin'), env['PATH'] ?? searchPath()].join(delimiter),
+    VIRTUAL_ENV: folder,
+    PYTHONPYCACHEPREFIX: env['PYTHONPYCACHEPREFIX'] ?? bytecodeCache(folder),
+  };
 }
 
 /** The Node that runs Berth comes first: handlers are written for it. */

@@ -19,6 +19,7 @@ import {
 import { InstanceFolder, type SavedInstance } from './instance-folder.ts';
 import { killInstanceProcesses } from './instance-processes.ts';
 import { createMounts } from './mount-links.ts';
+import { bytecodeCache } from './python/environment-build.ts';
 import { bootId } from './process-table.ts';
 import type { RemovedFolders } from './removed-folders.ts';
 import { supervise, type SupervisedProcess } from './supervise.ts';
@@ -37,6 +38,10 @@ export interface ProcessLaunchDeps {
   logs: LogRetention;
   allocations: HostAllocations;
   cgroups: Cgroups | undefined;
+  /** The folder of the Python environment, if the image needs one. */
+  python: string | undefined;
+  /** Its log, where that is open already. */
+  openedLog: SegmentedLog | undefined;
   clock: Clock;
   ids: Ids;
 }
@@ -62,9 +67,12 @@ export async function launchProcess(
   hostResources: HostResources,
   deps: ProcessLaunchDeps,
 ): Promise<LaunchedProcess> {
-  const { allocations, cgroups, clock } = deps;
+  const { allocations, cgroups, clock, python } = deps;
   const hookProblem = spec.pythonHook && pythonHookProblem(spec.pythonHook);
-  const image = resolveImage(spec.image, deps.imagePaths);
+  const image = resolveImage(spec.image, {
+    ...deps.imagePaths,
+    ...(python !== undefined && { pythonCache: bytecodeCache(python) }),
+  });
   const argv = resolveCommand(image, spec.command);
   await using undo = new AsyncDisposableStack();
 
@@ -106,6 +114,7 @@ export async function launchProcess(
     ports,
     gpus,
     links: mounts.links,
+    ...(python !== undefined && { python }),
   };
   allocations.reserve(saved);
   undo.defer(() => allocations.release(saved));
@@ -115,6 +124,7 @@ export async function launchProcess(
     spec,
     pythonHook: hookProblem === undefined ? spec.pythonHook : undefined,
     folder,
+    python,
     ports,
     gpus,
     realGpus: hostResources.gpus.some(({ virtual }) => !virtual),
@@ -152,7 +162,7 @@ async function openLog(
   spec: InstanceSpec,
   belowRootOnly: readonly string[],
   hookProblem: string | undefined,
-  { logs, clock }: ProcessLaunchDeps,
+  { logs, clock, openedLog }: ProcessLaunchDeps,
 ): Promise<SegmentedLog> {
   const lines = [
     ...belowRootOnly.map(
@@ -163,7 +173,7 @@ async function openLog(
     `Starting ${spec.image}.`,
   ];
   for (const line of lines) spec.onProgress?.(line);
-  const log = await SegmentedLog.open(logs.folder(spec.id));
+  const log = openedLog ?? (await SegmentedLog.open(logs.folder(spec.id)));
   await logs.retain(spec.id);
   await log.append(lines.map((line) => ({ ts: clock.now(), source: 'system', line })));
   return log;

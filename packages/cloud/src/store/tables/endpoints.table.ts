@@ -74,6 +74,14 @@ export function endpointTable(database: Database, sealer: Sealer): EndpointStore
         return found === undefined ? undefined : fromRow(found);
       }),
 
+    listLocalImages: () =>
+      database.read(function* () {
+        const found = yield* rows<{ image: string; account_id: string }>(
+          sql`select distinct image, account_id from endpoints where image like 'local/%'`,
+        );
+        return found.map(({ image, account_id }) => ({ image, accountId: account_id }));
+      }),
+
     insert: (accountId, ids, make) =>
       database.write(function* () {
         const { record, template, audit } = make(yield* hold(accountId, ids));

@@ -141,6 +141,18 @@ export const settings = {
     description:
       'Whether one answer to job-take may carry several short jobs, for workers with the public Python SDK. It sleeps for a second between its requests, so that one job an answer is one job a second. See docs/python.md.',
   }),
+  'pythonEnvironments.keepDays': defineSetting({
+    type: wholeNumberType(0, 3650),
+    default: 14,
+    description:
+      'How many days a Python environment of a deployed folder is kept after its last use, if no endpoint runs the folder any more. See docs/python.md.',
+  }),
+  'pythonEnvironments.maxGb': defineSetting({
+    type: wholeNumberType(1),
+    default: 50,
+    description:
+      'How many GB all Python environments may have together. Above that, those that were not used for the longest time are deleted; they are built again when they are needed. One that a worker or pod runs with stays.',
+  }),
   rateLimits: defineSetting({
     type: booleanType(['on', 'off']),
     default: true,

@@ -1,6 +1,6 @@
-import type { BerthError } from '../../support/errors.ts';
-import type { InstanceHandle } from '../instance.ts';
-import type { SegmentedLog } from '../logs/segmented-log.ts';
+import type { BerthError } from '../support/errors.ts';
+import type { InstanceHandle } from './instance.ts';
+import type { SegmentedLog } from './logs/segmented-log.ts';
 
 interface StartAttempt {
   leave: AbortController;

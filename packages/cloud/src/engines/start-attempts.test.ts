@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { BerthError } from '../../support/errors.ts';
-import type { InstanceHandle } from '../instance.ts';
-import type { SegmentedLog } from '../logs/segmented-log.ts';
+import { BerthError } from '../support/errors.ts';
+import type { InstanceHandle } from './instance.ts';
+import type { SegmentedLog } from './logs/segmented-log.ts';
 import { StartAttempts, type StartFunction } from './start-attempts.ts';
 
 const HANDLE: InstanceHandle = { engine: 'docker', id: 'a', state: {} };

@@ -1,0 +1,163 @@
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { BerthError } from '../../../support/errors.ts';
+import { removeTree } from '../../../support/remove-tree.ts';
+import { buildVariables, type RunBuildCommand } from './build-command.ts';
+import type { PythonInterpreter } from './python-interpreters.ts';
+import type { PythonDependencies, PythonProject } from './python-project.ts';
+
+const script = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+const COPY_SOURCE = script('copy-source.py');
+const READ_DEPENDENCIES = script('read-dependencies.py');
+const INSTALL_WORKER_PACKAGE = script('install-worker-package.py');
+/** How many lines of output explain a failure. */
+const FAILURE_LINES = 20;
+const MAX_FAILURE_LENGTH = 600;
+/** A handler does not import it. */
+const NOT_COMPILED = '/site-packages/pip/';
+/** Advertisements of pip. */
+const NOTICE = /^\[notice\]|^WARNING: (?:You are using pip version|There was an error checking)/;
+
+export interface EnvironmentBuild {
+  project: PythonProject;
+  interpreter: PythonInterpreter;
+  /** The path of uv; undefined to use venv and pip. */
+  uv: string | undefined;
+  /** Becomes the environment. It must stay at this path: scripts in it name it. */
+  folder: string;
+  owner: string;
+  home: string;
+  /** Berth's worker SDK, which every environment has. */
+  workerPackage: { folder: string; version: string };
+  run: RunBuildCommand;
+  onLine: (line: string) => void;
+  signal: AbortSignal;
+}
+
+/** Where the compiled modules of an environment are, and those of the code that runs in it. */
+export function bytecodeCache(folder: string): string {
+  return join(folder, 'pycache');
+}
+
+/**
+ * Fills `folder`, which exists, with a folder `tmp` in it. If it rejects, the folder is not complete. Everything below the folder is written by the
+ * commands, which may run as another user.
+ */
+export async function buildEnvironment(build: EnvironmentBuild): Promise<void> {
+  const { project, interpreter, folder, uv } = build;
+  const { dependencies, installsOwnFiles } = project;
+  const tmp = join(folder, 'tmp');
+  const source = installsOwnFiles ? join(folder, 'source') : project.folder;
+  const env = buildVariables({ home: build.home, tmp, root: folder });
+  const command = (argv: readonly [string, ...string[]], cwd = source): Promise<void> =>
+    runStep(build, argv, cwd, env);
+  const python = join(folder, 'bin', 'python3');
+
+  await command(
+    uv === undefined
+      ? [interpreter.path, '-m', 'venv', '--without-pip', folder]
+      : [uv, 'venv', '--quiet', '--no-project', '--allow-existing', '--python', interpreter.path, folder],
+    folder,
+  );
+  await command(
+    [python, '-I', INSTALL_WORKER_PACKAGE, build.workerPackage.folder, build.workerPackage.version],
+    folder,
+  );
+  // A build of the project writes beside its files, and the image must not change.
+  if (installsOwnFiles) await command([python, '-I', COPY_SOURCE, project.folder, source], folder);
+  if (dependencies !== null) await install(build, dependencies, python, source, command);
+  // Here and not at the first start: that one is waited for.
+  await command(
+    [
+      python,
+      '-X',
+      `pycache_prefix=${bytecodeCache(folder)}`,
+      '-m',
+      'compileall',
+      '-qq',
+      '-x',
+      NOT_COMPILED,
+      join(folder, 'lib'),
+    ],
+    folder,
+  ).catch(ignoreSyntaxErrors);
+  await removeTree(tmp);
+  if (installsOwnFiles && !project.isEditable) await removeTree(source);
+}
+
+const PIP_INSTALL = [
+  'install',
+  '--no-input',
+  '--disable-pip-version-check',
+  '--progress-bar',
+  'off',
+  '--no-compile',
+] as const;
+
+async function install(
+  { folder, uv, interpreter }: EnvironmentBuild,
+  dependencies: PythonDependencies,
+  python: string,
+  source: string,
+  command: (argv: readonly [string, ...string[]]) => Promise<void>,
+): Promise<void> {
+  const tool: [string, ...string[]] =
+    uv === undefined
+      ? [...(await findPip(interpreter.path, python, command)), ...PIP_INSTALL]
+      : [uv, 'pip', 'install', '--python', python];
+  if (dependencies.file === 'requirements.txt' || (!dependencies.isPackage && uv !== undefined))
+    return command([...tool, '-r', dependencies.file]);
+  if (dependencies.isPackage) return command([...tool, source]);
+  const list = join(folder, 'tmp', 'requirements.txt');
+  await command([interpreter.path, '-I', READ_DEPENDENCIES, dependencies.file, list]);
+  await command([...tool, '-r', list]);
+}
+
+/** The pip of the machine can install into an environment since 22.3, which saves seconds. */
+async function findPip(
+  interpreter: string,
+  python: string,
+  command: (argv: readonly [string, ...string[]]) => Promise<void>,
+): Promise<[string, ...string[]]> {
+  const shared = [interpreter, '-m', 'pip', '--python', python] as const;
+  try {
+    await command([...shared, '--version']);
+    return [...shared];
+  } catch (error) {
+    if (!(error instanceof BerthError)) throw error;
+    await command([python, '-m', 'ensurepip']);
+    return [python, '-m', 'pip'];
+  }
+}
+
+/** Packages may have files for other versions of Python, which do not compile. */
+function ignoreSyntaxErrors(error: unknown): void {
+  if (!(error instanceof BerthError && error.code === 'rule')) throw error;
+}
+
+async function runStep(
+  { run, onLine, signal, owner, folder }: EnvironmentBuild,
+  argv: readonly [string, ...string[]],
+  cwd: string,
+  env: Record<string, string>,
+): Promise<void> {
+  const last: string[] = [];
+  const code = await run(
+    { argv, cwd, env, owner, root: folder },
+    (line) => {
+      last.push(line);
+      if (last.length > FAILURE_LINES) last.shift();
+      onLine(line);
+    },
+    signal,
+  );
+  if (code !== 0) throw new BerthError('rule', failureSummary(last, code));
+}
+
+/** The tool's own words, from where it says that something is wrong. */
+export function failureSummary(lines: readonly string[], code: number | null): string {
+  const told = lines.filter((line) => !NOTICE.test(line)).map((line) => line.trim());
+  const from = told.findIndex((line) => /^(?:error|×|fatal)/i.test(line));
+  const text = told.slice(from === -1 ? -3 : from).join(' ');
+  return text === '' ? `the command ended with code ${code ?? 'unknown'}` : text.slice(0, MAX_FAILURE_LENGTH);
+}

@@ -1,0 +1,220 @@
+import { createHash } from 'node:crypto';
+import { access, constants, mkdir, readFile } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
+import { ROOT_ACCOUNT_ID } from '../../../domain/caller.ts';
+import type { Clock } from '../../../support/clock.ts';
+import { BerthError } from '../../../support/errors.ts';
+import type { Ids } from '../../../support/ids.ts';
+import { staleWhileRevalidate } from '../../../support/stale-while-revalidate.ts';
+import { runBuildCommand, type RunBuildCommand } from './build-command.ts';
+import { EnvironmentBuilds } from './environment-builds.ts';
+import { buildEnvironment } from './environment-build.ts';
+import { environmentsToEvict, type EvictionRules } from './environment-eviction.ts';
+import { EnvironmentStore, type StoredEnvironment } from './environment-store.ts';
+import { chooseInterpreter, findInterpreters, type PythonInterpreter } from './python-interpreters.ts';
+import { dependencyFiles, readPythonProject, type PythonProject } from './python-project.ts';
+
+/** Changes when environments are built in another way, so that none of before is used. */
+const LAYOUT = 1;
+const INTERPRETERS_TTL_MS = 5 * 60_000;
+
+export interface PythonEnvironmentsOptions {
+  /** The folder of all environments. */
+  path: string;
+  /** Berth's worker SDK. */
+  workerPackage: string;
+  eviction: EvictionRules;
+  clock: Clock;
+  ids: Ids;
+  /** The path of uv; null to do without. Default: from PATH. */
+  uv?: string | null;
+  interpreters?: () => Promise<PythonInterpreter[]>;
+  run?: RunBuildCommand;
+}
+
+/** A folder that runs, and the account that it runs for. */
+export interface PythonImage {
+  image: string;
+  folder: string;
+  owner: string;
+}
+
+/**
+ * The Python environments of deployed folders: one for each account, content of the dependency files, Python and
+ * platform. It is built at most once at a time, and all instances with that content share it. An account does not
+ * share with others: installing a package runs code of its own.
+ */
+export class PythonEnvironments {
+  readonly #options: PythonEnvironmentsOptions;
+  readonly #store: EnvironmentStore;
+  readonly #builds: EnvironmentBuilds<StoredEnvironment>;
+  #interpreters: () => Promise<PythonInterpreter[]>;
+
+  constructor(options: PythonEnvironmentsOptions) {
+    this.#options = options;
+    this.#store = new EnvironmentStore(options.path, options.ids);
+    this.#builds = new EnvironmentBuilds(options.clock);
+    this.#interpreters = this.#freshInterpreters();
+  }
+
+  /**
+   * The folder of the environment that an image needs; undefined if it needs none. Builds it if it is not there.
+   * `onLine` is called with the lines of the build. Rejects with a message for users.
+   */
+  async ensure(
+    image: PythonImage,
+    { onLine, signal }: { onLine: (line: string) => void; signal: AbortSignal },
+  ): Promise<string | undefined> {
+    const project = readPythonProject(image.image, image.folder);
+    if (project === undefined) return undefined;
+    const interpreter = await this.#interpreterFor(project);
+    const key = await this.#keyOf(project, interpreter);
+    const found =
+      this.#store.find(image.owner, key) ??
+      (await this.#builds.join(
+        `${image.owner}/${key}`,
+        (report, abort) => this.#build(project, interpreter, image.owner, key, report, abort),
+        { onLine, signal },
+      ));
+    this.#store.markUsed(found, this.#options.clock.now());
+    return found.folder;
+  }
+
+  /** Begins the build that the first instance would wait for. A build that failed before is tried again. */
+  async prepare(image: PythonImage): Promise<void> {
+    const project = readPythonProject(image.image, image.folder);
+    if (project === undefined) return;
+    const key = await this.#keyOf(project, await this.#interpreterFor(project));
+    if (this.#store.find(image.owner, key) !== undefined) return;
+    this.#builds.forgetFailure(`${image.owner}/${key}`);
+    await this.ensure(image, { onLine: () => undefined, signal: new AbortController().signal });
+  }
+
+  /** Removes what builds left that did not end, and environments that are no longer needed. */
+  async sweep(isRunning: (folder: string) => boolean, deployed: readonly PythonImage[]): Promise<void> {
+    const { clock, eviction } = this.#options;
+    await this.#store.removeAbandoned(isRunning);
+    const environments = await this.#store.list();
+    if (environments.length === 0) return;
+    const needed = new Set(await Promise.all(deployed.map((image) => this.#nameOf(image))));
+    const evicted = environmentsToEvict(
+      environments,
+      {
+        isRunning: ({ folder }) => isRunning(folder),
+        isDeployed: ({ owner, key }) => needed.has(`${owner}/${key}`),
+      },
+      eviction,
+      clock.now(),
+    );
+    for (const environment of evicted) await this.#store.remove(environment);
+  }
+
+  /** Ends the builds in progress. */
+  close(): Promise<void> {
+    return this.#builds.close(new BerthError('unavailable', 'Berth ends'));
+  }
+
+  async #build(
+    project: PythonProject,
+    interpreter: PythonInterpreter,
+    owner: string,
+    key: string,
+    onLine: (line: string) => void,
+    signal: AbortSignal,
+  ): Promise<StoredEnvironment> {
+    const { run = runBuildCommand, workerPackage } = this.#options;
+    const uv = this.#options.uv === undefined ? await findUv() : (this.#options.uv ?? undefined);
+    const names = project.dependencies?.file ?? 'no dependencies';
+    onLine(
+      `Building the Python environment: Python ${interpreter.version}, ${names}, with ${uv === undefined ? 'pip' : 'uv'}.`,
+    );
+    const folder = await this.#store.createFolder(owner, key);
+    try {
+      await mkdir(join(folder, 'tmp'), { mode: 0o700 });
+      await buildEnvironment({
+        project,
+        interpreter,
+        uv,
+        folder,
+        owner,
+        home: await this.#homeOf(owner),
+        workerPackage: { folder: workerPackage, version: await sdkVersion(workerPackage) },
+        run,
+        onLine,
+        signal,
+      });
+      const built = await this.#store.publish(owner, key, folder);
+      onLine('The Python environment is ready.');
+      return built;
+    } catch (error) {
+      await this.#store.discard(folder);
+      throw error;
+    }
+  }
+
+  /** The operator's own builds use the operator's caches and configuration files of pip and uv. */
+  async #homeOf(owner: string): Promise<string> {
+    const home = process.env['HOME'];
+    if (owner === ROOT_ACCOUNT_ID && home !== undefined) return home;
+    const own = join(this.#store.ownerFolder(owner), 'home');
+    await mkdir(own, { recursive: true, mode: 0o700 });
+    return own;
+  }
+
+  /** What is not there may have been installed since the machine was last searched. */
+  async #interpreterFor({ version }: PythonProject): Promise<PythonInterpreter> {
+    const known = await this.#interpreters();
+    try {
+      return chooseInterpreter(version, known);
+    } catch {
+      this.#interpreters = this.#freshInterpreters();
+      return chooseInterpreter(version, await this.#interpreters());
+    }
+  }
+
+  #freshInterpreters(): () => Promise<PythonInterpreter[]> {
+    const { interpreters = findInterpreters, clock } = this.#options;
+    return staleWhileRevalidate(interpreters, INTERPRETERS_TTL_MS, clock, () => undefined);
+  }
+
+  async #keyOf(project: PythonProject, { path, version, platform }: PythonInterpreter): Promise<string> {
+    const { dependencies, isEditable } = project;
+    const sdk = await sdkVersion(this.#options.workerPackage);
+    const hash = createHash('sha256').update(
+      JSON.stringify([LAYOUT, path, version, platform, sdk, dependencies, isEditable]),
+    );
+    for (const file of await dependencyFiles(project))
+      hash.update(`\0${file.path}\0${file.content.length}\0`).update(file.content);
+    return hash.digest('hex').slice(0, 16);
+  }
+
+  /** Undefined if the image needs no environment, or cannot have one. */
+  async #nameOf(image: PythonImage): Promise<string | undefined> {
+    try {
+      const project = readPythonProject(image.image, image.folder);
+      if (project === undefined) return undefined;
+      return `${image.owner}/${await this.#keyOf(project, await this.#interpreterFor(project))}`;
+    } catch (error) {
+      if (error instanceof BerthError) return undefined;
+      throw error;
+    }
+  }
+}
+
+async function findUv(): Promise<string | undefined> {
+  for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
+    const path = join(folder, 'uv');
+    try {
+      await access(path, constants.X_OK);
+      return path;
+    } catch {
+      // Not here.
+    }
+  }
+  return undefined;
+}
+
+async function sdkVersion(folder: string): Promise<string> {
+  const text = await readFile(join(folder, 'version.py'), 'utf8');
+  return /__version__ = "([\w.]+)"/.exec(text)?.[1] ?? '0';
+}
