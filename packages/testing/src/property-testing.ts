@@ -11,7 +11,12 @@ const SHARE_OF_RUNS = process.env['BERTH_TEST_TIER'] === 'unit' ? 0.25 : 1;
 
 /** Runs a property on the file's seed. */
 export function checkProperty<T>(property: fc.IRawProperty<T>, runs = 200): Promise<void> {
-  return Promise.resolve(fc.assert(property, { seed, numRuns: Math.ceil(runs * SHARE_OF_RUNS) }));
+  return Promise.resolve(fc.assert(property, { seed, numRuns: casesTried(runs) }));
+}
+
+/** How many cases a property tries in this tier, of the number that it asks for. */
+export function casesTried(runs: number): number {
+  return Math.ceil(runs * SHARE_OF_RUNS);
 }
 
 /** Numbers from 0 up to 1 that follow from the seed, for choices that no property makes. */

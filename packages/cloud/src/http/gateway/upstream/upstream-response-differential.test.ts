@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
-import { checkProperty } from '../../../../../testing/src/property-testing.ts';
+import { casesTried, checkProperty } from '../../../../../testing/src/property-testing.ts';
 import { MAX_RESPONSE_HEAD_BYTES } from '../gateway-limits.ts';
 import { UpstreamResponseParser } from './upstream-response-parser.ts';
 import type { RawHeaders } from './upstream-response-parser.ts';
@@ -188,6 +188,8 @@ const exchange = fc
     return { bytes, method, sizes };
   });
 
+const RUNS = 3_000;
+
 describe("the gateway's parser of responses and Node's", () => {
   let answer = Buffer.alloc(0);
   const agent = new Agent();
@@ -219,9 +221,10 @@ describe("the gateway's parser of responses and Node's", () => {
         const expected = await parseWithNode(port, method, agent);
         assert.deepEqual(actual, expected, JSON.stringify(text));
       }),
-      3_000,
+      RUNS,
     );
     // The comparison says something only if a good part is accepted.
-    assert.ok(accepted > 300, `${accepted} responses were accepted`);
+    const cases = casesTried(RUNS);
+    assert.ok(accepted > cases * 0.08, `${accepted} of ${cases} responses were accepted`);
   });
 });
