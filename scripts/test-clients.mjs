@@ -1,7 +1,7 @@
 // Runs existing clients, unmodified, against a real Berth. A client is a folder below clients/ with an
 // install.mjs, which brings it to clients/.installed/<name>/, and the test files beside it. One that cannot
-// be installed here is left out and said so; that is a failure for those whose path contains a word of
-// BERTH_REQUIRE_CLIENTS. Words narrow the run to clients and files whose path contains one of them.
+// be installed here is left out and said so; that is a failure for those that BERTH_REQUIRE_CLIENTS names, by
+// name (go/runpodctl) or by folder (node/). Words narrow the run to clients and files whose path contains one of them.
 import { spawn } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -108,7 +108,7 @@ function install({ name, folder }) {
 async function* events() {
   const required = (process.env['BERTH_REQUIRE_CLIENTS'] ?? '').split(' ').filter((word) => word !== '');
   for (const [name, reason] of missing) {
-    if (!required.some((word) => name.includes(word))) continue;
+    if (!required.some((word) => (word.endsWith('/') ? name.startsWith(word) : name === word))) continue;
     yield {
       type: 'test:fail',
       data: {

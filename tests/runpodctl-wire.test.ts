@@ -333,6 +333,46 @@ describe('runpodctl, by what it sends', () => {
     await send('DELETE', `/v2/pods/${pod.id}`);
   });
 
+  test('get cloud shows GPU types with memory and vCPUs, for as many GPUs as were asked for', async () => {
+    const { data } = await send<{ data: { gpuTypes: { lowestPrice: Record<string, unknown> }[] } }>(
+      'POST',
+      '/graphql',
+      {
+        query:
+          'query ($input: GpuLowestPriceInput!) { gpuTypes { lowestPrice(input: $input) { gpuTypeId minMemory minVcpu } } }',
+        variables: { input: { gpuCount: 2, secureCloud: null } },
+      },
+    );
+    const offered = data.gpuTypes
+      .map(({ lowestPrice }) => lowestPrice)
+      .find(({ minMemory }) => minMemory !== null);
+    assert.deepEqual([offered?.['minMemory'], offered?.['minVcpu']], [32, 8]);
+  });
+
+  test('create pod of version 1 without a GPU: an empty type and a count of 0', async () => {
+    const { data } = await send<{ data: { podFindAndDeployOnDemand: Thing } }>('POST', '/graphql', {
+      query:
+        'mutation ($input: PodFindAndDeployOnDemandInput!) { podFindAndDeployOnDemand(input: $input) { id } }',
+      variables: {
+        input: { name: 'cpu', imageName: 'local/shell', gpuTypeId: '', gpuCount: 0, volumeInGb: 0 },
+      },
+    });
+    const { id } = data.podFindAndDeployOnDemand;
+    assert.equal((await send<{ gpu?: unknown }>('GET', `/v2/pods/${id}`)).gpu ?? null, null);
+    await send('DELETE', `/v2/pods/${id}`);
+  });
+
+  test('model add without an owner: the account is the owner', async () => {
+    const { data } = await send<{ data: { addModelToRepo: { model: { owner: string } } } }>(
+      'POST',
+      '/graphql',
+      {
+        query: 'mutation { addModelToRepo(input: {name: "tiny"}) { model { owner } } }',
+      },
+    );
+    assert.notEqual(data.addModelToRepo.model.owner, '');
+  });
+
   /** Reads its log as it does: the type must be right, and only these two kinds of line count. */
   async function logLine(podId: string, lastEventId?: string): Promise<{ id: string; data: string }> {
     const response = await fetch(`${stage.server.url}/v2/pods/${podId}/logs?tail=100`, {

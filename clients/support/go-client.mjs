@@ -1,7 +1,9 @@
-// A program written in Go, built once from a pinned commit and kept in clients/.installed/.
+// A program written in Go, built once and kept in clients/.installed/: from a pinned commit of its module, or from
+// an archive of its source.
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
@@ -27,21 +29,45 @@ export function goProgram(name, program) {
  * @param {URL} pin a JSON file with the module and the commit
  */
 export async function installFromGo(name, pin) {
+  const { module, commit } = JSON.parse(readFileSync(pin, 'utf8'));
+  await installOnce(name, `${module}@${commit}`, async (folder) => {
+    await go(folder, folder, 'install', `${module}@${commit}`);
+  });
+}
+
+/**
+ * Builds the program of a source archive (tar, compressed or not). Ends the program with one line on why where it
+ * cannot be built.
+ * @param {string} name
+ * @param {string} program
+ * @param {string} archive
+ */
+export async function installFromGoSource(name, program, archive) {
+  const file = resolve(archive);
+  if (!existsSync(file)) fail(`there is no archive ${file}`);
+  const digest = createHash('sha256').update(readFileSync(file)).digest('hex');
+  await installOnce(name, `source ${digest}`, async (folder) => {
+    const source = join(folder, 'source');
+    rmSync(source, { recursive: true, force: true });
+    mkdirSync(source);
+    await run('tar', ['-xf', file, '-C', source]);
+    await go(folder, source, 'build', '-o', join(folder, 'bin', program), '.');
+  });
+}
+
+/**
+ * @param {string} name
+ * @param {string} version what is wanted; where it is already installed, nothing is done
+ * @param {(folder: string) => Promise<void>} install
+ */
+async function installOnce(name, version, install) {
   const folder = folderOf(name);
-  const wanted = readFileSync(pin, 'utf8');
   const ready = join(folder, 'berth-installed.txt');
-  if (existsSync(ready) && readFileSync(ready, 'utf8') === wanted) return;
-  const { module, commit } = JSON.parse(wanted);
+  if (existsSync(ready) && readFileSync(ready, 'utf8') === version) return;
   try {
     mkdirSync(folder, { recursive: true });
-    const env = {
-      ...process.env,
-      GOBIN: join(folder, 'bin'),
-      GOPATH: join(folder, 'path'),
-      GOFLAGS: '-modcacherw -buildvcs=false',
-    };
-    await run('go', ['install', `${module}@${commit}`], { cwd: folder, env, timeout: INSTALL_LIMIT_MS });
-    writeFileSync(ready, wanted);
+    await install(folder);
+    writeFileSync(ready, version);
   } catch (error) {
     const { stderr = '', message } = /** @type {Error & { stderr?: string }} */ (error);
     const lines = stderr
@@ -49,9 +75,30 @@ export async function installFromGo(name, pin) {
       .map((text) => text.trim())
       .filter((text) => text !== '');
     // Go ends with what the server said, and that is the reason.
-    process.stderr.write(
-      `go did not install ${module}@${commit.slice(0, 12)}: ${(lines.at(-1) ?? message.split('\n')[0] ?? '').slice(0, 200)}\n`,
+    fail(
+      `go did not install ${version.slice(0, 60)}: ${(lines.at(-1) ?? message.split('\n')[0] ?? '').slice(0, 200)}`,
     );
-    process.exit(1);
   }
+}
+
+/**
+ * @param {string} folder
+ * @param {string} cwd
+ * @param {string[]} args
+ */
+async function go(folder, cwd, ...args) {
+  const env = {
+    ...process.env,
+    CGO_ENABLED: '0',
+    GOBIN: join(folder, 'bin'),
+    GOPATH: join(folder, 'path'),
+    GOFLAGS: '-modcacherw -buildvcs=false',
+  };
+  await run('go', args, { cwd, env, timeout: INSTALL_LIMIT_MS });
+}
+
+/** @param {string} reason @returns {never} */
+function fail(reason) {
+  process.stderr.write(`${reason}\n`);
+  process.exit(1);
 }

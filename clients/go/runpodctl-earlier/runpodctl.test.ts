@@ -1,3 +1,3 @@
 import { runpodctlSuite } from '../runpodctl.suite.ts';
 
-runpodctlSuite('runpodctl-earlier', { speaksV2: false });
+runpodctlSuite('runpodctl-earlier');

@@ -1,3 +1,3 @@
 import { runpodctlSuite } from '../runpodctl.suite.ts';
 
-runpodctlSuite('runpodctl', { speaksV2: true });
+runpodctlSuite('runpodctl');

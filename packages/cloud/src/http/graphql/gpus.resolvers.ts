@@ -6,6 +6,7 @@ import type { RequestContext } from './graphql-request-context.ts';
 import type { GraphqlModule } from './graphql-module.ts';
 import { gpuStockFilter, stockStatus } from './gpu-stock.ts';
 import type { GpuStockInput } from './gpu-stock.ts';
+import { MEMORY_PER_GPU_GB, VCPU_PER_GPU } from '../../domain/placement/hardware-shares.ts';
 
 const sdl = `
   input GpuTypeFilter { id: String ids: [String] cluster: Boolean }
@@ -204,7 +205,7 @@ export function serializeGpuType({ type, prices, maxCount, virtual, dataCenters 
 function serializeLowestPrice(
   gpu: GpuTypeObject,
   offer: GpuOffer | undefined,
-  { secureCloud, countryCode }: LowestPriceInput,
+  { secureCloud, countryCode, gpuCount = 1 }: LowestPriceInput,
 ) {
   const inStock = offer !== undefined && offer.availability !== 'NONE';
   return {
@@ -216,6 +217,8 @@ function serializeLowestPrice(
         ? offer.prices.community
         : offer.prices.secure
       : null,
+    minMemory: inStock ? MEMORY_PER_GPU_GB * gpuCount : null,
+    minVcpu: inStock ? VCPU_PER_GPU * gpuCount : null,
     stockStatus: stockStatus(offer?.availability ?? 'NONE'),
     rentalPercentage:
       offer === undefined || offer.total === 0 ? null : ((offer.total - offer.free) / offer.total) * 100,

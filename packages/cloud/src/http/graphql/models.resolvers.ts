@@ -114,14 +114,14 @@ export function modelModule({ models }: ResourceServices): GraphqlModule {
       Mutation: {
         addModelToRepo: async ({ input = {} }: { input?: AddModelInput }, caller: Caller) => {
           const {
-            owner,
+            owner = caller.accountId,
             name,
             provider = DEFAULT_PROVIDER,
             modelStatus = DEFAULT_STATUS,
             credentialType = null,
             credentialReference = null,
             metadata,
-          } = requireFields(input, 'owner', 'name');
+          } = requireFields(input, 'name');
           const { model, version } = await models.add(caller, {
             owner,
             name,

@@ -157,7 +157,9 @@ function hardwareOf(input: DeployPodInput, dataCenters: readonly DataCenterDefin
     ...(input.gpuTypeId === undefined ? [] : [input.gpuTypeId]),
     ...(input.gpuTypeIdList ?? []),
   ];
-  if (input.computeType === 'CPU' || (instanceIds.length > 0 && gpuTypeIds.length === 0)) {
+  // Earlier clients ask for a CPU pod with no GPU type and a count of 0.
+  const namesNoGpu = gpuTypeIds.length === 0 && (instanceIds.length > 0 || input.gpuCount === 0);
+  if (input.computeType === 'CPU' || namesNoGpu) {
     const instances = instanceIds.length === 0 ? [DEFAULT_CPU_POD_INSTANCE] : instanceIds;
     return { ...ANY_HARDWARE, ...where, compute: 'CPU', cpuFlavors: instances.map(parseCpuInstanceId) };
   }
