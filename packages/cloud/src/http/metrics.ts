@@ -1,5 +1,7 @@
-import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Registry } from 'prom-client';
 import type { WebhookCounts } from '../queue/webhooks/webhook-sender.ts';
+import { RequestHistogram } from './request-histogram.ts';
+import type { Series } from './request-histogram.ts';
 
 /** How often the lag of the event loop is measured. Each measurement wakes the process, even an idle one. */
 const EVENT_LOOP_LAG_INTERVAL_MS = 100;
@@ -7,30 +9,34 @@ const EVENT_LOOP_LAG_INTERVAL_MS = 100;
 /** What Prometheus reads at /metrics: the process, and every request by its route, method and status. */
 export class HttpMetrics {
   readonly registry = new Registry();
-  readonly #requests: Histogram<'method' | 'route' | 'status'>;
-  /** The series of each combination of labels, so that it is not looked up again for every request. */
-  readonly #series = new Map<string, Histogram.Internal<'method' | 'route' | 'status'>>();
+  readonly #requests: RequestHistogram;
+  /** The series of each route, by method and status, so that it is not looked up again for every request. */
+  readonly #series = new Map<string, Map<string, Series>>();
 
   constructor() {
     collectDefaultMetrics({
       register: this.registry,
       eventLoopMonitoringPrecision: EVENT_LOOP_LAG_INTERVAL_MS,
     });
-    this.#requests = new Histogram({
-      name: 'berth_http_request_seconds',
-      help: 'Time to answer HTTP requests',
-      labelNames: ['method', 'route', 'status'],
-      buckets: [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100],
-      registers: [this.registry],
-    });
+    this.#requests = new RequestHistogram(
+      this.registry,
+      'berth_http_request_seconds',
+      'Time to answer HTTP requests',
+      [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100],
+    );
   }
 
   observe(method: string, route: string, status: number, seconds: number): void {
-    const key = `${method} ${route} ${status}`;
-    let series = this.#series.get(key);
+    let ofRoute = this.#series.get(route);
+    if (ofRoute === undefined) {
+      ofRoute = new Map();
+      this.#series.set(route, ofRoute);
+    }
+    const key = `${method} ${status}`;
+    let series = ofRoute.get(key);
     if (series === undefined) {
-      series = this.#requests.labels({ method, route, status });
-      this.#series.set(key, series);
+      series = this.#requests.series({ method, route, status });
+      ofRoute.set(key, series);
     }
     series.observe(seconds);
   }

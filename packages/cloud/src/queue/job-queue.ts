@@ -137,11 +137,10 @@ export class JobQueue {
 
   // Client operations.
 
-  async submit(request: SubmitRequest): Promise<Job> {
-    for (;;) {
-      const job = this.#settled(request, await this.#offer(this.#numbers.next(), request));
-      if (job !== undefined) return job;
-    }
+  submit(request: SubmitRequest): Promise<Job> {
+    return this.#offer(this.#numbers.next(), request).then(
+      (stored) => this.#settled(request, stored) ?? this.submit(request),
+    );
   }
 
   /**

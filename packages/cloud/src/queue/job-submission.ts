@@ -61,7 +61,8 @@ export function newJob(
     drained: 0,
     dueAt: 0,
   };
-  return { job: { ...job, dueAt: dueAt(job, now) }, payloads: { request, output: null, error: null } };
+  job.dueAt = dueAt(job, now);
+  return { job, payloads: { request, output: null, error: null } };
 }
 
 /** From the request, else from the endpoint, else the default. */

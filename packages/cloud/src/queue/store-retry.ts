@@ -10,18 +10,24 @@ const MAX_PAUSE_MS = 2_000;
  * Retries until the store answers. Only for work that may safely run twice: every transition checks the
  * current job, so a change that was already committed is not made again.
  */
-export async function withStoreRetries<T>(
+export function withStoreRetries<T>(
   work: () => Promise<T>,
   patience: number = STORE_RETRY_MS.worker,
 ): Promise<T> {
   // A monotonic clock: the wall clock may be set meanwhile.
   const until = performance.now() + patience;
+  return work().catch((error: unknown) => retry(work, error, until));
+}
+
+async function retry<T>(work: () => Promise<T>, failure: unknown, until: number): Promise<T> {
+  let last = failure;
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
+    if (performance.now() + pause >= until) throw last;
+    await new Promise((resolve) => setTimeout(resolve, pause));
     try {
       return await work();
     } catch (error) {
-      if (performance.now() + pause >= until) throw error;
-      await new Promise((resolve) => setTimeout(resolve, pause));
+      last = error;
     }
   }
 }

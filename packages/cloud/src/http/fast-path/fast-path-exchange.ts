@@ -43,7 +43,7 @@ export class FastPathRequest implements BasicRequest {
 export const KEEP_ALIVE_SECONDS = 75;
 const KEEP_ALIVE_HEADERS = `connection: keep-alive\r\nkeep-alive: timeout=${KEEP_ALIVE_SECONDS}\r\n\r\n`;
 const CLOSE_HEADERS = 'connection: close\r\n\r\n';
-const OK_JSON = `content-type: ${JSON_CONTENT_TYPE}\r\ncontent-length: `;
+const OK_JSON = `HTTP/1.1 200 OK\r\ncontent-type: ${JSON_CONTENT_TYPE}\r\ncontent-length: `;
 /** A longer response is written in pieces of this size, so that it can be seen whether its client still reads. */
 const MAX_PIECE_BYTES = 256 * 1024;
 
@@ -94,8 +94,9 @@ export class FastPathResponse implements BasicResponse {
 
   /** The most common response. */
   endOkJson(body: string): void {
+    this.headersSent = true;
     this.#length = Buffer.byteLength(body);
-    this.#head = `${this.#startHead(200)}${OK_JSON}${this.#length}\r\n`;
+    this.#head = `${OK_JSON}${this.#length}\r\n${this.#presetHeaders}`;
     this.end(body);
   }
 

@@ -21,6 +21,9 @@ const FAST_PATH_OPERATIONS = new Set([
   'ping',
 ]);
 
+/** With its pattern, for logs and metrics. */
+type ObservedUrl = JobUrl & { route: string };
+
 export interface FastPathRoutesDeps
   extends Pick<EndpointRouterDeps, 'jobs' | 'workers' | 'pods' | 'loadBalancing' | 'requestObserver'> {
   isClosing(): boolean;
@@ -30,7 +33,7 @@ export interface FastPathRoutesDeps
 export class FastPathRoutes implements FastPathHandler {
   readonly #deps: FastPathRoutesDeps;
   /** Null where the fast path does not serve the address. A connection repeats few heads, and each is parsed once. */
-  readonly #urls = new WeakMap<FastPathHead, JobUrl | null>();
+  readonly #urls = new WeakMap<FastPathHead, ObservedUrl | null>();
 
   constructor(deps: FastPathRoutesDeps) {
     this.#deps = deps;
@@ -51,16 +54,17 @@ export class FastPathRoutes implements FastPathHandler {
 
   serveFastPath(request: FastPathRequest, response: FastPathResponse): void {
     const { jobs, workers, requestObserver } = this.#deps;
-    const url = this.#urlOf(request.head) as JobUrl;
-    requestObserver?.observe(request, response, endpointRoute(url));
+    const url = this.#urlOf(request.head) as ObservedUrl;
+    requestObserver?.observe(request, response, url.route);
     if (jobs.handles(url.operation)) void jobs.serve(request, response, url);
     else void workers.serve(request, response, url);
   }
 
-  #urlOf(head: FastPathHead): JobUrl | null {
+  #urlOf(head: FastPathHead): ObservedUrl | null {
     let url = this.#urls.get(head);
     if (url === undefined) {
-      url = this.#parse(head) ?? null;
+      const parsed = this.#parse(head);
+      url = parsed === undefined ? null : { ...parsed, route: endpointRoute(parsed) };
       this.#urls.set(head, url);
     }
     return url;

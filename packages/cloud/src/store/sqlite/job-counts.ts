@@ -21,8 +21,15 @@ export class JobCounters {
 
   add(endpointId: string, delta: CountDeltas): void {
     const sum = this.#deltas.get(endpointId);
-    if (sum === undefined) this.#deltas.set(endpointId, { ...delta });
-    else for (const name of Object.keys(delta) as (keyof CountDeltas)[]) sum[name] += delta[name];
+    if (sum === undefined) {
+      this.#deltas.set(endpointId, { ...delta });
+      return;
+    }
+    sum.queued += delta.queued;
+    sum.running += delta.running;
+    sum.completed += delta.completed;
+    sum.failed += delta.failed;
+    sum.retried += delta.retried;
   }
 
   /** Before the commit. */

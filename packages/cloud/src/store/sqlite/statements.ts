@@ -49,6 +49,20 @@ export class Statements {
     return write;
   }
 
+  /**
+   * An insert whose values come in the order of its columns. Every job that is accepted makes one: to look up its
+   * values by name would take 1 µs, of the 6 µs that the insert takes.
+   */
+  insert(text: string, columns: readonly string[]): (values: readonly Value[]) => number {
+    const statement = this.#connection.prepare(
+      `${text} (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`,
+    );
+    return (values) => {
+      this.#group.begin();
+      return Number(statement.run(...values).changes);
+    };
+  }
+
   #query(text: string, asArrays: boolean): Query<unknown> {
     const key = `${asArrays} ${text}`;
     const known = this.#queries.get(key);

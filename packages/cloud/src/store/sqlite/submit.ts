@@ -3,24 +3,21 @@ import type { Idempotency, Job, JobWithPayloads } from '../../domain/job-records
 import { countDeltas } from '../job-store.ts';
 import type { JobStore, SubmitResult } from '../job-store.ts';
 import {
-  INSERTED_COLUMNS,
-  insertedValues,
   JOB_SELECT,
   JOB_SELECT_LENGTH,
   jobFromValues,
+  NEW_JOB_COLUMNS,
+  newJobValues,
 } from '../tables/jobs.table.ts';
 import { deleteJob } from './delete-job.ts';
 import type { QueueContext } from './queue-context.ts';
-import { columnsAndValues } from './statements.ts';
 
 /** Adds jobs to the queue. */
 export function submitJobs(queue: QueueContext): Pick<JobStore, 'submit'> {
   const { statements, group, counts } = queue;
   /** Nothing where the number is taken: the same submission came before, and its answer was lost. */
-  const insertJob = statements.write(`insert or ignore into jobs ${columnsAndValues(INSERTED_COLUMNS)}`);
-  const insertRequest = statements.write(
-    `insert into job_requests ${columnsAndValues(['seq', 'endpoint_id', 'request'])}`,
-  );
+  const insertJob = statements.insert('insert or ignore into jobs', NEW_JOB_COLUMNS);
+  const insertRequest = statements.insert('insert into job_requests', ['seq', 'endpoint_id', 'request']);
   const selectKeyHolder = statements.arrays(
     `select ${JOB_SELECT}, job.body_hash from jobs as job
       where job.endpoint_id = :endpoint_id and job.idempotency_key = :key`,
@@ -50,11 +47,11 @@ export function submitJobs(queue: QueueContext): Pick<JobStore, 'submit'> {
   function insert({ job, payloads }: JobWithPayloads, idempotency: Idempotency | undefined): SubmitResult {
     const holder = idempotency === undefined ? undefined : keyHolder(job, idempotency.key);
     if (holder !== undefined) return holder;
-    if (insertJob(insertedValues(job, idempotency)) === 0) {
+    if (insertJob(newJobValues(job, idempotency)) === 0) {
       const found = selectId.get({ seq: job.seq, endpoint_id: job.endpointId });
       return { job, created: found?.id === job.id, seenByTakes: false, bodyHash: null };
     }
-    insertRequest({ seq: job.seq, endpoint_id: job.endpointId, request: payloads.request });
+    insertRequest([job.seq, job.endpointId, payloads.request]);
     counts.add(job.endpointId, countDeltas(undefined, job));
     return { job, created: true, seenByTakes: true, bodyHash: idempotency?.bodyHash ?? null };
   }

@@ -50,6 +50,60 @@ export const JOB_SELECT_LENGTH = JOB_COLUMNS.length;
 /** All that a new job's row holds. */
 export const INSERTED_COLUMNS = [...JOB_COLUMNS, 'look_at', 'idempotency_key', 'body_hash'] as const;
 
+/** What the row of a new job says. The other columns are empty until the job is taken. */
+export const NEW_JOB_COLUMNS = [
+  'seq',
+  'endpoint_id',
+  'id',
+  'account_id',
+  'status',
+  'low_priority',
+  'position',
+  'created_at',
+  'queued_at',
+  'ttl_at',
+  'ttl',
+  'execution_timeout',
+  'retention',
+  'retries_left',
+  'retries',
+  'webhook',
+  'attempt',
+  'drained',
+  'due_at',
+  'look_at',
+  'idempotency_key',
+  'body_hash',
+] as const satisfies readonly (typeof INSERTED_COLUMNS)[number][];
+
+/** In the order of `NEW_JOB_COLUMNS`. */
+export function newJobValues(job: Job, idempotency: Idempotency | undefined): Value[] {
+  return [
+    job.seq,
+    job.endpointId,
+    job.id,
+    job.accountId,
+    job.status,
+    job.lowPriority ? 1 : 0,
+    job.position,
+    job.createdAt,
+    job.queuedAt,
+    job.ttlAt,
+    job.ttl,
+    job.executionTimeout,
+    job.retention,
+    job.retriesLeft,
+    job.retries,
+    job.webhook,
+    job.attempt,
+    job.drained,
+    job.dueAt,
+    nextCheckAt(job, job.createdAt),
+    idempotency?.key ?? null,
+    idempotency?.bodyHash ?? null,
+  ];
+}
+
 /** What a change may touch; the rest is fixed when a job is created. */
 export const MUTABLE_COLUMNS = [
   'status',
