@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { Handler } from './handler.ts';
+import { currentRun } from './exit-report.ts';
 import { nextEventLoopTurn, MAX_TURN_MS } from './delay.ts';
 import {
   failureResult,
@@ -38,6 +39,10 @@ export class HandlerRunner {
    * rejects.
    */
   run(run: JobRun): Promise<void> | undefined {
+    return currentRun.run(run, () => this.#start(run));
+  }
+
+  #start(run: JobRun): Promise<void> | undefined {
     let value: unknown;
     try {
       value = this.#handler(run.job, run.context);

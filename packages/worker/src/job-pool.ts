@@ -72,6 +72,10 @@ export class JobPool implements JobConsumer {
     this.#options.onCapacityGrew();
   }
 
+  has(run: JobRun): boolean {
+    return this.#running.has(run);
+  }
+
   get idle(): boolean {
     return this.#running.size === 0 && this.#waiting.length === 0;
   }

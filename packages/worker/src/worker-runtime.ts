@@ -3,6 +3,7 @@ import { JobPool } from './job-pool.ts';
 import { updateConcurrency, pollConcurrency } from './dynamic-concurrency.ts';
 import type { Stoppable } from './process-lifecycle.ts';
 import { readEnvironment } from './worker-environment.ts';
+import { reportExits } from './exit-report.ts';
 import { runFitnessChecks, UnhealthyError } from './fitness-checks.ts';
 import type { Handler } from './handler.ts';
 import type { JobSource } from './job-source.ts';
@@ -11,6 +12,7 @@ import type { Options } from './worker-options.ts';
 import { DEFAULT_TIMINGS } from './timings.ts';
 import type { Timings } from './timings.ts';
 import { delay } from './delay.ts';
+import { failureResult } from './job-result.ts';
 import { PingThread } from './ping-thread.ts';
 import { HttpSource } from './http/http-source.ts';
 import { VERSION } from './version.ts';
@@ -38,6 +40,7 @@ export class WorkerRuntime implements Stoppable {
   readonly #source: JobSource;
   readonly #pool: JobPool;
   readonly #pings: PingThread | undefined;
+  readonly #stopReportingExits: () => void;
   readonly #closing = new AbortController();
   #opened = false;
   #stopping = false;
@@ -97,6 +100,13 @@ export class WorkerRuntime implements Stoppable {
             log: this.#log,
             pingUrl: () => urls.ping(this.#held(), MAX_PINGED_JOBS),
           });
+    this.#stopReportingExits = reportExits({
+      has: (run) => this.#pool.has(run),
+      doneUrl: (jobId) => urls.done(jobId, false),
+      apiKey,
+      body: (error) => failureResult(error, { identity, refreshWorker: true }).body,
+      onReport: (jobId, message) => this.#log.error(`The job failed: ${message}.`, jobId),
+    });
     this.#stopAsked = new Promise((resolve) => (this.#askToStop = resolve));
     this.#log.info(`Worker ${identity.workerId} starts, berth-worker ${VERSION}.`);
     this.done = this.#work();
@@ -133,6 +143,7 @@ export class WorkerRuntime implements Stoppable {
     } catch (error) {
       if (error instanceof UnhealthyError) await this.#reportUnhealthy(error);
       await this.#pings?.stop();
+      this.#stopReportingExits();
       throw error;
     }
     if (!this.#stopping) this.#open();
@@ -176,6 +187,7 @@ export class WorkerRuntime implements Stoppable {
     }
     this.#closing.abort();
     await this.#pings?.stop();
+    this.#stopReportingExits();
     this.#log.info('The worker has stopped.');
   }
 

@@ -42,7 +42,9 @@ class Completion:
         """
         exits = isinstance(error, SystemExit)
         if isinstance(error, SystemExit):
-            self._on_exit(error.code if isinstance(error.code, int) else 0 if error.code is None else 1)
+            code = error.code if isinstance(error.code, int) else 0 if error.code is None else 1
+            self._on_exit(code)
+            error.args = (f"the handler ended the process with exit code {code}",)
         if streamed:
             return self.format.generator_raised(error, refresh=exits)
         return self.format.raised(error, refresh=exits)
