@@ -86,6 +86,8 @@ function compile(files, rootDir, outDir, declaration) {
       extends: join(root, 'tsconfig.json'),
       compilerOptions: {
         noEmit: false,
+        incremental: false,
+        tsBuildInfoFile: null,
         rewriteRelativeImportExtensions: true,
         checkJs: false,
         rootDir,
