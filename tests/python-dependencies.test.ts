@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { waitFor } from '../packages/testing/src/wait-for.ts';
@@ -32,7 +33,14 @@ berth_worker.start({"handler": handler})
 `;
 
 describe('the dependencies of a Python folder', () => {
-  const stage = examplesFixture({ PIP_NO_INDEX: '1', UV_NO_INDEX: '1' });
+  /** The packages that the operator's settings name. */
+  const index = mkdtempSync(join(tmpdir(), 'berth-index-'));
+  const stage = examplesFixture({
+    PIP_NO_INDEX: '1',
+    PIP_FIND_LINKS: index,
+    UV_NO_INDEX: '1',
+    UV_FIND_LINKS: index,
+  });
   const { berth } = stage;
   let folder: TemporaryFolder;
 
@@ -43,7 +51,10 @@ describe('the dependencies of a Python folder', () => {
     });
     writeWheel(join(folder.path, 'wheels'), 'tiny', '1.0', 'VERSION = "1.0"\n');
   });
-  after(() => folder.remove());
+  after(() => {
+    folder.remove();
+    rmSync(index, { recursive: true });
+  });
 
   const status = async (endpoint: string, id: string): Promise<Job> =>
     (await stage.server.client().call<Job>('GET', `/v2/${endpoint}/status/${id}`)).body;
@@ -72,8 +83,8 @@ describe('the dependencies of a Python folder', () => {
     assert.equal(environments.filter((name) => name.endsWith('.json')).length, 1);
   });
 
-  test('that cannot be found are the reason of the waiting job; after a fix it runs', async () => {
-    folder.write({ 'requirements.txt': '--find-links ./wheels\nno-such-package-anywhere\n' });
+  test('that cannot be found are the reason of the waiting job, which runs after a mend and a deploy', async () => {
+    folder.write({ 'requirements.txt': '--find-links ./wheels\ntiny\nno_such_package_yet\n' });
     const { json: endpoint } = await berth<{ id: string }>('deploy', folder.path, '--name', 'broken');
     const { json: job } = await berth<Job>('run', 'broken', '{"input": 3}');
     const reason = await waitFor(
@@ -84,13 +95,14 @@ describe('the dependencies of a Python folder', () => {
       },
       60_000,
     );
-    assert.match(reason, /no-such-package-anywhere/);
+    assert.match(reason, /no.such.package.yet/);
     assert.match(reason, /tried again after \d+ s, or when the endpoint is deployed again/);
     const { json: listed } = await berth<WorkerList>('ps', 'broken');
-    assert.match(listed.reason ?? '', /no-such-package-anywhere/);
+    assert.match(listed.reason ?? '', /no.such.package.yet/);
 
-    folder.write({ 'requirements.txt': '--find-links ./wheels\ntiny\n' });
-    await berth('deploy', folder.path, '--name', 'broken');
+    // The folder stays as it is; the index of the operator has the package now.
+    writeWheel(index, 'no_such_package_yet', '1.0', '');
+    assert.equal((await berth('deploy', folder.path, '--name', 'broken')).code, 0);
     const ended = await waitFor(
       'the job has ended',
       async () => {

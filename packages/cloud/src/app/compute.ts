@@ -98,7 +98,9 @@ export function createCompute(
     volumeDisks: new PodVolumeDisks({ path: join(resolve(config.data), 'pods'), store: store.pods, log }),
   });
   events.subscribe('endpoint.changed', ({ endpointId }) => {
-    if (endpointId !== undefined) workerReconciler.wake(endpointId);
+    if (endpointId === undefined) return;
+    workerReconciler.policy.onEndpointChanged(endpointId);
+    workerReconciler.wake(endpointId);
   });
   events.subscribe('pod.changed', ({ podId, source }) => {
     if (source !== 'reconciler') podReconciler.wake(podId);

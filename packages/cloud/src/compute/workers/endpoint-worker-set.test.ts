@@ -37,13 +37,17 @@ describe('the workers of one endpoint', () => {
     assert.equal(some.counts().unhealthy, 1);
   });
 
-  test('of a new version start without the crashes of the version before', () => {
+  test('of a new version, or of one that is deployed again, start without the crashes before', () => {
     const some = workerSet();
     const crash = { lastLine: 'gone', ran: true, now: 1 };
     assert.equal(some.setVersion(1), true);
     some.crashes = recordCrash(NO_CRASHES, crash);
     assert.equal(some.setVersion(1), false);
     assert.equal(some.crashes.count, 1);
+    assert.equal(some.setVersion(2), true);
+    assert.equal(some.crashes.count, 0);
+    some.crashes = recordCrash(NO_CRASHES, crash);
+    some.onEndpointChanged();
     assert.equal(some.setVersion(2), true);
     assert.equal(some.crashes.count, 0);
   });

@@ -10,8 +10,8 @@ export class EndpointWorkerSet {
   readonly endpointId: string;
   readonly workers = new Map<string, TrackedWorker>();
   crashes: CrashHistory = NO_CRASHES;
-  /** The version of the endpoint that was last reconciled. */
-  #version: number | undefined;
+  /** The version of the endpoint that was last reconciled; null if its owner has changed it since. */
+  #version: number | null | undefined;
   /** Why the last worker could not be placed; undefined if it could. */
   placementFailure: string | undefined;
   /** How many workers could not be placed. */
@@ -21,6 +21,11 @@ export class EndpointWorkerSet {
 
   constructor(endpointId: string) {
     this.endpointId = endpointId;
+  }
+
+  /** Its owner changed or deployed it, perhaps with the same content: what failed is tried again at once. */
+  onEndpointChanged(): void {
+    this.#version = null;
   }
 
   /** Returns whether the version is new here. What an earlier one crashed of need not hold for it. */

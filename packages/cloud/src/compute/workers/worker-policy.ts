@@ -56,6 +56,11 @@ export class WorkerPolicy implements ReconcilePolicy {
     this.components.registry.clear();
   }
 
+  /** Its owner changed the endpoint, or deployed it again. */
+  onEndpointChanged(endpointId: string): void {
+    this.components.registry.find(endpointId)?.onEndpointChanged();
+  }
+
   whenIdle(): Promise<void> {
     return this.components.termination.waitUntilDone();
   }

@@ -230,7 +230,10 @@ export class ProcessEngine implements InstanceEngine {
     const image = this.#pythonImage(spec.image, spec.labels['account']);
     if (image === undefined) return undefined;
     try {
-      return await this.#python.ensure(image, { onLine: (line) => startLog.write(line), signal });
+      return await this.#python.ensure(image, {
+        onLine: (line) => startLog.write(line, buildProgress(line)),
+        signal,
+      });
     } catch (error) {
       await startLog.fail(error);
       throw error;
@@ -559,6 +562,11 @@ export class ProcessEngine implements InstanceEngine {
   #instancesPath(): string {
     return join(this.#data ?? '', 'instances');
   }
+}
+
+/** A line of pip or uv says little by itself. */
+function buildProgress(line: string): string {
+  return line.includes('Python environment') ? line : `building the Python environment: ${line.trim()}`;
 }
 
 function isSame(one: InstanceHandle, other: InstanceHandle): boolean {

@@ -21,11 +21,11 @@ export class StartLog {
     this.#options = options;
   }
 
-  /** Keeps the order of the lines. */
-  write(line: string): void {
+  /** Keeps the order of the lines. `progress`: what the reason of waiting jobs says meanwhile. */
+  write(line: string, progress = line): void {
     const { clock, onProgress } = this.#options;
     const ts = clock.now();
-    onProgress?.(line);
+    onProgress?.(progress);
     this.#opening ??= this.#open();
     const opening = this.#opening;
     this.#written = this.#written.then(async () => (await opening).append([{ ts, source: 'system', line }]));

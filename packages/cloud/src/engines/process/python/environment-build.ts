@@ -34,6 +34,12 @@ export interface EnvironmentBuild {
   signal: AbortSignal;
 }
 
+type RunStep = (
+  argv: readonly [string, ...string[]],
+  cwd?: string,
+  onLine?: (line: string) => void,
+) => Promise<void>;
+
 /** Where the compiled modules of an environment are, and those of the code that runs in it. */
 export function bytecodeCache(folder: string): string {
   return join(folder, 'pycache');
@@ -49,8 +55,8 @@ export async function buildEnvironment(build: EnvironmentBuild): Promise<void> {
   const tmp = join(folder, 'tmp');
   const source = installsOwnFiles ? join(folder, 'source') : project.folder;
   const env = buildVariables({ home: build.home, tmp, root: folder });
-  const command = (argv: readonly [string, ...string[]], cwd = source): Promise<void> =>
-    runStep(build, argv, cwd, env);
+  const command: RunStep = (argv, cwd = source, onLine = build.onLine) =>
+    runStep({ ...build, onLine }, argv, cwd, env);
   const python = join(folder, 'bin', 'python3');
 
   await command(
@@ -99,7 +105,7 @@ async function install(
   dependencies: PythonDependencies,
   python: string,
   source: string,
-  command: (argv: readonly [string, ...string[]]) => Promise<void>,
+  command: RunStep,
 ): Promise<void> {
   const tool: [string, ...string[]] =
     uv === undefined
@@ -117,11 +123,11 @@ async function install(
 async function findPip(
   interpreter: string,
   python: string,
-  command: (argv: readonly [string, ...string[]]) => Promise<void>,
+  command: RunStep,
 ): Promise<[string, ...string[]]> {
   const shared = [interpreter, '-m', 'pip', '--python', python] as const;
   try {
-    await command([...shared, '--version']);
+    await command([...shared, '--version'], undefined, () => undefined);
     return [...shared];
   } catch (error) {
     if (!(error instanceof BerthError)) throw error;
