@@ -1,4 +1,4 @@
-import { formatBytes } from './serverless/source-folder.ts';
+import { formatBytes } from '../support/byte-size.ts';
 import type { OutputStream } from './cli-context.ts';
 
 const REFRESH_INTERVAL_MS = 200;

@@ -92,6 +92,14 @@ export const JOB_RETENTION_MS = {
 export const SYNC_WAIT_MS = { minimum: 1000, maximum: 300_000, default: 90_000 };
 /** How long `stream` waits for a first chunk. */
 export const STREAM_WAIT_MS: Bounds = { minimum: 0, maximum: 90_000 };
+/** What is kept of the output of one instance. */
+export interface LogLimits {
+  /** The oldest lines are dropped beyond this. */
+  bytes: number;
+  bytesPerSecond: number;
+}
+/** As in the settings: enough for the longest tail that can be requested, small enough for a thousand workers. */
+export const DEFAULT_LOG_LIMITS: LogLimits = { bytes: 16_000_000, bytesPerSecond: 4_000_000 };
 /** How long the log of an instance that was removed can be read. */
 export const LOG_RETENTION_MS = 7 * DAY_MS;
 

@@ -4,7 +4,7 @@ import { CliError } from '../cli.errors.ts';
 import { serverOptions } from '../local-server.ts';
 import type { Column } from '../output.ts';
 import { escapeControlCharacters } from '../output.ts';
-import { formatBytes } from '../serverless/source-folder.ts';
+import { formatBytes } from '../../support/byte-size.ts';
 import { VolumeBucket } from '../volumes/volume-bucket.ts';
 import { findVolume, listVolumes, parseRemotePath } from '../volumes/volume-client.ts';
 import type { VolumeView } from '../volumes/volume-client.ts';

@@ -2,7 +2,8 @@ import { imageDigest } from '../../domain/images/image-files.ts';
 import type { ApiClient } from '../api-client.ts';
 import { CliError } from '../cli.errors.ts';
 import type { OutputStream } from '../cli-context.ts';
-import { imageNameFor, readSourceFolder, formatBytes } from './source-folder.ts';
+import { formatBytes } from '../../support/byte-size.ts';
+import { imageNameFor, readSourceFolder } from './source-folder.ts';
 import type { SourceFolder } from './source-folder.ts';
 
 /** Uploading a large folder over a slow connection takes long. */

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { localImageNameFindings } from '../../domain/images/local-image-names.ts';
 import { CliError } from '../cli.errors.ts';
-import { imageNameFor, readSourceFolder, formatBytes } from './source-folder.ts';
+import { imageNameFor, readSourceFolder } from './source-folder.ts';
 
 describe('a folder to deploy', () => {
   let folder = '';
@@ -109,14 +109,4 @@ test('any folder name becomes a valid image name', () => {
     assert.equal(imageNameFor(name), image);
     assert.deepEqual(localImageNameFindings(image), []);
   }
-});
-
-test('sizes are formatted with units', () => {
-  assert.deepEqual([0, 999, 1200, 45_000, 1_500_000].map(formatBytes), [
-    '0 bytes',
-    '999 bytes',
-    '1.2 kB',
-    '45 kB',
-    '1.5 MB',
-  ]);
 });

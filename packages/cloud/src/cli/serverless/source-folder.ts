@@ -1,3 +1,4 @@
+import { formatBytes } from '../../support/byte-size.ts';
 import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { basename, join, resolve, sep } from 'node:path';
 import type { ImageFile } from '../../domain/images/image-files.ts';
@@ -81,16 +82,6 @@ export async function isFolder(path: string): Promise<boolean> {
   } catch {
     return false;
   }
-}
-
-/** `1.2 MB` */
-export function formatBytes(bytes: number): string {
-  if (bytes < 1000) return `${Math.round(bytes)} bytes`;
-  const kilobytes = bytes / 1000;
-  if (kilobytes < 1000) return `${kilobytes.toFixed(kilobytes < 10 ? 1 : 0)} kB`;
-  return kilobytes < 1_000_000
-    ? `${(kilobytes / 1000).toFixed(1)} MB`
-    : `${(kilobytes / 1_000_000).toFixed(1)} GB`;
 }
 
 /** A link to a file in the same folder is read as that file. */

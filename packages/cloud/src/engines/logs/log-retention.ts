@@ -1,6 +1,7 @@
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../support/clock.ts';
+import { isDiskFull } from '../../support/disk-reserve.ts';
 
 const REMOVED_FILE = 'removed';
 
@@ -25,10 +26,15 @@ export class LogRetention {
     await rm(join(this.folder(id), REMOVED_FILE), { force: true });
   }
 
-  /** The instance was removed: the retention time starts now. */
+  /** The instance was removed: the retention time starts now. On a full disk the log is deleted. */
   async startRetention(id: string): Promise<void> {
     if ((await stat(this.folder(id)).catch(() => undefined)) === undefined) return;
-    await writeFile(join(this.folder(id), REMOVED_FILE), String(this.#clock.now()), { mode: 0o600 });
+    try {
+      await writeFile(join(this.folder(id), REMOVED_FILE), String(this.#clock.now()), { mode: 0o600 });
+    } catch (error) {
+      if (!isDiskFull(error)) throw error;
+      await this.delete(id);
+    }
   }
 
   /** Deletes the log at once. */

@@ -113,25 +113,6 @@ describe('segmented log', () => {
     await log.end();
   });
 
-  test('skipped lines count as dropped', async () => {
-    const log = await SegmentedLog.open(folder());
-    await log.append([record('one')]);
-    await log.skipLines(41, 'far');
-    await log.append([record('last')]);
-    assert.deepEqual(
-      (await readAll(log)).map(({ seq, line }) => [seq, line]),
-      [
-        [1, 'one'],
-        [42, '41 lines were dropped here: the log keeps the newest lines only'],
-        [43, 'last'],
-      ],
-    );
-    await log.end();
-    const again = await SegmentedLog.open(log.folder);
-    assert.deepEqual([again.mark, again.nextSeq], ['far', 44]);
-    await again.end();
-  });
-
   test('a follower reads every line once, across segments, until the end', async () => {
     const log = await SegmentedLog.open(folder(), 8 * 400);
     const following = Array.fromAsync(log.lines({ follow: true }));

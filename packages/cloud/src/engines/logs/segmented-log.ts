@@ -1,6 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { mkdir, open, readdir, readFile, rm, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DEFAULT_LOG_LIMITS } from '../../domain/limits.ts';
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
 import { LogReader } from './log-reader.ts';
 import type { NewLogRecord } from './log-record.ts';
@@ -8,11 +9,6 @@ import { formatBatch, formatCheckpoint, readCommitted } from './log-record.ts';
 import type { LogSegment } from './log-segment.ts';
 import { firstSeqOf, segmentAt } from './log-segment.ts';
 
-/**
- * The limit per instance: enough for the longest tail that can be requested, small enough for a thousand
- * workers.
- */
-const MAX_BYTES = 16 * 1024 * 1024;
 const SEGMENTS = 8;
 
 /**
@@ -42,7 +38,7 @@ export class SegmentedLog {
   }
 
   /** Opens the log for writing. A log has one writer at a time. */
-  static async open(folder: string, maxBytes = MAX_BYTES): Promise<SegmentedLog> {
+  static async open(folder: string, maxBytes = DEFAULT_LOG_LIMITS.bytes): Promise<SegmentedLog> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const log = new SegmentedLog(folder, maxBytes, await segmentsIn(folder), false);
     const last = await log.#readLast();
@@ -52,7 +48,7 @@ export class SegmentedLog {
 
   /** Opens the log for reading when no writer is left. */
   static async openReadOnly(folder: string): Promise<SegmentedLog> {
-    const log = new SegmentedLog(folder, MAX_BYTES, await segmentsIn(folder), true);
+    const log = new SegmentedLog(folder, DEFAULT_LOG_LIMITS.bytes, await segmentsIn(folder), true);
     await log.#readLast();
     return log;
   }
@@ -101,16 +97,6 @@ export class SegmentedLog {
       this.#nextSeq += records.length;
       this.#checkpoint = newMark;
       if (active.bytes >= this.#segmentBytes) await this.#closeFile();
-    });
-  }
-
-  /** Skips the sequence numbers of lines that are not kept; readers see how many. */
-  skipLines(lines: number, mark: string): Promise<void> {
-    return this.#runInOrder(async () => {
-      await this.#closeFile();
-      this.#nextSeq += lines;
-      this.#checkpoint = mark;
-      this.#file = await this.#newFile();
     });
   }
 

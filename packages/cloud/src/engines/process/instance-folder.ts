@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { removeTree } from '../../support/remove-tree.ts';
 import { type ProcessEntry, parseStat } from './process-table.ts';
@@ -33,26 +33,29 @@ export interface StartedProcesses {
 
 /**
  * The folder of one instance. `root` is the working folder and stands for the container disk; `tmp` holds
- * temporary files; `instance.json` is the state that Berth saves; the supervisor writes `started`, `output`
- * and `exit`.
+ * temporary files; `instance.json` is the state that Berth saves; the supervisor writes `started` and `exit`,
+ * and its output writer the files in `output`, as long as there is a `pipe`.
  */
 export class InstanceFolder {
   readonly path: string;
   readonly root: string;
   readonly tmp: string;
   readonly output: string;
+  readonly #pipe: string;
 
   constructor(path: string) {
     this.path = path;
     this.root = join(path, 'root');
     this.tmp = join(path, 'tmp');
     this.output = join(path, 'output');
+    this.#pipe = join(path, 'pipe');
   }
 
   /** The folder must not exist yet. Synchronous because every start waits for it. */
   create(): void {
     mkdirSync(this.root, { recursive: true, mode: 0o700 });
     mkdirSync(this.tmp, { mode: 0o700 });
+    mkdirSync(this.output, { mode: 0o700 });
   }
 
   async clear(): Promise<void> {
@@ -96,8 +99,13 @@ export class InstanceFolder {
     return statSync(this.output, { throwIfNoEntry: false }) !== undefined;
   }
 
+  /** Whether the output writer may still write: a process that left the instance may have the pipe open. */
+  isOutputOpen(): boolean {
+    return existsSync(this.#pipe);
+  }
+
   deleteOutput(): void {
-    rmSync(this.output, { force: true });
+    rmSync(this.output, { recursive: true, force: true });
   }
 
   #read(name: string): string | undefined {

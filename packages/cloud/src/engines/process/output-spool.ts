@@ -1,63 +1,68 @@
-import { execFile } from 'node:child_process';
 import type { FileHandle } from 'node:fs/promises';
 import { open } from 'node:fs/promises';
-import { promisify } from 'node:util';
-import type { Clock } from '../../support/clock.ts';
-import { fromWall } from '../../support/clock.ts';
-import type { SegmentedLog } from '../logs/segmented-log.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+import { formatBytes } from '../../support/byte-size.ts';
+import { type Clock, fromWall, monotonicNow } from '../../support/clock.ts';
+import type { NewLogRecord } from '../logs/log-record.ts';
 import { splitLines } from '../logs/log-record.ts';
-
-const run = promisify(execFile);
+import type { SegmentedLog } from '../logs/segmented-log.ts';
+import { deleteOutputFile, listOutputFiles, type OutputFile, sizeOf } from './output-files.ts';
+import { OutputRate } from './output-rate.ts';
 
 const CHUNK_BYTES = 256 * 1024;
 /** Longer lines are split. */
 const MAX_LINE_BYTES = 64 * 1024;
-/** Disk space of logged output is freed in steps of at least this size. */
-const TRIM_THRESHOLD_BYTES = 4 * 1024 * 1024;
-const BLOCK_BYTES = 4096;
+/** Of output that comes too fast, the newest files are kept. */
+const KEPT_FILES = 2;
 const CARRIAGE_RETURN = 0x0d;
-const NEWLINE = 0x0a;
 
 export interface OutputSpoolOptions {
-  path: string;
-  /** The run of the instance that wrote the output. The log's mark is `<run> <offset>`. */
+  /** The folder of the output writer. */
+  folder: string;
+  /** The run of the instance that wrote the output. The log's mark is `<run> <file> <offset> <lines>`. */
   run: string;
   log: SegmentedLog;
   clock: Clock;
+  /** The limit of what is logged, in bytes per second; as much as the log holds may come at once. */
+  bytesPerSecond: number;
+  /** Waits; for tests. */
+  pause?: (milliseconds: number, signal: AbortSignal) => Promise<void>;
 }
 
 /**
- * Copies an instance's output from its output file to its log. The instance writes to a file, not to a pipe,
- * so it neither waits for Berth nor ends with it. Output that is written while Berth is down is read later.
- * When there is more output than the log can hold, the oldest lines are only counted.
+ * Copies an instance's output from the files of its output writer to its log. The writer is a process of its
+ * own, so the instance neither waits for Berth nor ends with it, and output that is written while Berth is
+ * down is read later. The files hold the newest output only. What is skipped, because Berth was down or the
+ * output comes too fast, is not read: each file says how many lines came before it.
  */
 export class OutputSpool {
-  readonly #path: string;
-  readonly #run: string;
-  readonly #log: SegmentedLog;
-  readonly #clock: Clock;
-  #file: FileHandle | undefined;
-  #offset: number;
-  #trimmed: number;
-  #canTrim = true;
+  readonly #options: OutputSpoolOptions;
+  readonly #rate: OutputRate;
+  readonly #openedAt: number;
+  readonly #ending = new AbortController();
+  #file: (OutputFile & { handle: FileHandle }) | undefined;
+  #offset = 0;
+  /** Lines of the instance up to the offset, with those that were skipped. */
+  #lines = 0;
+  /** The begin of a line that goes on in the current file. */
+  #carried: Buffer = Buffer.alloc(0);
+  /** Read, but the log may still need them after a crash. */
+  #readFiles: OutputFile[] = [];
+  #skippedLines = 0;
+  /** Lines were skipped because they came too fast, and not because Berth was down. */
+  #isTooFast = false;
   /** The current line is being split. */
   #isSplitting = false;
   #outputEnded = false;
   #isFirstDrain = true;
-  readonly #openedAt: number;
   #draining: Promise<void> | undefined;
   #nextDrain: Promise<void> | undefined;
   #closed = false;
 
-  constructor({ path, run: runName, log, clock }: OutputSpoolOptions) {
-    this.#path = path;
-    this.#run = runName;
-    this.#log = log;
-    this.#clock = clock;
-    this.#openedAt = clock.now();
-    const [markedRun, offset] = log.mark.split(' ');
-    this.#offset = markedRun === runName ? Number(offset) : 0;
-    this.#trimmed = 0;
+  constructor(options: OutputSpoolOptions) {
+    this.#options = options;
+    this.#openedAt = options.clock.now();
+    this.#rate = new OutputRate(options.bytesPerSecond, options.log.maxBytes);
   }
 
   /** Resolves when everything that was written before the call is in the log. */
@@ -75,54 +80,139 @@ export class OutputSpool {
   /** Call after the last write: logs the rest, including a last line without a newline. */
   async finish(): Promise<void> {
     this.#outputEnded = true;
+    this.#ending.abort();
     await this.drain();
     await this.close();
   }
 
   async close(): Promise<void> {
     this.#closed = true;
+    this.#ending.abort();
     await (this.#nextDrain ?? this.#draining)?.catch(() => undefined);
     const file = this.#file;
     this.#file = undefined;
-    await file?.close();
+    await file?.handle.close();
   }
 
   async #copyToLog(): Promise<void> {
-    if (this.#closed) return;
-    const file = (this.#file ??= await openIfThere(this.#path));
-    if (file === undefined) return;
+    if (this.#closed || (this.#file === undefined && !(await this.#openFirst()))) return;
+    const end = await this.#endOfOutput();
     while (!this.#closed) {
-      const { size } = await file.stat();
-      if (size - this.#offset > this.#log.maxBytes) await this.#skipTo(file, size - this.#log.maxBytes / 2);
-      const chunk = await readChunk(file, this.#offset);
-      const { lines, bytes } = this.#linesIn(chunk);
-      if (bytes === 0) break;
-      this.#offset += bytes;
-      // Taken after the read: a line must not be dated before its job was taken, or the job's log lacks it.
-      const ts = this.#isFirstDrain ? await this.#timeOfFirstOutput(file) : this.#clock.now();
-      await this.#log.append(
-        lines.map((line) => ({ ts, source: 'container', line })),
-        this.#markAt(this.#offset),
-      );
-      await this.#trim();
+      await this.#keepToRate();
+      if (!(await this.#copyChunk()) && !(await this.#openNext())) break;
+      if (!this.#outputEnded && this.#hasReached(end)) break;
     }
+    if (this.#outputEnded && !this.#closed) await this.#copyChunk(true);
     this.#isFirstDrain = false;
   }
 
+  /** Whether the position is at or after this one. */
+  #hasReached({ number, offset }: { number: number; offset: number }): boolean {
+    const current = this.#file?.number ?? 0;
+    return current > number || (current === number && this.#offset >= offset);
+  }
+
+  async #endOfOutput(): Promise<{ number: number; offset: number }> {
+    const last = (await listOutputFiles(this.#options.folder)).at(-1);
+    return last === undefined
+      ? { number: 0, offset: 0 }
+      : { number: last.number, offset: await sizeOf(last) };
+  }
+
+  /** Continues at the log's mark, in the same run only. */
+  async #openFirst(): Promise<boolean> {
+    const { folder, run, log } = this.#options;
+    const files = await listOutputFiles(folder);
+    const [markedRun, ...position] = log.mark.split(' ');
+    // The mark of an earlier version was `<run> <offset>`.
+    const numbers = position.length === 1 ? [1, ...position.map(Number), 0] : position.map(Number);
+    const [number = 1, offset = 0, lines = 0] = markedRun === run ? numbers : [];
+    this.#lines = lines;
+    const file = files.find((one) => one.number === number);
+    return this.#switchTo(file ?? files.find((one) => one.number > number), file === undefined ? 0 : offset);
+  }
+
+  async #openNext(): Promise<boolean> {
+    const current = this.#file;
+    const files = await listOutputFiles(this.#options.folder);
+    const next = files.find(({ number }) => number > (current?.number ?? 0));
+    if (next === undefined || current === undefined) return false;
+    // The writer may have added to the file before it began the next one.
+    if (await this.#copyChunk()) return true;
+    const rest = await readChunk(current.handle, this.#offset);
+    return this.#switchTo(next, 0, Buffer.concat([this.#carried, rest]));
+  }
+
+  /** Returns false if there is no file, or if the writer has just deleted it. */
+  async #switchTo(
+    file: OutputFile | undefined,
+    offset: number,
+    carried: Buffer = Buffer.alloc(0),
+  ): Promise<boolean> {
+    if (file === undefined) return false;
+    const handle = await openIfThere(file.path);
+    if (handle === undefined) return false;
+    const skipped = offset === 0 ? Math.max(0, file.linesBefore - this.#lines) : 0;
+    if (this.#file !== undefined) {
+      await this.#file.handle.close();
+      this.#readFiles.push(this.#file);
+    }
+    this.#file = { ...file, handle };
+    this.#offset = offset;
+    this.#skippedLines += skipped;
+    this.#lines += skipped;
+    this.#carried = skipped > 0 ? Buffer.alloc(0) : carried;
+    if (skipped > 0) this.#isSplitting = false;
+    return true;
+  }
+
+  /** Waits while the output comes too fast, and then goes on with the newest files. */
+  async #keepToRate(): Promise<void> {
+    const wait = this.#rate.waitMs(monotonicNow(this.#options.clock));
+    if (wait === 0 || this.#outputEnded) return;
+    this.#isTooFast = true;
+    await (this.#options.pause ?? pauseUntilAborted)(wait, this.#ending.signal);
+    const newest = (await listOutputFiles(this.#options.folder)).at(-KEPT_FILES);
+    if (newest !== undefined && newest.number > (this.#file?.number ?? 0)) await this.#switchTo(newest, 0);
+  }
+
+  /** Returns whether there was something to log. */
+  async #copyChunk(isLast = false): Promise<boolean> {
+    const file = this.#file;
+    if (file === undefined) return false;
+    const { log, clock } = this.#options;
+    const read = await readChunk(file.handle, this.#offset);
+    const chunk = this.#carried.length === 0 ? read : Buffer.concat([this.#carried, read]);
+    const { lines, bytes, newlines } = this.#linesIn(chunk, isLast);
+    if (bytes === 0) return false;
+    // Taken after the read: a line must not be dated before it was written.
+    const ts = this.#isFirstDrain ? await this.#timeOfFirstOutput(file.handle) : clock.now();
+    this.#offset += bytes - this.#carried.length;
+    this.#carried = Buffer.alloc(0);
+    this.#lines += newlines;
+    this.#rate.add(bytes, monotonicNow(this.#options.clock));
+    const records: NewLogRecord[] = lines.map((line) => ({ ts, source: 'container', line }));
+    if (this.#skippedLines > 0) records.unshift({ ts, source: 'system', line: this.#skipMessage() });
+    await log.append(records, this.#mark());
+    this.#skippedLines = 0;
+    for (const done of this.#readFiles.splice(0)) await deleteOutputFile(done);
+    return true;
+  }
+
   /** Output from before this process has the file's modification time, the best estimate there is. */
-  async #timeOfFirstOutput(file: FileHandle): Promise<number> {
-    const { mtimeMs } = await file.stat();
-    const at = fromWall(this.#clock, Math.round(mtimeMs));
-    return at < this.#openedAt ? at : this.#clock.now();
+  async #timeOfFirstOutput(handle: FileHandle): Promise<number> {
+    const { clock } = this.#options;
+    const { mtimeMs } = await handle.stat();
+    const at = fromWall(clock, Math.round(mtimeMs));
+    return at < this.#openedAt ? at : clock.now();
   }
 
   /**
-   * The lines that can be logged now, and the bytes they take. The last line waits for its newline, unless it
-   * is over the limit or the output has ended.
+   * The lines that can be logged now, and the bytes they take. A line without a newline waits for it, unless
+   * it is over the limit or the output has ended.
    */
-  #linesIn(chunk: Buffer): { lines: Buffer[]; bytes: number } {
+  #linesIn(chunk: Buffer, isLast: boolean): { lines: Buffer[]; bytes: number; newlines: number } {
     const { lines, rest } = splitLines(chunk);
-    const isLast = this.#outputEnded && chunk.length < CHUNK_BYTES;
     const ready: Buffer[] = [];
     let bytes = 0;
     for (const line of lines) {
@@ -137,62 +227,25 @@ export class OutputSpool {
       bytes += readyBytes;
       this.#isSplitting = true;
     }
-    return { lines: ready, bytes };
+    return { lines: ready, bytes, newlines: lines.length };
   }
 
-  /** Skips to the first line that starts at or after the target. */
-  async #skipTo(file: FileHandle, target: number): Promise<void> {
-    let lines = 0;
-    let offset = this.#offset;
-    for (;;) {
-      const chunk = await readChunk(file, offset);
-      if (chunk.length === 0) break;
-      for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, end + 1)) {
-        lines += 1;
-        if (offset + end + 1 < target) continue;
-        this.#offset = offset + end + 1;
-        this.#isSplitting = false;
-        await this.#log.skipLines(lines, this.#markAt(this.#offset));
-        return this.#trim();
-      }
-      offset += chunk.length;
-      // One very long line: stop looking for its end.
-      if (offset >= target + CHUNK_BYTES) break;
-    }
-    this.#offset = offset;
-    await this.#log.skipLines(lines + 1, this.#markAt(offset));
-    await this.#trim();
+  #mark(): string {
+    return `${this.#options.run} ${this.#file?.number ?? 1} ${this.#offset} ${this.#lines}`;
   }
 
-  #markAt(offset: number): string {
-    return `${this.#run} ${offset}`;
+  #skipMessage(): string {
+    const lines = `${this.#skippedLines.toLocaleString('en')} ${this.#skippedLines === 1 ? 'line' : 'lines'}`;
+    const reason =
+      this.#isFirstDrain && !this.#isTooFast
+        ? 'too much was written while Berth was not running'
+        : `it wrote more than ${formatBytes(this.#options.bytesPerSecond)}/s`;
+    return `[berth: ${lines} dropped, ${reason}]`;
   }
+}
 
-  /** Punches a hole where everything is logged. The writer appends, so it is not affected. */
-  async #trim(): Promise<void> {
-    if (!this.#canTrim || this.#offset - this.#trimmed < TRIM_THRESHOLD_BYTES) return;
-    const end = this.#offset - (this.#offset % BLOCK_BYTES);
-    try {
-      await run('fallocate', [
-        '--punch-hole',
-        '--offset',
-        String(this.#trimmed),
-        '--length',
-        String(end - this.#trimmed),
-        this.#path,
-      ]);
-      this.#trimmed = end;
-    } catch {
-      this.#canTrim = false;
-      await this.#log.append([
-        {
-          ts: this.#clock.now(),
-          source: 'system',
-          line: 'The disk space of what it writes to its output cannot be given back while it runs on this file system.',
-        },
-      ]);
-    }
-  }
+async function pauseUntilAborted(milliseconds: number, signal: AbortSignal): Promise<void> {
+  await pause(milliseconds, undefined, { signal }).catch(() => undefined);
 }
 
 async function readChunk(file: FileHandle, offset: number): Promise<Buffer> {

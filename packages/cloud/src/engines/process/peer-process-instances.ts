@@ -1,3 +1,4 @@
+import { DEFAULT_LOG_LIMITS } from '../../domain/limits.ts';
 import type { Clock } from '../../support/clock.ts';
 import { InstanceFolder } from './instance-folder.ts';
 import { ProcessInstance } from './process-instance.ts';
@@ -44,6 +45,7 @@ export class PeerProcessInstances {
       saved,
       folder,
       started,
+      logLimits: DEFAULT_LOG_LIMITS,
       logFolder: '',
       clock: this.#clock,
       onEnded: () => undefined,

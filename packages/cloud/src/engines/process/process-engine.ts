@@ -46,7 +46,7 @@ import { findPtyProgram } from './pty.ts';
 import { PeerProcessInstances } from './peer-process-instances.ts';
 import type { Capacity, EngineCapabilities, GpuCapacity } from '../../domain/placement/engine-capacity.ts';
 import { ROOT_ACCOUNT_ID } from '../../domain/caller.ts';
-import { LOG_RETENTION_MS } from '../../domain/limits.ts';
+import { DEFAULT_LOG_LIMITS, LOG_RETENTION_MS, type LogLimits } from '../../domain/limits.ts';
 
 /** How long a reading of the machine is cached. */
 const MACHINE_CACHE_TTL_MS = 60_000;
@@ -81,6 +81,8 @@ export interface ProcessEngineOptions {
   workerModule?: string;
   /** How long the log of a removed instance is kept. */
   logRetentionMs?: number;
+  /** How much of an instance's log is kept, and how much of its output is logged per second. */
+  logLimits?: LogLimits;
   /** Whether to use cgroups where this user may create them. */
   useCgroups?: boolean;
   /** How Python environments are built and kept. */
@@ -122,6 +124,7 @@ export class ProcessEngine implements InstanceEngine {
   readonly #onProblem = (what: string, error: unknown): void => this.#log?.warn({ err: error }, what);
   #opening: Promise<void> | undefined;
   readonly #useCgroups: boolean;
+  readonly #logLimits: LogLimits;
   #cgroups: Cgroups | undefined;
   #timers: NodeJS.Timeout[] = [];
 
@@ -139,6 +142,7 @@ export class ProcessEngine implements InstanceEngine {
     this.#allocations = new HostAllocations(options.gpus ?? new GpuAllocator());
     this.#freeMemory = options.freeMemory ?? (() => process.availableMemory());
     this.#useCgroups = options.useCgroups ?? true;
+    this.#logLimits = options.logLimits ?? DEFAULT_LOG_LIMITS;
     this.#data = options.data === undefined ? undefined : resolve(options.data);
     const data = this.#data ?? '';
     this.#imagePaths = {
@@ -205,6 +209,7 @@ export class ProcessEngine implements InstanceEngine {
     const startLog = new StartLog({
       id: spec.id,
       logs: this.#logs,
+      logBytes: this.#logLimits.bytes,
       clock: this.#clock,
       onOpened: onLogOpened,
       onProgress: spec.onProgress,
@@ -277,6 +282,7 @@ export class ProcessEngine implements InstanceEngine {
         removedFolders: removed,
         imagePaths: this.#imagePaths,
         logs,
+        logBytes: this.#logLimits.bytes,
         allocations,
         cgroups,
         python,
@@ -317,8 +323,9 @@ export class ProcessEngine implements InstanceEngine {
       const instance = this.#instances.get(id);
       if (instance === undefined) return;
       await instance.stop(0);
-      await this.#logs.startRetention(id);
+      // Before anything is written: the disk may be full.
       await this.#removed.remove(instance.folder);
+      await this.#logs.startRetention(id);
       if (instance.saved.cgroup !== null) removeCgroup(instance.saved.cgroup);
       this.#instances.delete(id);
     });
@@ -452,7 +459,7 @@ export class ProcessEngine implements InstanceEngine {
       this.#allocations.reserve(options.saved);
       const instance = this.#track(options);
       this.#adopted.add(instance);
-      instance.captureOutput(await SegmentedLog.open(this.#logs.folder(instance.id)));
+      instance.captureOutput(await SegmentedLog.open(this.#logs.folder(instance.id), this.#logLimits.bytes));
     }
     for (const { isRunning, ...options } of recovered.filter((one) => !one.isRunning))
       await this.#track(options).finalize();
@@ -485,6 +492,7 @@ export class ProcessEngine implements InstanceEngine {
     const instance = new ProcessInstance({
       ...options,
       logFolder: this.#logs.folder(options.saved.id),
+      logLimits: this.#logLimits,
       clock: this.#clock,
       onEnded: () => {
         this.#adopted.delete(instance);

@@ -1,6 +1,8 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { BerthError } from '../../support/errors.ts';
 import type { Clock } from '../../support/clock.ts';
 import { fromWall } from '../../support/clock.ts';
+import type { LogLimits } from '../../domain/limits.ts';
 import { CpuMeter } from '../cpu-meter.ts';
 import { signalOf } from '../exit-code.ts';
 import type {
@@ -26,7 +28,7 @@ import {
 } from './instance-processes.ts';
 import { sampleResources } from './resource-sample.ts';
 import { throttle } from '../../support/throttle.ts';
-import { environmentOf } from './process-table.ts';
+import { bootId, environmentOf } from './process-table.ts';
 import { OutputSpool } from './output-spool.ts';
 import { watchFolder } from './watch-folder.ts';
 
@@ -36,11 +38,15 @@ const ADDRESS_CACHE_TTL_MS = 1000;
 const CAPTURE_INTERVAL_MS = 10;
 /** The longest delay of a timer. */
 const MAX_GRACE_MS = 2 ** 31 - 1;
+/** How long the log of an ended instance waits for its last output. */
+const OUTPUT_TIMEOUT_MS = 10_000;
+const OUTPUT_POLL_MS = 2;
 
 export interface ProcessInstanceOptions {
   saved: SavedInstance;
   folder: InstanceFolder;
   logFolder: string;
+  logLimits: LogLimits;
   clock: Clock;
   started: StartedProcesses;
   /** Known if this process started the instance; otherwise it is read from the kernel. */
@@ -131,12 +137,7 @@ export class ProcessInstance {
 
   /** Copies its output to this log from now on. */
   captureOutput(log: SegmentedLog): void {
-    const spool = new OutputSpool({
-      path: this.folder.output,
-      run: this.saved.run,
-      log,
-      clock: this.#deps.clock,
-    });
+    const spool = this.#newSpool(log);
     const drain = throttle(async () => {
       try {
         await spool.drain();
@@ -144,28 +145,31 @@ export class ProcessInstance {
         this.#deps.onProblem(`the output of ${this.id} could not be written to its log`, error);
       }
     }, CAPTURE_INTERVAL_MS);
-    this.#capture = { log, spool, watcher: watchFolder(this.folder.path, drain) };
+    this.#capture = { log, spool, watcher: watchFolder(this.folder.output, drain) };
     drain();
     void this.#joinCgroup().catch((error: unknown) =>
       this.#deps.onProblem(`${this.id} could not be moved to its cgroup`, error),
     );
   }
 
+  #newSpool(log: SegmentedLog): OutputSpool {
+    const { clock, logLimits } = this.#deps;
+    const { output: folder } = this.folder;
+    return new OutputSpool({
+      folder,
+      run: this.saved.run,
+      log,
+      clock,
+      bytesPerSecond: logLimits.bytesPerSecond,
+    });
+  }
+
   /** Completes the log and the exit state of a run that ended while Berth was not running. */
   async finalize(): Promise<void> {
     this.#isEnding = true;
     if (this.folder.hasOutput()) {
-      const log = await SegmentedLog.open(this.#deps.logFolder);
-      this.#capture = {
-        log,
-        spool: new OutputSpool({
-          path: this.folder.output,
-          run: this.saved.run,
-          log,
-          clock: this.#deps.clock,
-        }),
-        watcher: { close: () => undefined },
-      };
+      const log = await SegmentedLog.open(this.#deps.logFolder, this.#deps.logLimits.bytes);
+      this.#capture = { log, spool: this.#newSpool(log), watcher: { close: () => undefined } };
     }
     await this.#finalizeExit();
   }
@@ -210,11 +214,19 @@ export class ProcessInstance {
     if (this.#capture === undefined) return;
     const { log, spool, watcher } = this.#capture;
     watcher.close();
+    await this.#waitForOutput();
     await spool.finish();
     await log.append([this.#systemLine(exitMessage(exitCode))]);
     await log.end();
     this.folder.deleteOutput();
     this.#capture = undefined;
+  }
+
+  /** Until the output writer has written all: it ends after the last process that has the pipe. */
+  async #waitForOutput(): Promise<void> {
+    if (this.saved.bootId !== bootId()) return;
+    for (let waited = 0; waited < OUTPUT_TIMEOUT_MS && this.folder.isOutputOpen(); waited += OUTPUT_POLL_MS)
+      await pause(OUTPUT_POLL_MS);
   }
 
   async stop(graceMs: number): Promise<void> {
@@ -263,7 +275,7 @@ export class ProcessInstance {
 
   async logSystemLine(line: string): Promise<void> {
     if (this.#capture !== undefined) return this.#capture.log.append([this.#systemLine(line)]);
-    const log = await SegmentedLog.open(this.#deps.logFolder);
+    const log = await SegmentedLog.open(this.#deps.logFolder, this.#deps.logLimits.bytes);
     await log.append([this.#systemLine(line)]);
     await log.end();
   }

@@ -36,6 +36,8 @@ export interface ProcessLaunchDeps {
   removedFolders: RemovedFolders;
   imagePaths: LocalImagePaths;
   logs: LogRetention;
+  /** How much of an instance's log is kept. */
+  logBytes: number;
   allocations: HostAllocations;
   cgroups: Cgroups | undefined;
   /** The folder of the Python environment, if the image needs one. */
@@ -142,7 +144,7 @@ export async function launchProcess(
     cgroup?.limitsMemory || spec.memoryInGb <= 0
       ? null
       : Math.round((spec.memoryInGb + RESERVED_UNUSED_GB) * KILOBYTES_PER_GB);
-  // The log is opened while the process starts; the output file holds what it writes until then.
+  // The log is opened while the process starts; files hold what it writes until then.
   const opening = openLog(spec, mounts.belowRootOnly, hookProblem, deps);
   undo.defer(() =>
     opening.then(
@@ -162,7 +164,7 @@ async function openLog(
   spec: InstanceSpec,
   belowRootOnly: readonly string[],
   hookProblem: string | undefined,
-  { logs, clock, openedLog }: ProcessLaunchDeps,
+  { logs, logBytes, clock, openedLog }: ProcessLaunchDeps,
 ): Promise<SegmentedLog> {
   const lines = [
     ...belowRootOnly.map(
@@ -173,7 +175,7 @@ async function openLog(
     `Starting ${spec.image}.`,
   ];
   for (const line of lines) spec.onProgress?.(line);
-  const log = openedLog ?? (await SegmentedLog.open(logs.folder(spec.id)));
+  const log = openedLog ?? (await SegmentedLog.open(logs.folder(spec.id), logBytes));
   await logs.retain(spec.id);
   await log.append(lines.map((line) => ({ ts: clock.now(), source: 'system', line })));
   return log;

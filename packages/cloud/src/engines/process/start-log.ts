@@ -5,6 +5,8 @@ import { SegmentedLog } from '../logs/segmented-log.ts';
 export interface StartLogOptions {
   id: string;
   logs: LogRetention;
+  /** How much of the log is kept. */
+  logBytes: number;
   clock: Clock;
   /** Called when the log is open, so that it can be read while the start goes on. */
   onOpened: (log: SegmentedLog) => void;
@@ -48,8 +50,8 @@ export class StartLog {
   }
 
   async #open(): Promise<SegmentedLog> {
-    const { id, logs, onOpened } = this.#options;
-    const log = await SegmentedLog.open(logs.folder(id));
+    const { id, logs, logBytes, onOpened } = this.#options;
+    const log = await SegmentedLog.open(logs.folder(id), logBytes);
     await logs.retain(id);
     onOpened(log);
     return log;

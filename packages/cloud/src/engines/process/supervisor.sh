@@ -1,5 +1,5 @@
-# Runs one instance in its own session, with its output in a file. Records the process ids at the
-# start and the exit code at the end. It does not depend on Berth, which may restart meanwhile.
+# Runs one instance in its own session, with its output in a pipe to output-writer.sh. Records the process
+# ids at the start and the exit code at the end. It does not depend on Berth, which may restart meanwhile.
 #
 # Arguments: the instance's folder, its cgroup or "", the memory limit of one process in
 # kilobytes or "", the path of setsid, and the command.
@@ -9,6 +9,12 @@
 
 # These signals are meant for the instance. The supervisor waits for its end.
 trap : HUP INT QUIT TERM
+
+# Group and others may write: an instance with a user of its own opens its pipe again through /dev/stdout.
+/usr/bin/mkfifo -m 622 "$1/pipe"
+# With an environment of its own: processes of the instance are found by theirs.
+/usr/bin/env -i PATH=/usr/bin:/bin /bin/sh "${0%/*}/output-writer.sh" "$1/output" "$1/pipe" 1024 8 \
+  <"$1/pipe" >/dev/null 2>&1 &
 
 (
   read -r berth_supervisor <"/proc/$$/stat"
@@ -20,7 +26,7 @@ trap : HUP INT QUIT TERM
   berth_setsid=$4
   shift 4
   exec "$berth_setsid" -- "$@"
-) >>"$1/output" 2>&1
+) >"$1/pipe" 2>&1
 berth_code=$?
 
 # Kill the processes that the instance left running.
