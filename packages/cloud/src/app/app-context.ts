@@ -1,6 +1,7 @@
 import type { CloudEventBus } from '../domain/events.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Config } from '../support/config/config.ts';
+import type { DiskSpace } from '../support/disk-space.ts';
 import type { Ids } from '../support/ids.ts';
 import type { Log } from '../support/log.ts';
 
@@ -11,4 +12,6 @@ export interface AppContext {
   clock: Clock;
   ids: Ids;
   events: CloudEventBus;
+  /** The disk of the data directory. */
+  disk: DiskSpace;
 }

@@ -45,6 +45,7 @@ export async function createEngines(
     virtualGpus: virtualGpus(config.gpus),
     gpus: new GpuAllocator(),
     data: resolve(config.data),
+    logLimits: { bytes: config.instanceLog.size, bytesPerSecond: config.instanceLog.rate },
   };
   const docker =
     config.docker === 'off'

@@ -6,6 +6,7 @@ import { listeningOrigin } from '../http/server-origin.ts';
 import { toListenError } from '../http/listen-errors.ts';
 import type { RootKey } from './root-key.ts';
 import type { Config } from '../support/config/config.ts';
+import { DiskReserve, isDiskFull } from '../support/disk-reserve.ts';
 import { createLog } from '../support/log.ts';
 import type { Log } from '../support/log.ts';
 import { writePrivateFile } from '../support/private-file.ts';
@@ -23,7 +24,7 @@ export async function runServer({ config, warnings }: RunServerOptions): Promise
   const app = await createApp({ config, log });
   const url = await listen(app, config);
   const serverFile = join(config.data, 'server.json');
-  writePrivateFile(serverFile, `${JSON.stringify({ url, pid: process.pid })}\n`);
+  writeServerFile(serverFile, url, config, log);
   app.start();
   process.stdout.write(startupMessage(config, url, app.rootKey));
   app.rootKey.markShown();
@@ -33,6 +34,17 @@ export async function runServer({ config, warnings }: RunServerOptions): Promise
   await closeWithTimeout(app, config.stopTimeout * 1000, log);
   rmSync(serverFile, { force: true });
   log.info('stopped');
+}
+
+/** How the CLI on this machine finds the server. On a full disk the server runs without. */
+function writeServerFile(file: string, url: string, config: Config, log: Log): void {
+  const reserve = new DiskReserve(config.data, config.diskReserve);
+  try {
+    reserve.use(() => writePrivateFile(file, `${JSON.stringify({ url, pid: process.pid })}\n`));
+  } catch (error) {
+    if (!isDiskFull(error)) throw error;
+    log.warn({ err: error }, `${file} could not be written; commands on this machine need BERTH_URL=${url}`);
+  }
 }
 
 async function listen(app: App, { host, port }: Config): Promise<string> {

@@ -22,7 +22,7 @@ export interface Storage {
   clockKeeper: ClockKeeper | undefined;
 }
 
-export async function openStorage({ config, log, clock, ids, events }: AppContext): Promise<Storage> {
+export async function openStorage({ config, log, clock, ids, events, disk }: AppContext): Promise<Storage> {
   const givenRootKey = config.rootKey || undefined;
   const masterKey = loadMasterKey(config.data, givenMasterKey(config), givenRootKey);
   const store = await openStore({
@@ -31,6 +31,7 @@ export async function openStorage({ config, log, clock, ids, events }: AppContex
     poolSize: config.databasePool,
     sealer: new Sealer(masterKey),
     usage: usageRules(config.prices),
+    onFull: (forJobs) => disk.onFull(forJobs),
     onError: (error) => log.warn({ err: error }, 'a database connection failed'),
   });
   const clockKeeper =
@@ -38,7 +39,7 @@ export async function openStorage({ config, log, clock, ids, events }: AppContex
       ? createClockKeeper({ clock, store, log }, config.database, config.data)
       : undefined;
   await clockKeeper?.restore();
-  const context: ResourceContext = { store, clock, ids, events };
+  const context: ResourceContext = { store, clock, ids, events, disk };
   const rootKey = await initializeRootKey(context, config.data, givenRootKey);
   return { store, context, masterKey, rootKey, clockKeeper };
 }

@@ -37,6 +37,8 @@ export interface StoreOptions {
   /** What is written of pods, workers and volumes is usage too; without these nothing is counted. */
   usage?: UsageRules;
   onError(error: Error): void;
+  /** The disk of the data directory is full. Returns true after space was freed. */
+  onFull?(forJobs?: boolean): boolean;
 }
 
 /** Opens the database that the configuration names, brings its schema up to date, and hands out the store over it. */
@@ -57,9 +59,10 @@ export async function openDatabase({
   data,
   poolSize,
   onError,
+  onFull,
 }: Omit<StoreOptions, 'sealer' | 'usage'>): Promise<Database> {
   return database === ''
-    ? openSqlite(join(data, 'berth.db'))
+    ? openSqlite(join(data, 'berth.db'), { ...(onFull && { onFull }) })
     : openPostgres({ url: database, poolSize, onError });
 }
 

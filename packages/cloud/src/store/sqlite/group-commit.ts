@@ -33,6 +33,7 @@ export class GroupCommit {
   readonly #connection: DatabaseSync;
   readonly #disk: DiskSync;
   readonly #translate: (error: unknown) => Error;
+  readonly #makeRoom: (error: unknown) => boolean;
   readonly #begin: StatementSync;
   readonly #end: StatementSync;
   #hasBegun = false;
@@ -47,7 +48,14 @@ export class GroupCommit {
   #syncs = 0;
   hooks: CommitHooks = { beforeCommit: () => undefined, afterRollback: () => undefined };
 
-  constructor(connection: DatabaseSync, disk: DiskSync, translate: (error: unknown) => Error) {
+  /** `makeRoom`: whether a failure was for want of space, and there is some now. */
+  constructor(
+    connection: DatabaseSync,
+    disk: DiskSync,
+    translate: (error: unknown) => Error,
+    makeRoom: (error: unknown) => boolean = () => false,
+  ) {
+    this.#makeRoom = makeRoom;
     this.#connection = connection;
     this.#disk = disk;
     this.#translate = translate;
@@ -137,6 +145,7 @@ export class GroupCommit {
       if (this.#connection.isTransaction) this.#connection.exec('rollback');
       this.#hasBegun = false;
       this.hooks.afterRollback();
+      if (this.#makeRoom(error)) return this.#commit(group);
       const told = this.#translate(error);
       const all = group.length === 1 || (told instanceof BerthError && told.code === 'unavailable');
       if (all) for (const { reject } of group) reject(told);

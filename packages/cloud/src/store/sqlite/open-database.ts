@@ -27,12 +27,16 @@ const PRAGMAS = `
   pragma cache_size = -32000;
 `;
 
-export function openSqlite(file: string): Database {
-  const connection = new DatabaseSync(file);
-  connection.exec(PRAGMAS);
+export interface SqliteOptions {
+  /** A write failed because the disk is full. Returns true after space was freed: the write is tried again. */
+  onFull?(forJobs?: boolean): boolean;
+}
+
+export function openSqlite(file: string, { onFull = () => false }: SqliteOptions = {}): Database {
+  const connection = openConnection(file, onFull);
   const room = new WalCheckpointer(connection, file);
   const wal = new WalSync(file, () => room.checkpoint());
-  const group = new GroupCommit(connection, wal, failed);
+  const group = new GroupCommit(connection, wal, failed, (error) => isFull(error) && onFull(true));
   const prepared = new Map<string, StatementSync>();
 
   function execute(statement: Statement): StatementResult {
@@ -57,15 +61,17 @@ export function openSqlite(file: string): Database {
   }
 
   function transaction<T>(steps: () => Steps<T>): T {
-    connection.exec('begin immediate');
-    try {
-      const result = run(steps);
-      connection.exec('commit');
-      wal.sync();
-      return result;
-    } catch (error) {
-      if (connection.isTransaction) connection.exec('rollback');
-      throw error;
+    for (;;) {
+      try {
+        connection.exec('begin immediate');
+        const result = run(steps);
+        connection.exec('commit');
+        wal.sync();
+        return result;
+      } catch (error) {
+        if (connection.isTransaction) connection.exec('rollback');
+        if (!isFull(error) || !onFull()) throw error;
+      }
     }
   }
 
@@ -100,8 +106,27 @@ export function openSqlite(file: string): Database {
   };
 }
 
+/** The write-ahead log is created here, and that needs space too. */
+function openConnection(file: string, onFull: () => boolean): DatabaseSync {
+  for (;;) {
+    const connection = new DatabaseSync(file);
+    try {
+      connection.exec(PRAGMAS);
+      return connection;
+    } catch (error) {
+      connection.close();
+      const isDiskError = isFull(error) || (codeOf(error) & 0xff) === SQLITE_IOERR;
+      if (!isDiskError || !onFull()) throw error;
+    }
+  }
+}
+
+function codeOf(error: unknown): number {
+  return error instanceof Error && 'errcode' in error ? Number(error.errcode) : 0;
+}
+
 function isFull(error: unknown): boolean {
-  return error instanceof Error && 'errcode' in error && Number(error.errcode) === SQLITE_FULL;
+  return codeOf(error) === SQLITE_FULL;
 }
 
 function translate(error: unknown): Error {

@@ -85,6 +85,16 @@ const anyValue: fc.Arbitrary<unknown> = fc.oneof(
   fc
     .tuple(fc.nat(255), fc.nat(255), fc.integer({ min: 6, max: 26 }))
     .map(([a, b, bits]) => `${a}.${b}.0.0/${bits}`),
+  fc.constantFrom(
+    'pods=3',
+    'queuedBytes=5MB,spendPerMonth=2.5',
+    'pods',
+    'pods=x',
+    { pods: 3 },
+    { pds: 3 },
+    {},
+  ),
+  fc.constantFrom('64MB', '1.5 GB', '16MiB', '1 furlong', 250_000_000),
   fc.constantFrom({ gpu: { A40: -1 } }, { disk: { container: '1' } }, { ram: { A40: 1 } }, { cpu: 3 }),
 );
 

@@ -1,3 +1,5 @@
+import { parseBytes } from '../byte-size.ts';
+
 /**
  * The type of a setting: reads its value from each source, and returns undefined for a value that
  * is not allowed. The caller reports that, with the setting and the source.
@@ -59,6 +61,18 @@ export function wholeNumberType(
     fromText: (value) => (/^\d{1,16}$/.test(value) ? within(Number(value)) : undefined),
     fromFile: (value) => (typeof value === 'number' ? within(value) : undefined),
     toYaml: String,
+  });
+}
+
+/** A number of bytes, with or without a unit. */
+export function byteSizeType(minimum: number): SettingType<number> {
+  const within = (value: number | undefined): number | undefined =>
+    value !== undefined && Number.isSafeInteger(value) && value >= minimum ? value + 0 : undefined;
+  return scalar({
+    allowed: `a size such as 64MB, 1.5GB or 16MiB of at least ${minimum} bytes`,
+    fromText: (value) => within(parseBytes(value)),
+    fromFile: (value) => (typeof value === 'number' ? within(value) : undefined),
+    toYaml: (value) => (value > 0 && value % 1_000_000 === 0 ? `${value / 1_000_000}MB` : String(value)),
   });
 }
 

@@ -1,5 +1,6 @@
 import { dataCenterListType } from './data-centers.setting.ts';
 import {
+  byteSizeType,
   dateType,
   key32Type,
   listOrWordType,
@@ -11,6 +12,7 @@ import {
   wholeNumberType,
 } from './setting-type.ts';
 import { defineSetting, environmentVariableOf, type Setting } from './setting.ts';
+import { limitsType } from './limits.setting.ts';
 import { operationLimitType, type OperationLimit } from './operation-limit.setting.ts';
 import { noPrices, pricesType } from './prices.setting.ts';
 import { isSubnet } from '../subnet.ts';
@@ -49,6 +51,12 @@ export const settings = {
     flag: true,
     description:
       'The data folder: the SQLite database, the root key, volumes and logs. Change it to put them on another disk.',
+  }),
+  diskReserve: defineSetting({
+    type: byteSizeType(0),
+    default: 64_000_000,
+    description:
+      'The size of a file in the data folder that keeps space free. When the disk is full, it is given back step by step, so that Berth can delete, answer and start. 0: none. On a small disk it takes at most a tenth of what is free.',
   }),
   database: defineSetting({
     type: optionalTextType('an address such as postgres://user:password@host:5432/berth', (value) =>
@@ -115,6 +123,18 @@ export const settings = {
     default: 'auto',
     description:
       'json: one object per line, for log collectors. text: for people. auto: text on a terminal, otherwise json.',
+  }),
+  'instanceLog.size': defineSetting({
+    type: byteSizeType(100_000),
+    default: 16_000_000,
+    description:
+      'How much of the output of one pod or worker of the process engine is kept. The oldest lines are dropped beyond it, and the log says how many.',
+  }),
+  'instanceLog.rate': defineSetting({
+    type: byteSizeType(10_000),
+    default: 4_000_000,
+    description:
+      'How much output of one pod or worker of the process engine is logged per second, after a burst of the size above. Of more, the oldest lines are dropped, and the log says how many.',
   }),
   stopTimeout: defineSetting({
     type: wholeNumberType(0, 3600),
@@ -185,6 +205,25 @@ export const settings = {
   'jobLimits.purgeQueue': jobLimit('purge-queue', 2, 2),
   'jobLimits.requests': jobLimit('requests', 10, 2),
   'jobLimits.health': jobLimit('health', 2000, 400),
+  'limits.account': defineSetting({
+    type: limitsType(),
+    default: {},
+    description:
+      'The limits of each account that has none of its own, except the root account: see docs/quotas.md. Without an entry there is no limit. `berth account limits` sets those of one account.',
+    example: 'limits:\n  account: { queuedJobs: 100000, queuedBytes: 1GB, pods: 20, spendPerMonth: 500 }',
+  }),
+  'limits.installation': defineSetting({
+    type: limitsType(),
+    default: {},
+    description: 'The limits of all accounts together, with the same names.',
+    example: 'limits:\n  installation: { volumeBytes: 2TB, queuedBytes: 10GB }',
+  }),
+  'limits.webhook': defineSetting({
+    type: urlType(),
+    default: '',
+    description:
+      'A URL that is told when an account has spent 80 % of its limit for the month, and when it has reached it. The body is signed like the webhooks of the root account.',
+  }),
   'v1.enabled': defineSetting({
     type: booleanType(['true', 'false']),
     default: true,
