@@ -1,3 +1,4 @@
+import { ACCOUNT_DEFAULTS } from '../packages/cloud/src/domain/records.ts';
 import { Billing } from '../packages/cloud/src/metering/billing.ts';
 import type { HistoryQuery } from '../packages/cloud/src/metering/billing.ts';
 import { openStore } from '../packages/cloud/src/store/open-store.ts';
@@ -140,7 +141,7 @@ async function opened(bench: BenchContext, stage: CleanupScope, database: Databa
     lastUsedAt: null,
     expiresAt: null,
   };
-  await store.accounts.insert({ id: ACCOUNT, name: ACCOUNT, sshKeys: [], createdAt: 1 }, key, audit);
+  await store.accounts.insert({ id: ACCOUNT, name: ACCOUNT, ...ACCOUNT_DEFAULTS, createdAt: 1 }, key, audit);
   return store;
 }
 

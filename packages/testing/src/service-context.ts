@@ -1,3 +1,4 @@
+import { ACCOUNT_DEFAULTS } from '../../cloud/src/domain/records.ts';
 import type { Caller } from '../../cloud/src/domain/caller.ts';
 import { ensureRootAccount } from '../../cloud/src/resources/accounts/root-account.ts';
 import type { ResourceContext } from '../../cloud/src/resources/resource-context.ts';
@@ -54,7 +55,7 @@ export async function createServiceContext(): Promise<ServiceContext> {
       const account: Account = {
         id: randomIds.resource(),
         name,
-        sshKeys: [],
+        ...ACCOUNT_DEFAULTS,
         createdAt: context.clock.now(),
       };
       const { record } = createApiKey(context, {

@@ -11,11 +11,14 @@ import { lockDataDirectory } from '../store/sqlite/data-directory-lock.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Config } from '../support/config/config.ts';
 import { openDataDirectory } from '../support/data-directory.ts';
+import { DiskReserve } from '../support/disk-reserve.ts';
+import { DiskSpace } from '../support/disk-space.ts';
 import { EventBus } from '../support/event-bus.ts';
 import { randomIds } from '../support/ids.ts';
 import type { Ids } from '../support/ids.ts';
 import type { Log } from '../support/log.ts';
 import { SteadyClock } from '../support/steady-clock.ts';
+import { createAccountLimits } from './accounts.ts';
 import type { AppContext } from './app-context.ts';
 import { createAuth } from './auth.ts';
 import { runClockKeeper } from './run-clock-keeper.ts';
@@ -57,7 +60,8 @@ export async function createApp({
   const lock = config.database === '' ? lockDataDirectory(config.data) : undefined;
   try {
     endPackageScope(config.data);
-    const app = await composeApp({ config, log, clock, ids, events: createEvents(log) });
+    const disk = new DiskSpace(new DiskReserve(config.data, config.diskReserve), log);
+    const app = await composeApp({ config, log, clock, ids, events: createEvents(log), disk });
     return {
       ...app,
       close: async () => {
@@ -77,13 +81,15 @@ function createEvents(log: Log): CloudEventBus {
 
 /** The one place where the parts are connected. Each part is built from those before it; events go the other way. */
 async function composeApp(app: AppContext): Promise<App> {
-  const { config, log, clock, events } = app;
+  const { config, log, clock, events, disk } = app;
   const address = new ServerAddress(config.publicUrl);
   const storage = await openStorage(app);
   const { store, context, clockKeeper } = storage;
   const auth = createAuth(app, storage);
   const queue = await createQueue(app, storage);
   const engines = await createEngines(app, storage, address);
+  const limits = await createAccountLimits(app, storage, engines, queue.webhookSecretFor);
+  queue.limitBy(limits.directory);
   const endpointCache = new EndpointCache(store.endpoints, clock);
   events.subscribe('endpoint.changed', ({ endpointId }) => endpointCache.invalidate(endpointId));
   const artifacts = new FlashArtifacts({
@@ -100,9 +106,9 @@ async function composeApp(app: AppContext): Promise<App> {
     secrets: new Secrets(context),
     flash: new FlashApps(context, artifacts),
   };
-  const compute = createCompute(app, { ...base, queue: queue.queue, address });
-  const services = createServices(app, { ...base, queue, compute });
-  const http = createHttp(app, { ...base, queue, compute, services, artifacts, address });
+  const compute = createCompute(app, { ...base, queue: queue.queue, address, limits });
+  const services = createServices(app, { ...base, queue, compute, limits });
+  const http = createHttp(app, { ...base, queue, compute, services, artifacts, address, limits });
   connectWakeups(events, store.wakeups);
 
   const lead = (): void => {
@@ -113,9 +119,11 @@ async function composeApp(app: AppContext): Promise<App> {
       ),
     );
     compute.start();
+    limits.start(services.accountRemoval);
     if (clockKeeper !== undefined) clockKeeper.isLeading = true;
   };
   const follow = (): void => {
+    limits.stop();
     compute.pause();
     if (clockKeeper !== undefined) clockKeeper.isLeading = false;
   };
@@ -124,6 +132,7 @@ async function composeApp(app: AppContext): Promise<App> {
     http: http.server,
     rootKey: storage.rootKey,
     start: () => {
+      disk.start();
       auth.start();
       queue.start();
       store.leaderElection.start(lead, follow);
@@ -135,6 +144,8 @@ async function composeApp(app: AppContext): Promise<App> {
       await engines.destroyConnections();
     },
     close: async () => {
+      disk.close();
+      limits.stop();
       await engines.stopDiscovery();
       await Promise.all([http.server.close(), engines.closeWorkerServer()]);
       await compute.close();

@@ -15,6 +15,7 @@ import { findVolumeDirectory } from '../resources/volumes/volume-paths.ts';
 import type { PythonHook } from '../engines/instance.ts';
 import { PYTHON_WORKER_PACKAGE } from '../support/program-files.ts';
 import type { AppContext } from './app-context.ts';
+import type { AccountLimits } from './accounts.ts';
 import type { Auth } from './auth.ts';
 import type { Engines } from './engines.ts';
 import type { ServerAddress } from './server-address.ts';
@@ -38,6 +39,7 @@ export interface ComputeDeps {
   secrets: Secrets;
   flash: FlashApps;
   address: ServerAddress;
+  limits: AccountLimits;
 }
 
 /** The reconcilers: they start and stop the instances of workers and pods. Only the leading server runs them. */
@@ -51,7 +53,7 @@ export interface Compute {
 
 export function createCompute(
   { config, log, clock, ids, events }: AppContext,
-  { storage, auth, engines, queue, endpointCache, secrets, flash, address }: ComputeDeps,
+  { storage, auth, engines, queue, endpointCache, secrets, flash, address, limits }: ComputeDeps,
 ): Compute {
   const { store, masterKey } = storage;
   const pullCredentials = new PullCredentials(
@@ -73,7 +75,9 @@ export function createCompute(
     store: store.workers,
     queue,
     ids,
-    endpoint: (id) => endpointCache.find(id),
+    endpoint: async (id) => limits.endpointInEffect(await endpointCache.find(id)),
+    allowedWorkers: ({ accountId, gpuCount }, wanted) =>
+      limits.quotas.allowedWorkers(accountId, wanted, gpuCount),
     volume: (endpoint, dataCenterId) => findVolumeDirectory(store, config.data, endpoint, dataCenterId),
     artifact: (endpoint) => flash.findArtifactFile(endpoint),
     pythonHook: ({ type, accelerate }) =>

@@ -9,7 +9,7 @@ import { createHttpServer, createWorkerServer } from '../http/http-server.ts';
 import { FlashUrlResolver } from '../http/jobs/flash-url-resolver.ts';
 import { enabledJobLimits, JobRateLimits } from '../http/jobs/job-rate-limits.ts';
 import { JobRoutes } from '../http/jobs/jobs.routes.ts';
-import { exposeWebhookCounts, HttpMetrics } from '../http/metrics.ts';
+import { exposeQuotaUsage, exposeWebhookCounts, HttpMetrics } from '../http/metrics.ts';
 import { OpenAiRoutes } from '../http/openai/openai.routes.ts';
 import { RequestObserver } from '../http/request-observer.ts';
 import { S3Routes } from '../http/s3/s3.routes.ts';
@@ -20,6 +20,7 @@ import type { FlashArtifacts } from '../resources/flash/flash-artifacts.ts';
 import { PodPortResolver } from '../resources/pods/pod-port-resolver.ts';
 import { Terminals } from '../resources/terminals/terminals.ts';
 import type { AppContext } from './app-context.ts';
+import type { AccountLimits } from './accounts.ts';
 import type { Auth } from './auth.ts';
 import type { Compute } from './compute.ts';
 import type { Engines } from './engines.ts';
@@ -38,6 +39,7 @@ export interface HttpDeps {
   endpointCache: EndpointCache;
   artifacts: FlashArtifacts;
   address: ServerAddress;
+  limits: AccountLimits;
 }
 
 /** The HTTP server with every interface. It does not listen yet. */
@@ -48,7 +50,7 @@ export interface Http {
 
 export function createHttp(app: AppContext, deps: HttpDeps): Http {
   const { config, log, clock } = app;
-  const { storage, auth, queue, services, artifacts, address } = deps;
+  const { storage, auth, queue, services, artifacts, address, limits } = deps;
   const { authenticator, podTokens } = auth;
   const metrics = new HttpMetrics();
   const endpointDeps = {
@@ -77,11 +79,15 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
         log,
       }),
       origin: () => address.publicOrigin,
-      ready: () => storage.store.ping(),
+      ready: async () => {
+        if (config.database === '') app.disk.checkRoom();
+        await storage.store.ping();
+      },
     },
     { v1: config.v1, rateLimit: config.rateLimits ? config.rateLimit : undefined, graphql: config.graphql },
   );
   exposeWebhookCounts(metrics.registry, () => queue.webhookSender.counts);
+  exposeQuotaUsage(metrics.registry, () => limits.quotas.ratios());
   address.attach({
     server: server.server,
     createWorkerServer: () =>

@@ -1,4 +1,6 @@
 import { JobQueue } from '../queue/job-queue.ts';
+import { QueueAdmission } from '../queue/queue-admission.ts';
+import type { AccountDirectory } from '../resources/accounts/account-directory.ts';
 import { JobReaperLoop } from '../queue/job-reaper-loop.ts';
 import { WebhookDeliveries } from '../queue/webhooks/webhook-deliveries.ts';
 import { deliveryOf } from '../queue/webhooks/webhook-delivery.ts';
@@ -15,14 +17,18 @@ export interface Queue {
   webhookSender: WebhookSender;
   /** What the webhooks of an account are signed with. */
   webhookSecretFor(accountId: string): string;
+  /** Keeps accounts within the limits of what they may queue. */
+  limitBy(directory: AccountDirectory): void;
   start(): void;
   close(): Promise<void>;
 }
 
 export async function createQueue(
-  { config, log, clock, ids, events }: AppContext,
+  { config, log, clock, ids, events, disk }: AppContext,
   { store, masterKey }: Storage,
 ): Promise<Queue> {
+  /** PostgreSQL has a disk of its own. */
+  const isOnDisk = config.database === '';
   const webhookSecretFor = (accountId: string): string => webhookSecret(masterKey, accountId);
   const webhookSender = new WebhookSender({
     store: store.jobs,
@@ -38,11 +44,16 @@ export async function createQueue(
     clock,
     log,
     takeAhead: config.takeAhead,
+    admit: (accountId, request) => {
+      if (isOnDisk) disk.checkRoom();
+      return admission?.admit(accountId, request);
+    },
     deliveryOf: (job, payloads) => deliveryOf(job, payloads, ids.resource(), clock.now()),
     events,
     instanceRuns: async (endpointId, workerId) =>
       (await store.workers.findWorker(endpointId, workerId))?.endedAt === null,
   });
+  let admission: QueueAdmission | undefined;
   const reaper = new JobReaperLoop(queue.reaper, log);
   await queue.recover();
   return {
@@ -50,6 +61,19 @@ export async function createQueue(
     webhooks: new WebhookDeliveries({ store: store.jobs, clock, events }),
     webhookSender,
     webhookSecretFor,
+    limitBy: (directory) => {
+      admission = new QueueAdmission({
+        store: store.jobs,
+        limitsOf: (accountId) => directory.limitsOf(accountId),
+        installationLimits: () => directory.installationLimits,
+        diskShare: () => {
+          if (!isOnDisk || disk.scarceBytes === undefined) return undefined;
+          const accounts = directory.list().length;
+          return accounts < 2 ? undefined : disk.scarceBytes / accounts;
+        },
+        now: () => performance.now(),
+      });
+    },
     start: () => {
       reaper.start();
       webhookSender.start();

@@ -23,6 +23,9 @@ import { VolumeContents } from '../resources/volumes/volume-contents.ts';
 import { Volumes } from '../resources/volumes/volumes.ts';
 import { ChangeNotifier } from '../support/change-notifier.ts';
 import { EXAMPLES } from '../support/program-files.ts';
+import type { AccountRemoval } from '../resources/accounts/account-removal.ts';
+import { createAccountRemoval } from './accounts.ts';
+import type { AccountLimits } from './accounts.ts';
 import type { AppContext } from './app-context.ts';
 import type { Compute } from './compute.ts';
 import type { Engines } from './engines.ts';
@@ -37,17 +40,19 @@ export interface ServicesDeps {
   endpointCache: EndpointCache;
   secrets: Secrets;
   flash: FlashApps;
+  limits: AccountLimits;
 }
 
 /** The services behind every interface: one for each kind of resource. */
 export interface Services {
   resources: AllServices;
   volumeContents: VolumeContents;
+  accountRemoval: AccountRemoval;
 }
 
 export function createServices(
   { config, log, clock, events }: AppContext,
-  { storage, queue, engines, compute, endpointCache, secrets, flash }: ServicesDeps,
+  { storage, queue, engines, compute, endpointCache, secrets, flash, limits }: ServicesDeps,
 ): Services {
   const { store, context, masterKey } = storage;
   const { catalog } = engines;
@@ -81,16 +86,34 @@ export function createServices(
       'the data of a deleted network volume is still on disk, below volumes/.s3/.removed',
     ),
   );
+  const clusters = new Clusters(context, { pods, networkRange: config.clusterNetwork });
+  const volumes = new Volumes(context, catalog, volumeContents);
+  const images = new Images(context, { folder: join(dataDirectory, 'images') });
+  const accountRemoval = createAccountRemoval(
+    { store, clusters, pods, endpoints, volumes, images, flash, log },
+    limits,
+  );
+  const stopAll = async (accountId: string): Promise<void> => {
+    for (const { id } of await store.endpoints.list(accountId))
+      events.publish('endpoint.changed', { endpointId: id, source: 'request' });
+    await pods.endAll(accountId, 'stop');
+  };
   return {
     volumeContents,
+    accountRemoval,
     resources: {
-      accounts: new Accounts(context),
+      accounts: new Accounts(context, {
+        directory: limits.directory,
+        quotas: limits.quotas,
+        removal: accountRemoval,
+        stopAll,
+      }),
       keys,
       templates,
       endpoints,
       pods,
-      clusters: new Clusters(context, { pods, networkRange: config.clusterNetwork }),
-      volumes: new Volumes(context, catalog, volumeContents),
+      clusters,
+      volumes,
       registries: new Registries(context),
       delegations: new RegistryDelegations(context),
       secrets,
@@ -100,7 +123,7 @@ export function createServices(
       flash,
       models: new Models(context),
       loginRequests: new LoginRequests(context, keys),
-      images: new Images(context, { folder: join(dataDirectory, 'images') }),
+      images,
       workers: new EndpointWorkers(endpoints, compute.workers, store.workers, clock),
       s3Keys: new S3Keys(context),
       webhookSecretFor: (accountId) => queue.webhookSecretFor(accountId),

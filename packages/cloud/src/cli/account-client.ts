@@ -5,6 +5,7 @@ import { CliError } from './cli.errors.ts';
 export interface AccountView {
   id: string;
   name: string;
+  status: string;
   createdAt: string;
 }
 
@@ -23,7 +24,8 @@ export async function s3KeysPath(client: ApiClient, account: string | undefined)
   return `${await accountPath(client, account)}/s3-keys`;
 }
 
-async function accountPath(client: ApiClient, account: string | undefined): Promise<string> {
+/** The account is given by id or by a unique name; without one it is the caller's own. */
+export async function accountPath(client: ApiClient, account: string | undefined): Promise<string> {
   if (account === undefined) return '/v2/account';
   const { rows } = await client.list<AccountView>('/v2/accounts', 'accounts');
   const byId = rows.filter(({ id }) => id === account);

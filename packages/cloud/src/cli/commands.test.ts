@@ -7,10 +7,10 @@ import { runBerth } from './cli-test-harness.ts';
 import { startFakeApiServer } from './fake-api-server.ts';
 
 const accounts = [
-  { id: 'acc1', name: 'team', createdAt: '2026-01-01T00:00:00.000Z' },
-  { id: 'acc2', name: 'twin', createdAt: '2026-01-02T00:00:00.000Z' },
-  { id: 'acc3', name: 'twin', createdAt: '2026-01-03T00:00:00.000Z' },
-  { id: 'team', name: 'misnamed', createdAt: '2026-01-04T00:00:00.000Z' },
+  { id: 'acc1', name: 'team', status: 'active', createdAt: '2026-01-01T00:00:00.000Z' },
+  { id: 'acc2', name: 'twin', status: 'active', createdAt: '2026-01-02T00:00:00.000Z' },
+  { id: 'acc3', name: 'twin', status: 'active', createdAt: '2026-01-03T00:00:00.000Z' },
+  { id: 'team', name: 'misnamed', status: 'active', createdAt: '2026-01-04T00:00:00.000Z' },
 ];
 const created = { id: 'key1', key: 'rpa_SECRET', name: 'more than is printed' };
 
@@ -49,7 +49,51 @@ describe('account', () => {
       accounts,
     });
     const { out } = await runBerth(['account', 'list'], { env: envOf(server), terminal: true });
-    assert.equal(out.split('\n')[1], 'acc1  team      2026-01-01T00:00:00.000Z');
+    assert.equal(out.split('\n')[1], 'acc1  team      active  2026-01-01T00:00:00.000Z');
+  });
+});
+
+describe('account limits', () => {
+  const limits = [
+    { name: 'pods', used: 3, limit: 3, warning: true },
+    { name: 'queuedBytes', used: 1_500_000, limit: null, warning: false },
+  ];
+
+  test('sets limits with units, and shows what is used', async () => {
+    await using server = await startFakeApiServer({
+      'GET /v2/accounts': { body: { accounts } },
+      'PATCH /v2/accounts/acc1/limits': { body: { accountId: 'acc1', limits } },
+    });
+    const argv = [
+      'account',
+      'limits',
+      'acc1',
+      '--set',
+      'pods=3',
+      '--set',
+      'queuedBytes=5GB',
+      '--set',
+      'gpus=none',
+    ];
+    const { out } = await runBerth(argv, { env: envOf(server), terminal: true });
+    assert.deepEqual(server.requests.at(-1)?.body, {
+      pods: 3,
+      queuedBytes: 5e9,
+      gpus: null,
+    });
+    assert.deepEqual(
+      out
+        .split('\n')
+        .map((line) => line.trimEnd())
+        .slice(1, 3),
+      ['pods         3       3        nearly or fully used', 'queuedBytes  1.5 MB  none     fine'],
+    );
+  });
+
+  test('a limit that does not exist is named', async () => {
+    await using server = await startFakeApiServer({});
+    const { err } = await runBerth(['account', 'limits', 'acc1', '--set', 'pds=3'], { env: envOf(server) });
+    assert.match(err, /"pds=3" is not a limit; allowed: NAME=VALUE with queuedJobs/);
   });
 });
 

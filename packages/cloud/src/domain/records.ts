@@ -1,3 +1,5 @@
+import type { QuotaLimits } from './quotas.ts';
+
 /** The records that Berth stores. Times are milliseconds since 1970, sizes are GB. */
 export interface OwnedRecord {
   id: string;
@@ -10,8 +12,24 @@ export interface Account {
   name: string;
   /** Public keys, one line of authorized_keys each. */
   sshKeys: string[];
+  /** The limits that were set for this account; for the others the configuration counts. */
+  limits: QuotaLimits;
+  status: AccountStatus;
+  /** The last warning of its spending: `2026-01 warning` or `2026-01 reached`. */
+  spendWarned: string | null;
   createdAt: number;
 }
+
+/** A new account, apart from its name. */
+export const ACCOUNT_DEFAULTS: Omit<Account, 'id' | 'name' | 'createdAt'> = {
+  sshKeys: [],
+  limits: {},
+  status: 'active',
+  spendWarned: null,
+};
+
+/** Keys of an account that is not active do not work. `deleting` is final: what it owns is being deleted. */
+export type AccountStatus = 'active' | 'disabled' | 'deleting';
 
 export const ACCESS_LEVELS = ['all', 'read-only', 'restricted'] as const;
 export type AccessLevel = (typeof ACCESS_LEVELS)[number];

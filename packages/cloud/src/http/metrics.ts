@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Counter, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import type { WebhookCounts } from '../queue/webhooks/webhook-sender.ts';
 import { RequestHistogram } from './request-histogram.ts';
 import type { Series } from './request-histogram.ts';
@@ -53,6 +53,28 @@ const WEBHOOK_COUNTERS: Record<keyof WebhookCounts, { name: string; help: string
     help: 'Webhooks that were given up after their last attempt',
   },
 };
+
+/** One limit of an account and how much of it is used. */
+export interface LimitRatio {
+  account: string;
+  limit: string;
+  ratio: number;
+}
+
+/** Shows at /metrics how much of the limits that are set is used. */
+export function exposeQuotaUsage(registry: Registry, ratios: () => Promise<LimitRatio[]>): void {
+  const gauge = new Gauge({
+    name: 'berth_quota_used_ratio',
+    help: 'How much of a limit is used, by account; account "" is the installation',
+    labelNames: ['account', 'limit'],
+    registers: [registry],
+    collect: async () => {
+      const measured = await ratios();
+      gauge.reset();
+      for (const { account, limit, ratio } of measured) gauge.set({ account, limit }, ratio);
+    },
+  });
+}
 
 /** Shows the webhook deliveries of this server at /metrics. */
 export function exposeWebhookCounts(registry: Registry, counts: () => WebhookCounts): void {

@@ -3,7 +3,7 @@ import type { LedgerStore } from '../store/ledger-store.ts';
 import type { Clock } from '../support/clock.ts';
 import { ruleError } from '../support/errors.ts';
 import { bucketStart } from '../domain/time-buckets.ts';
-import { dollarsPerHour } from '../domain/money.ts';
+import { dollars, dollarsPerHour } from '../domain/money.ts';
 import { totalsFromIntervals, totalsFromRollups } from './usage-totals.ts';
 import { resolveWindow } from '../domain/billing-window.ts';
 import type { BillingWindow, WindowQuery } from '../domain/billing-window.ts';
@@ -94,6 +94,15 @@ export class Billing {
       localStorage: dollarsPerHour(localStorage),
       networkStorage: dollarsPerHour(networkStorage),
     };
+  }
+
+  /** What an account has spent since the start of the calendar month, in US dollars. */
+  async spentThisMonth(accountId: string): Promise<number> {
+    const now = this.#clock.now();
+    const startTime = `${new Date(now).toISOString().slice(0, 7)}-01T00:00:00Z`;
+    const window = resolveWindow({ startTime, bucketSize: 'month' }, now);
+    const totals = await this.#totalsFromRollups(accountId, USAGE_KINDS, 'none', window, now);
+    return dollars(totalAmount(totals.flat()));
   }
 
   /** The cost of all usage ever, in rate times seconds. */

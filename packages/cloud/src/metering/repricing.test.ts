@@ -1,3 +1,4 @@
+import { ACCOUNT_DEFAULTS } from '../domain/records.ts';
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { DATABASES, createTestDatabase } from '../../../testing/src/test-database.ts';
@@ -71,7 +72,11 @@ for (const kind of DATABASES) {
     before(async () => {
       place = await createTestDatabase(kind);
       await open();
-      await store.accounts.insert({ id: 'a', name: 'a', sshKeys: [], createdAt: 1 }, key, audit('a', 1));
+      await store.accounts.insert(
+        { id: 'a', name: 'a', ...ACCOUNT_DEFAULTS, createdAt: 1 },
+        key,
+        audit('a', 1),
+      );
     });
     after(async () => {
       await store.close();

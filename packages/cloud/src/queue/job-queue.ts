@@ -45,6 +45,11 @@ export interface JobQueueDeps {
   instanceRuns?(endpointId: string, workerId: string): Promise<boolean>;
   /** Whether one answer to job-take may carry several short jobs. Default: true. */
   takeAhead?: boolean;
+  /**
+   * Throws or rejects if the account may not queue this; undefined if it has no limit. What it resolves to is
+   * called when the job is in the store, or not. Called for every job: it must be cheap.
+   */
+  admit?(accountId: string, request: string): Promise<() => void> | undefined;
   store: JobStore;
   wakeups: WakeupBus;
   clock: Clock;
@@ -453,7 +458,14 @@ export class JobQueue {
   // Internals.
 
   /** Stores a new job under this sequence number. */
-  #offer(
+  #offer(seq: number, submitted: SubmitRequest): Promise<SubmitResult> {
+    const admission = this.#deps.admit?.(submitted.endpoint.accountId, submitted.request);
+    return admission === undefined
+      ? this.#store(seq, submitted)
+      : admission.then((onStored) => this.#store(seq, submitted).finally(onStored));
+  }
+
+  #store(
     seq: number,
     { endpoint, accountId, request, options, idempotency }: SubmitRequest,
   ): Promise<SubmitResult> {

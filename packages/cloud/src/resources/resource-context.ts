@@ -2,8 +2,10 @@ import type { AuditEntry, FieldChange } from '../domain/records.ts';
 import type { CloudEventBus } from '../domain/events.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../support/clock.ts';
+import type { DiskSpace } from '../support/disk-space.ts';
 import type { Ids } from '../support/ids.ts';
 import type { Caller } from '../domain/caller.ts';
+import type { QuotaNeeds, Quotas } from './accounts/quotas.ts';
 
 /** Dependencies that all resource services share. */
 export interface ResourceContext {
@@ -11,6 +13,20 @@ export interface ResourceContext {
   clock: Clock;
   ids: Ids;
   events: CloudEventBus;
+  /** The limits of accounts; without it there are none. */
+  quotas?: Pick<Quotas, 'within'>;
+  /** The disk of the data folder; without it, room is not checked before data is written. */
+  disk?: Pick<DiskSpace, 'checkRoom'>;
+}
+
+/** Runs the work if the limits of the account and the installation leave room for it. */
+export function withinQuotas<T>(
+  { quotas }: ResourceContext,
+  accountId: string,
+  needs: QuotaNeeds,
+  work: () => Promise<T>,
+): Promise<T> {
+  return quotas === undefined ? work() : quotas.within(accountId, needs, work);
 }
 
 /**

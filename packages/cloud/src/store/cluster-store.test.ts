@@ -1,3 +1,4 @@
+import { ACCOUNT_DEFAULTS } from '../domain/records.ts';
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { DATABASES, createTestDatabase } from '../../../testing/src/test-database.ts';
@@ -82,7 +83,7 @@ for (const kind of DATABASES) {
       });
       for (const id of ['a', 'b'])
         await store.accounts.insert(
-          { id, name: id, sshKeys: [], createdAt: 1 },
+          { id, name: id, ...ACCOUNT_DEFAULTS, createdAt: 1 },
           key(`key ${id}`, id),
           audit(id),
         );

@@ -69,6 +69,10 @@ export interface JobStore {
     queuedBefore: number,
     limit: number,
   ): Promise<{ waiting: number; late: number }>;
+  /** How many jobs wait in all queues of an account, or of all accounts. */
+  queuedJobs(accountId?: string): Promise<number>;
+  /** How large their requests are. Reads a row for each of them. */
+  queuedBytes(accountId?: string): Promise<number>;
   /** How many waiting jobs are before this one, counted up to `limit`. */
   countAhead(job: Job, limit: number): Promise<number>;
   /** The jobs that workers hold, of one endpoint or of all. */

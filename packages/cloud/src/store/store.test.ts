@@ -1,3 +1,4 @@
+import { ACCOUNT_DEFAULTS } from '../domain/records.ts';
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { DATABASES, createTestDatabase } from '../../../testing/src/test-database.ts';
@@ -26,7 +27,7 @@ const onError = (error: Error): never => {
   throw error;
 };
 
-const account = (id: string): Account => ({ id, name: `account ${id}`, sshKeys: [], createdAt: 1 });
+const account = (id: string): Account => ({ id, name: `account ${id}`, ...ACCOUNT_DEFAULTS, createdAt: 1 });
 const apiKey = (id: string, accountId: string): ApiKey => ({
   id,
   accountId,
@@ -320,14 +321,14 @@ for (const kind of DATABASES) {
     });
 
     test('SSH keys are replaced as a whole', async () => {
-      const changed = await store.accounts.changeSshKeys('one', (current) => ({
-        keys: [...current, 'ssh-ed25519 AAAA me'],
+      const changed = await store.accounts.change('one', (current) => ({
+        record: { ...current, sshKeys: [...current.sshKeys, 'ssh-ed25519 AAAA me'] },
         audit: audit('one', 'one', 'update'),
       }));
       assert.deepEqual(changed?.sshKeys, ['ssh-ed25519 AAAA me']);
       assert.deepEqual((await store.accounts.find('one'))?.sshKeys, ['ssh-ed25519 AAAA me']);
       assert.equal(
-        await store.accounts.changeSshKeys('nobody', (keys) => ({ keys, audit: audit('one', 'x') })),
+        await store.accounts.change('nobody', (record) => ({ record, audit: audit('one', 'x') })),
         undefined,
       );
     });

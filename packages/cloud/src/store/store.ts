@@ -59,10 +59,13 @@ export interface AccountStore {
   insert(account: Account, firstKey: ApiKey, audit: AuditEntry): Promise<void>;
   find(id: string): Promise<Account | undefined>;
   list(): Promise<Account[]>;
-  changeSshKeys(
-    id: string,
-    next: (current: string[]) => { keys: string[]; audit: AuditEntry },
-  ): Promise<Account | undefined>;
+  /** Reads the account, asks `next` what it becomes, and writes that. Undefined where there is none. */
+  change(id: string, next: (current: Account) => AuditedChange<Account>): Promise<Account | undefined>;
+  /**
+   * Deletes the account with what is left of it: keys, templates, registries, secrets and the like. False, and
+   * nothing is deleted, as long as it has an endpoint or a pod that is not gone.
+   */
+  remove(id: string): Promise<boolean>;
 }
 
 export interface ApiKeyStore extends Collection<ApiKey> {

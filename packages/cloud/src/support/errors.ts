@@ -35,6 +35,10 @@ export type ErrorCode =
   | 'media-type'
   /** Too many requests in a window. */
   | 'rate'
+  /** A limit of the account or the installation: on a number of things, on bytes, or on spending. */
+  | 'quota-count'
+  | 'quota-bytes'
+  | 'quota-spending'
   /** The interface is switched off. */
   | 'retired'
   /** A required component does not answer now. */
@@ -42,12 +46,21 @@ export type ErrorCode =
   /** A bug in Berth. */
   | 'internal';
 
+/** The limit that a refusal is about. */
+export interface ReachedLimit {
+  name: string;
+  owner: string;
+  used: number;
+  maximum: number;
+}
+
 export interface ErrorExtras {
   /** One line per finding. */
   details?: string[];
   /** Headers of the response: Allow, Retry-After. */
   headers?: Record<string, string>;
   cause?: unknown;
+  limit?: ReachedLimit;
   /** A code that existing GraphQL clients expect in place of ours. */
   clientCode?: string;
 }
@@ -57,6 +70,7 @@ export class BerthError extends Error {
   readonly details: string[];
   readonly headers: Record<string, string>;
   readonly clientCode: string | undefined;
+  readonly limit: ReachedLimit | undefined;
 
   constructor(code: ErrorCode, message: string, extras: ErrorExtras = {}) {
     super(message, extras.cause === undefined ? undefined : { cause: extras.cause });
@@ -65,6 +79,7 @@ export class BerthError extends Error {
     this.details = extras.details ?? [];
     this.headers = extras.headers ?? {};
     this.clientCode = extras.clientCode;
+    this.limit = extras.limit;
   }
 }
 

@@ -7,6 +7,7 @@ import type { Column } from '../output.ts';
 const columns: Column<AccountView>[] = [
   { title: 'ID', value: (account) => account.id },
   { title: 'NAME', value: (account) => account.name },
+  { title: 'STATUS', value: (account) => account.status },
   { title: 'CREATED', value: (account) => account.createdAt },
 ];
 

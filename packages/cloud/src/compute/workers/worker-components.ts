@@ -27,6 +27,8 @@ export interface WorkerDeps extends WorkerSpecSources {
   /** By data center. */
   engines: ReadonlyMap<string, InstanceEngine>;
   endpoint(id: string): Promise<Endpoint | undefined>;
+  /** How many of the wanted workers the limits of the account allow, and why not more. Default: all. */
+  allowedWorkers?(endpoint: Endpoint, wanted: number): Promise<{ allowed: number; refusal?: Error }>;
   /** The health check of a load balancing worker. */
   probe(host: string, port: number, path: string): Promise<ProbeResult>;
   clock: Clock;

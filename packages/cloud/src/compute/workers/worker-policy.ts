@@ -161,7 +161,10 @@ export class WorkerPolicy implements ReconcilePolicy {
     const { candidates, removals, launcher } = this.components;
     if (now < nextStartAt(workerSet.crashes)) return;
     // In a crash loop, one worker at a time is tried.
-    const count = isCrashLooping(workerSet.crashes) ? 1 : missing;
+    const wanted = isCrashLooping(workerSet.crashes) ? 1 : missing;
+    const { allowed: count, refusal } = (await this.#deps.allowedWorkers?.(endpoint, wanted)) ?? {
+      allowed: wanted,
+    };
     const available = await candidates.find(endpoint);
     if (removals.isRemoving(endpoint.id)) return;
     for (let started = 0; started < count; started += 1) {
@@ -170,6 +173,7 @@ export class WorkerPolicy implements ReconcilePolicy {
       reserveCapacity(available, endpoint, placement.place);
       launcher.launch(endpoint, placement.place);
     }
-    workerSet.clearPlacementFailure();
+    if (refusal === undefined) workerSet.clearPlacementFailure();
+    else workerSet.setPlacementFailure(missing - count, refusal.message);
   }
 }

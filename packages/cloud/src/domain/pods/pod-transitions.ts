@@ -47,6 +47,20 @@ export function requestTermination(pod: Pod, now: number): Pod {
   return markTerminated(pod, now);
 }
 
+/** Its account is disabled: it stops, whatever state it is in, and also if it is locked. */
+export function stopWithAccount(pod: Pod, now: number): Pod {
+  return pod.wanted === 'running'
+    ? {
+        ...pod,
+        wanted: 'stopped',
+        settled: false,
+        statusDetail: 'Stopping: the account is disabled',
+        statusChangedAt: now,
+        updatedAt: now,
+      }
+    : pod;
+}
+
 /** With its cluster, whatever state it is in. */
 export function terminateWithCluster(pod: Pod, now: number): Pod {
   return markTerminated(pod, now);

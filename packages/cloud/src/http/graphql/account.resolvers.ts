@@ -1,5 +1,7 @@
 import { joinSshKeys, splitSshKeys } from '../../domain/ssh-keys.ts';
 import type { ResourceServices } from '../../resources/resources.ts';
+import { isNearLimit } from '../../domain/quotas.ts';
+import type { AccountLimits } from '../../resources/accounts/accounts.ts';
 import type { Account } from '../../domain/records.ts';
 import type { RequestContext } from './graphql-request-context.ts';
 import type { GraphqlModule } from './graphql-module.ts';
@@ -35,8 +37,43 @@ const sdl = `
     notifyOther: Boolean
   }
 
-  extend type Query { myself: User }
-  extend type Mutation { updateUserSettings(input: UpdateUserSettingsInput): User }
+  "One limit of an account. used and limit are bytes, US dollars, or a number of things"
+  type AccountLimit {
+    name: String!
+    used: Float!
+    "null where there is none"
+    limit: Float
+    "80 % of it or more is used"
+    warning: Boolean!
+  }
+  input AccountLimitInput {
+    name: String!
+    "null removes the limit"
+    limit: Float
+  }
+  type ManagedAccount {
+    id: String!
+    name: String!
+    "active, disabled or deleting"
+    status: String!
+  }
+
+  extend type Query {
+    myself: User
+    "The limits of your account; operators may name another one"
+    accountLimits(accountId: String): [AccountLimit!]
+  }
+  extend type Mutation {
+    updateUserSettings(input: UpdateUserSettingsInput): User
+    "For operators"
+    updateAccountLimits(accountId: String!, limits: [AccountLimitInput!]!): [AccountLimit!]
+    "For operators"
+    disableAccount(accountId: String!): ManagedAccount
+    "For operators"
+    enableAccount(accountId: String!): ManagedAccount
+    "For operators: deletes it with all that it owns"
+    deleteAccount(accountId: String!): String
+  }
 `;
 
 export function accountModule({ accounts }: ResourceServices): GraphqlModule {
@@ -50,7 +87,28 @@ export function accountModule({ accounts }: ResourceServices): GraphqlModule {
       },
     },
     authenticatedResolvers: {
+      Query: {
+        accountLimits: async ({ accountId }: { accountId?: string | null }, caller) =>
+          serializeLimits(await accounts.limits(caller, accountId ?? undefined)),
+      },
       Mutation: {
+        updateAccountLimits: async (
+          { accountId, limits }: { accountId: string; limits: { name: string; limit?: number | null }[] },
+          caller,
+        ) =>
+          serializeLimits(
+            await accounts.changeLimits(
+              caller,
+              accountId,
+              Object.fromEntries(limits.map(({ name, limit }) => [name, limit ?? null])),
+            ),
+          ),
+        disableAccount: ({ accountId }: { accountId: string }, caller) => accounts.disable(caller, accountId),
+        enableAccount: ({ accountId }: { accountId: string }, caller) => accounts.enable(caller, accountId),
+        deleteAccount: async ({ accountId }: { accountId: string }, caller) => {
+          await accounts.remove(caller, accountId);
+          return accountId;
+        },
         // No mail is sent from here, so there is nothing that the notify settings could switch.
         updateUserSettings: async ({ input = {} }: { input?: { pubKey?: string } }, caller) =>
           serializeUser(
@@ -61,6 +119,10 @@ export function accountModule({ accounts }: ResourceServices): GraphqlModule {
       },
     },
   };
+}
+
+function serializeLimits({ usage }: AccountLimits) {
+  return usage.map((entry) => ({ ...entry, warning: isNearLimit(entry) }));
 }
 
 /** Whoever hosts Berth owns the machines: there is no balance to run out of, and no quota that nobody has set. */

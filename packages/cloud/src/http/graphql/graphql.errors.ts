@@ -37,6 +37,10 @@ const STATUS_BY_CODE: Record<ErrorCode, number> = {
   'too-large': 413,
   'media-type': 200,
   rate: 429,
+  // Clients read `errors`, and `limit` in them.
+  'quota-count': 200,
+  'quota-bytes': 200,
+  'quota-spending': 200,
   retired: 410,
   unavailable: 503,
   internal: 200,
@@ -66,6 +70,11 @@ function serializeError({ error, path, locations }: LocatedError) {
     extensions: {
       code: error.clientCode ?? error.code.toUpperCase().replaceAll('-', '_'),
       ...(error.details.length > 0 && { details: error.details }),
+      ...(error.limit !== undefined && {
+        limit: error.limit.name,
+        used: error.limit.used,
+        maximum: error.limit.maximum,
+      }),
     },
   };
 }

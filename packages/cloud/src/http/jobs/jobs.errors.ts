@@ -20,6 +20,9 @@ export const JOB_ERROR_STATUS: Record<ErrorCode, number> = {
   'too-large': 413,
   'media-type': 415,
   rate: 429,
+  'quota-count': 403,
+  'quota-bytes': 507,
+  'quota-spending': 402,
   retired: 410,
   unavailable: 503,
   internal: 500,
@@ -32,7 +35,7 @@ export function sendJobError(response: BasicResponse, error: BerthError): void {
   sendJson(
     response,
     JOB_ERROR_STATUS[error.code],
-    JSON.stringify({ error: error.message + findings }),
+    JSON.stringify({ error: error.message + findings, ...(error.limit && { limit: error.limit.name }) }),
     error.headers,
   );
 }

@@ -35,7 +35,10 @@ const format: ResponseFormat = {
   name: 'Job',
   errorSchema: named(
     'JobError',
-    object({ error: text({ description: 'What is wrong, and what to change' }) }),
+    object(
+      { error: text({ description: 'What is wrong, and what to change' }) },
+      { limit: text({ description: 'The limit of the account or the installation that is reached' }) },
+    ),
   ),
   errorMediaType: 'application/json',
   commonErrorStatuses: [400, 401, 403, 404, 429, 500, 503],
@@ -170,7 +173,7 @@ export const jobApiOperations: readonly DocumentedOperation[] = [
     body: request,
     bodyLimit: MAX_RUN_BODY_BYTES,
     response: summary,
-    errorStatuses: [409, 413],
+    errorStatuses: [409, 413, 507],
   },
   {
     id: 'runJobSync',
@@ -184,7 +187,7 @@ export const jobApiOperations: readonly DocumentedOperation[] = [
     body: request,
     bodyLimit: MAX_RUNSYNC_BODY_BYTES,
     response: job,
-    errorStatuses: [409, 413],
+    errorStatuses: [409, 413, 507],
   },
   {
     id: 'getJobStatus',

@@ -49,7 +49,7 @@ export function networkVolumeOperations({ volumes }: ResourceServices): Operatio
       body: named('NetworkVolumeCreateInput', object({ name, size, dataCenterId: text({ minLength: 1 }) })),
       status: 200,
       response: networkVolume,
-      errorStatuses: [400],
+      errorStatuses: [400, 507],
       handle: async ({ caller, body }) => serializeNetworkVolume(await volumes.create(caller, body)),
     }),
     operation({
@@ -100,7 +100,7 @@ export function networkVolumeOperations({ volumes }: ResourceServices): Operatio
       access: 'write',
       params: byVolumeId,
       status: 204,
-      errorStatuses: [400, 404],
+      errorStatuses: [400, 404, 507],
       handle: ({ caller, params }) => volumes.remove(caller, params.networkVolumeId),
     }),
   ];

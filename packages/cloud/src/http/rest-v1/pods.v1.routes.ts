@@ -73,7 +73,7 @@ export function podOperations({ pods, catalog, volumes, templates }: ResourceSer
       podIdParam: 'podId',
       status: 200,
       response: pod,
-      errorStatuses: [400, 404],
+      errorStatuses: name === 'start' ? [400, 402, 404, 507] : [400, 404],
       handle: async ({ caller, params }) => showOne(caller, await pods[name](caller, params.podId)),
     });
 
@@ -88,7 +88,7 @@ export function podOperations({ pods, catalog, volumes, templates }: ResourceSer
       body: createPod,
       status: 201,
       response: pod,
-      errorStatuses: [400],
+      errorStatuses: [400, 402, 507],
       handle: async ({ caller, body }) =>
         showOne(
           caller,

@@ -2,9 +2,22 @@ import type { AllServices } from '../../resources/resources.ts';
 import { SSH_KEY_PATTERN } from '../../domain/ssh-keys.ts';
 import type { Account } from '../../domain/records.ts';
 import { isoTime } from '../../support/clock.ts';
+import type { AccountLimits } from '../../resources/accounts/accounts.ts';
+import { isNearLimit, QUOTA_DESCRIPTIONS, QUOTA_NAMES } from '../../domain/quotas.ts';
 import type { Operation } from '../rest/rest-operation.ts';
 import { operation } from '../rest/rest-operation.ts';
-import { anyValue, integer, list, named, nullable, object, text } from '../rest/json-schema.ts';
+import {
+  anyValue,
+  boolean,
+  integer,
+  list,
+  named,
+  nullable,
+  number,
+  object,
+  stringEnum,
+  text,
+} from '../rest/json-schema.ts';
 import type { Static } from '../rest/json-schema.ts';
 import { dateTime } from './common.v2.schema.ts';
 import { MAX_NAME_LENGTH, MAX_PAGE_SIZE } from '../../domain/limits.ts';
@@ -12,7 +25,14 @@ import { MAX_NAME_LENGTH, MAX_PAGE_SIZE } from '../../domain/limits.ts';
 const account = named(
   'Account',
   object(
-    { id: text(), name: text(), createdAt: dateTime('When it was made') },
+    {
+      id: text(),
+      name: text(),
+      status: stringEnum(['active', 'disabled', 'deleting'], {
+        description: 'Keys of an account that is not active do not work',
+      }),
+      createdAt: dateTime('When it was made'),
+    },
     {},
     { description: 'Owns everything else' },
   ),
@@ -39,6 +59,27 @@ const auditEntry = named(
 );
 
 const DEFAULT_AUDIT_PAGE_SIZE = 100;
+
+const limitUsage = object({
+  name: stringEnum(QUOTA_NAMES),
+  used: number({ description: 'Bytes, US dollars, or how many' }),
+  limit: nullable(number({ description: 'Null where there is none' })),
+  warning: boolean({ description: 'Whether 80 % of it or more is used' }),
+});
+const accountLimits = named(
+  'AccountLimits',
+  object({ accountId: text(), limits: list(limitUsage, { description: 'Every limit, whether set or not' }) }),
+);
+const limitValues = object(
+  {},
+  Object.fromEntries(
+    QUOTA_NAMES.map((name) => [
+      name,
+      nullable(number({ minimum: 0, description: `Of ${QUOTA_DESCRIPTIONS[name]}; null removes the limit` })),
+    ]),
+  ),
+);
+const accountParams = object({ accountId: text({ description: 'The id of the account' }) });
 
 export function accountOperations({
   accounts,
@@ -109,6 +150,17 @@ export function accountOperations({
       handle: async ({ caller }) => ({ secret: webhookSecretFor(caller.accountId) }),
     }),
     operation({
+      id: 'getAccountLimits',
+      method: 'GET',
+      path: '/account/limits',
+      tag,
+      summary: 'The limits of your account, and what is used of them',
+      access: 'read',
+      status: 200,
+      response: accountLimits,
+      handle: async ({ caller }) => serializeLimits(await accounts.limits(caller)),
+    }),
+    operation({
       id: 'listAuditLog',
       method: 'GET',
       path: '/account/audit-log',
@@ -151,6 +203,80 @@ export function accountOperations({
       handle: async ({ caller }) => ({ accounts: (await accounts.list(caller)).map(serializeAccount) }),
     }),
     operation({
+      id: 'getLimitsOfAccount',
+      method: 'GET',
+      path: '/accounts/{accountId}/limits',
+      tag: 'Accounts',
+      summary: 'The limits of an account, and what is used of them',
+      access: 'operator',
+      params: accountParams,
+      status: 200,
+      response: accountLimits,
+      errorStatuses: [404],
+      handle: async ({ caller, params }) => serializeLimits(await accounts.limits(caller, params.accountId)),
+    }),
+    operation({
+      id: 'updateLimitsOfAccount',
+      method: 'PATCH',
+      path: '/accounts/{accountId}/limits',
+      tag: 'Accounts',
+      summary: 'Set or remove limits of an account',
+      access: 'operator',
+      params: accountParams,
+      body: named('UpdateAccountLimits', limitValues),
+      status: 200,
+      response: accountLimits,
+      errorStatuses: [400, 404, 413, 422],
+      handle: async ({ caller, params, body }) =>
+        serializeLimits(await accounts.changeLimits(caller, params.accountId, body)),
+    }),
+    operation({
+      id: 'disableAccount',
+      method: 'POST',
+      path: '/accounts/{accountId}/disable',
+      tag: 'Accounts',
+      summary: 'Disable an account',
+      description: 'Its keys stop working at once, its pods are stopped, and its endpoints have no workers.',
+      access: 'operator',
+      params: accountParams,
+      status: 200,
+      response: account,
+      errorStatuses: [400, 404, 409],
+      handle: async ({ caller, params }) =>
+        serializeAccount(await accounts.disable(caller, params.accountId)),
+    }),
+    operation({
+      id: 'enableAccount',
+      method: 'POST',
+      path: '/accounts/{accountId}/enable',
+      tag: 'Accounts',
+      summary: 'Enable a disabled account',
+      description:
+        'Its keys work again and its endpoints get workers. Its pods stay stopped until they are started.',
+      access: 'operator',
+      params: accountParams,
+      status: 200,
+      response: account,
+      errorStatuses: [404, 409],
+      handle: async ({ caller, params }) => serializeAccount(await accounts.enable(caller, params.accountId)),
+    }),
+    operation({
+      id: 'deleteAccount',
+      method: 'DELETE',
+      path: '/accounts/{accountId}',
+      tag: 'Accounts',
+      summary: 'Delete an account with all that it owns',
+      description:
+        'Its keys stop working at once. Pods, endpoints, jobs, volumes, images, secrets and logs are deleted; what is not done when this is answered is finished soon after, also after a restart. Usage and the audit log stay.',
+      access: 'operator',
+      params: accountParams,
+      status: 204,
+      errorStatuses: [400, 404],
+      handle: async ({ caller, params }) => {
+        await accounts.remove(caller, params.accountId);
+      },
+    }),
+    operation({
       id: 'createAccount',
       method: 'POST',
       path: '/accounts',
@@ -176,6 +302,13 @@ export function accountOperations({
   ];
 }
 
-function serializeAccount({ id, name, createdAt }: Account): Static<typeof account> {
-  return { id, name, createdAt: isoTime(createdAt) };
+function serializeAccount({ id, name, status, createdAt }: Account): Static<typeof account> {
+  return { id, name, status, createdAt: isoTime(createdAt) };
+}
+
+function serializeLimits({ account: { id }, usage }: AccountLimits): Static<typeof accountLimits> {
+  return {
+    accountId: id,
+    limits: usage.map((entry) => ({ ...entry, warning: isNearLimit(entry) })),
+  };
 }

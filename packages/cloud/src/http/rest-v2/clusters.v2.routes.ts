@@ -166,7 +166,7 @@ export function clusterOperations({ clusters, pods }: ResourceServices): Operati
       body: createCluster,
       status: 201,
       response: cluster,
-      errorStatuses: [400, 404, 413, 422],
+      errorStatuses: [400, 402, 404, 413, 422, 507],
       handle: async ({ caller, body }) =>
         show(
           await clusters.create(

@@ -96,7 +96,7 @@ export function imageOperations({ images }: Pick<AllServices, 'images'>): Operat
       ),
       status: 201,
       response: image,
-      errorStatuses: [400, 413, 422],
+      errorStatuses: [400, 413, 422, 507],
       handle: async ({ caller, body }) =>
         serializeImage(await images.store(caller, body.name, body.files.map(readFile))),
     }),

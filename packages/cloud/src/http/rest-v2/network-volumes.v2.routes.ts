@@ -77,7 +77,7 @@ export function networkVolumeOperations({ volumes }: ResourceServices): Operatio
       ),
       status: 201,
       response: networkVolume,
-      errorStatuses: [400, 413, 422],
+      errorStatuses: [400, 413, 422, 507],
       handle: async ({ caller, body: { dataCenter, ...fields } }) =>
         show(await volumes.create(caller, { ...fields, dataCenterId: dataCenter })),
     }),
@@ -106,7 +106,7 @@ export function networkVolumeOperations({ volumes }: ResourceServices): Operatio
       body: named('UpdateNetworkVolume', object({}, { name, size }, { minProperties: 1 })),
       status: 200,
       response: networkVolume,
-      errorStatuses: [400, 404, 413, 422],
+      errorStatuses: [400, 404, 413, 422, 507],
       handle: async ({ caller, params, body }) =>
         show(await volumes.update(caller, params.id, body, 'not-smaller')),
     }),

@@ -61,7 +61,7 @@ export function podOperations({ pods }: ResourceServices): Operation[] {
       body: createPod,
       status: 201,
       response: pod,
-      errorStatuses: [400, 404, 413, 422],
+      errorStatuses: [400, 402, 404, 413, 422, 507],
       handle: async ({ caller, body }) =>
         show(
           await pods.create(
@@ -115,7 +115,7 @@ export function podOperations({ pods }: ResourceServices): Operation[] {
       status: 200,
       response: pod,
       allowNoContent: true,
-      errorStatuses: [400, 404, 409, 422],
+      errorStatuses: [400, 402, 404, 409, 422, 507],
       handle: async ({ caller, params, body }) => {
         const after = await applyAction(pods, caller, params.id, body.action);
         return after === undefined ? undefined : show(after);

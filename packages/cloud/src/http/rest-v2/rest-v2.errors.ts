@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import type { BerthError, ErrorCode } from '../../support/errors.ts';
-import { integer, list, named, object, text } from '../rest/json-schema.ts';
+import { integer, list, named, number, object, text } from '../rest/json-schema.ts';
 import type { Static } from '../rest/json-schema.ts';
 
 /** REST v2 answers every error as an RFC 9457 problem. */
@@ -13,7 +13,15 @@ export const problemSchema = named(
       status: integer({ description: 'The HTTP status' }),
       detail: text({ description: 'What is wrong, and what to change' }),
     },
-    { errors: list(text(), { description: 'Single findings, where there are several' }) },
+    {
+      errors: list(text(), { description: 'Single findings, where there are several' }),
+      limit: text({
+        description: 'The limit of the account or the installation that is reached',
+        examples: ['pods'],
+      }),
+      used: number({ description: 'How much of that limit is used' }),
+      maximum: number({ description: 'That limit' }),
+    },
     { description: 'What went wrong (RFC 9457)' },
   ),
 );
@@ -37,6 +45,9 @@ const STATUS_BY_CODE: Record<ErrorCode, number> = {
   'too-large': 413,
   'media-type': 415,
   rate: 429,
+  'quota-count': 403,
+  'quota-bytes': 507,
+  'quota-spending': 402,
   retired: 410,
   unavailable: 503,
   internal: 500,
@@ -57,6 +68,11 @@ export function toProblem(error: BerthError): {
       status,
       detail: error.message,
       ...(error.details.length > 0 && { errors: error.details }),
+      ...(error.limit !== undefined && {
+        limit: error.limit.name,
+        used: error.limit.used,
+        maximum: error.limit.maximum,
+      }),
     },
   };
 }

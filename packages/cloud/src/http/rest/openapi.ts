@@ -321,7 +321,8 @@ function errorResponseName(status: number): string {
 const ERROR_DESCRIPTIONS: Record<number, string> = {
   400: 'The request cannot be read, or a rule forbids it.',
   401: 'No key was sent, or one that is unknown, expired, disabled or revoked.',
-  403: 'The key is valid, but it may not do this.',
+  402: 'The spending limit of the account or the installation is reached.',
+  403: 'The key is valid, but it may not do this, or a limit on the number of things is reached.',
   404: 'There is no such thing, or it belongs to another account.',
   405: 'This address does not know that method.',
   409: 'Something else has this name or uses this, or its present state does not allow it.',
@@ -332,6 +333,7 @@ const ERROR_DESCRIPTIONS: Record<number, string> = {
   429: 'Too many requests. Try again later.',
   500: 'A defect of this server.',
   503: 'A part that is needed does not answer now. Try again later.',
+  507: 'A limit of the account or the installation on bytes is reached.',
 };
 
 function errorResponse(status: number): ResponseObject {

@@ -1,5 +1,5 @@
 import { UniqueViolation } from '../../store/database.ts';
-import type { ApiKey } from '../../domain/records.ts';
+import { ACCOUNT_DEFAULTS, type ApiKey } from '../../domain/records.ts';
 import { hashApiKey } from '../../support/crypto.ts';
 import { ROOT_ACCOUNT_ID, SYSTEM_CALLER } from '../../domain/caller.ts';
 import { auditEntry } from '../resource-context.ts';
@@ -35,7 +35,7 @@ export async function ensureRootAccount(
     },
     given ?? stored,
   );
-  const account = { id: ROOT_ACCOUNT_ID, name: 'root', sshKeys: [], createdAt: clock.now() };
+  const account = { ...ACCOUNT_DEFAULTS, id: ROOT_ACCOUNT_ID, name: 'root', createdAt: clock.now() };
   try {
     await store.accounts.insert(
       account,

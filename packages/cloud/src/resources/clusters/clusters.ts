@@ -1,6 +1,6 @@
 import { notFound, ruleError } from '../../support/errors.ts';
 import type { Caller } from '../../domain/caller.ts';
-import { auditEntry, diffRecords } from '../resource-context.ts';
+import { auditEntry, diffRecords, withinQuotas } from '../resource-context.ts';
 import type { ResourceContext } from '../resource-context.ts';
 import { placeOrInterrupt } from '../../domain/placement/pod-interruption.ts';
 import { terminateWithCluster } from '../../domain/pods/pod-transitions.ts';
@@ -67,67 +67,71 @@ export class Clusters {
     );
     const id = ids.resource();
     const now = clock.now();
-    const inserted = await store.clusters.insert(caller.accountId, prepared.referenceIds, (references) => {
-      const { volume } = prepared.checkReferences(references);
-      const { placement, interrupted } = placeOrInterrupt(
-        (sites, held) => placeCluster(prepared.hardware, podCount, volume, sites, held),
-        prepared.candidates.filter(supportsClusterNetwork),
-        references,
-        now,
-      );
-      const usesLoopback =
-        prepared.candidates.find(({ dataCenterId }) => dataCenterId === placement.dataCenterId)?.network ===
-        'loopback';
-      const subnetsInUse = subnetsByDataCenter.flatMap(([dataCenterId, subnets]) =>
-        dataCenterId === placement.dataCenterId ? subnets : [],
-      );
-      const subnet = freeSubnet(id, usesLoopback ? LOOPBACK_RANGE : networkRange, [
-        ...references.subnets,
-        ...subnetsInUse,
-      ]);
-      const templateId = podInput.template?.id ?? null;
-      const record: Cluster = {
-        id,
-        accountId: caller.accountId,
-        name,
-        type,
-        gpuTypeId: placement.gpuTypeId ?? '',
-        gpuCountPerPod: placement.gpuCount,
-        podCount,
-        templateId,
-        dataCenterId: placement.dataCenterId,
-        subnet,
-        createdAt: now,
-        updatedAt: now,
-      };
-      const sharedMembership = {
-        size: podCount,
-        primaryAddress: memberAddress(subnet, 0),
-        primaryPort: rendezvousPort(subnet, usesLoopback),
-        subnet,
-      };
-      const newMembers = Array.from(
-        { length: podCount },
-        (_, rank): Pod => ({
-          ...prepared.build(ids.resource(), placement, volume),
-          name: memberName(name, rank),
+    const gpus = prepared.hardware.compute === 'GPU' ? prepared.hardware.gpuCount : 0;
+    const needs = { pods: podCount, gpus: podCount * gpus, logBytes: 1, spendPerMonth: 0 };
+    const inserted = await withinQuotas(this.#context, caller.accountId, needs, () =>
+      store.clusters.insert(caller.accountId, prepared.referenceIds, (references) => {
+        const { volume } = prepared.checkReferences(references);
+        const { placement, interrupted } = placeOrInterrupt(
+          (sites, held) => placeCluster(prepared.hardware, podCount, volume, sites, held),
+          prepared.candidates.filter(supportsClusterNetwork),
+          references,
+          now,
+        );
+        const usesLoopback =
+          prepared.candidates.find(({ dataCenterId }) => dataCenterId === placement.dataCenterId)?.network ===
+          'loopback';
+        const subnetsInUse = subnetsByDataCenter.flatMap(([dataCenterId, subnets]) =>
+          dataCenterId === placement.dataCenterId ? subnets : [],
+        );
+        const subnet = freeSubnet(id, usesLoopback ? LOOPBACK_RANGE : networkRange, [
+          ...references.subnets,
+          ...subnetsInUse,
+        ]);
+        const templateId = podInput.template?.id ?? null;
+        const record: Cluster = {
+          id,
+          accountId: caller.accountId,
+          name,
+          type,
+          gpuTypeId: placement.gpuTypeId ?? '',
+          gpuCountPerPod: placement.gpuCount,
+          podCount,
           templateId,
-          clusterId: id,
-          membership: {
-            ...sharedMembership,
-            rank,
-            role: clusterRole(type, rank),
-            address: memberAddress(subnet, rank),
-          },
-        }),
-      );
-      return {
-        cluster: record,
-        members: newMembers,
-        audit: auditEntry(this.#context, caller, 'create', RESOURCE, id),
-        interrupted: pods.auditInterruptions(interrupted),
-      };
-    });
+          dataCenterId: placement.dataCenterId,
+          subnet,
+          createdAt: now,
+          updatedAt: now,
+        };
+        const sharedMembership = {
+          size: podCount,
+          primaryAddress: memberAddress(subnet, 0),
+          primaryPort: rendezvousPort(subnet, usesLoopback),
+          subnet,
+        };
+        const newMembers = Array.from(
+          { length: podCount },
+          (_, rank): Pod => ({
+            ...prepared.build(ids.resource(), placement, volume),
+            name: memberName(name, rank),
+            templateId,
+            clusterId: id,
+            membership: {
+              ...sharedMembership,
+              rank,
+              role: clusterRole(type, rank),
+              address: memberAddress(subnet, rank),
+            },
+          }),
+        );
+        return {
+          cluster: record,
+          members: newMembers,
+          audit: auditEntry(this.#context, caller, 'create', RESOURCE, id),
+          interrupted: pods.auditInterruptions(interrupted),
+        };
+      }),
+    );
     const { cluster, members } = inserted;
     for (const pod of [...(inserted.interrupted ?? []).map(({ record }) => record), ...members])
       pods.notifyChanged(pod.id);

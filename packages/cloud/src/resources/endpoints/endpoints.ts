@@ -4,7 +4,7 @@ import type { AuditedEndpointChange, EndpointReferences, EndpointReferenceIds } 
 import { BerthError, notFound, ruleError, schemaError } from '../../support/errors.ts';
 import type { Caller } from '../../domain/caller.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import { auditEntry, diffRecords } from '../resource-context.ts';
+import { auditEntry, diffRecords, withinQuotas } from '../resource-context.ts';
 import type { ResourceContext } from '../resource-context.ts';
 import { checkRegistryExists, referencedRegistryIds } from '../registries/registry-references.ts';
 import { rejectDuplicateName } from '../templates/templates.ts';
@@ -66,32 +66,42 @@ export class Endpoints {
     const id = newEndpointId(ids);
     const now = clock.now();
     const source = await this.#source(caller, id, input.template);
-    const created = await retriedWithFreeName(id, source, (from) =>
-      store.endpoints.insert(caller.accountId, referenceIds(caller, input, from, []), (references) => {
-        const blank: Endpoint = {
-          ...ENDPOINT_DEFAULTS,
-          id,
-          accountId: caller.accountId,
-          createdAt: now,
-          updatedAt: now,
-        };
-        const template = from && currentTemplate(caller, from, references);
-        const base =
-          template === undefined
-            ? blank
-            : { ...withTemplateContainer(blank, from, template), ...templateDefaults(template) };
-        const record = applyEndpointInput(
-          withoutInheritedCuda(input),
-          base,
-          undefined,
-          catalogSnapshot,
-          references,
-        );
-        return withOwnTemplate(
-          { record, audit: auditEntry(this.#context, caller, 'create', RESOURCE, id) },
-          from,
-        );
-      }),
+    const wantedWorkers = input.settings({
+      ...ENDPOINT_DEFAULTS,
+      id,
+      accountId: caller.accountId,
+      createdAt: now,
+      updatedAt: now,
+    }).workersMax;
+    const needs = { workers: wantedWorkers ?? ENDPOINT_DEFAULTS.workersMax };
+    const created = await withinQuotas(this.#context, caller.accountId, needs, () =>
+      retriedWithFreeName(id, source, (from) =>
+        store.endpoints.insert(caller.accountId, referenceIds(caller, input, from, []), (references) => {
+          const blank: Endpoint = {
+            ...ENDPOINT_DEFAULTS,
+            id,
+            accountId: caller.accountId,
+            createdAt: now,
+            updatedAt: now,
+          };
+          const template = from && currentTemplate(caller, from, references);
+          const base =
+            template === undefined
+              ? blank
+              : { ...withTemplateContainer(blank, from, template), ...templateDefaults(template) };
+          const record = applyEndpointInput(
+            withoutInheritedCuda(input),
+            base,
+            undefined,
+            catalogSnapshot,
+            references,
+          );
+          return withOwnTemplate(
+            { record, audit: auditEntry(this.#context, caller, 'create', RESOURCE, id) },
+            from,
+          );
+        }),
+      ),
     );
     this.#context.events.publish('endpoint.changed', { endpointId: id, source: 'request' });
     return created;
@@ -104,9 +114,13 @@ export class Endpoints {
       input.template?.as === 'own' && templateBound && templateId !== null
         ? { templateId, fields: ownFields(input.template.fields) }
         : undefined;
-    const changed = await (own === undefined
-      ? this.#change(caller, present, input)
-      : this.#changeWithTemplate(caller, present, input, own));
+    const { workersMax = present.workersMax } = input.settings(present);
+    const needs = { workers: Math.max(0, workersMax - present.workersMax) };
+    const changed = await withinQuotas(this.#context, caller.accountId, needs, () =>
+      own === undefined
+        ? this.#change(caller, present, input)
+        : this.#changeWithTemplate(caller, present, input, own),
+    );
     this.#deps.cache.invalidate(id);
     if (changed === undefined) throw notFound(RESOURCE, id);
     this.#context.events.publish('endpoint.changed', { endpointId: id, source: 'request' });

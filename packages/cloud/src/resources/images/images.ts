@@ -1,7 +1,7 @@
 import type { FieldChange } from '../../domain/records.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
 import type { Caller } from '../../domain/caller.ts';
-import { auditEntry } from '../resource-context.ts';
+import { auditEntry, withinQuotas } from '../resource-context.ts';
 import type { ResourceContext } from '../resource-context.ts';
 import { imageDigest, imageFileFindings } from '../../domain/images/image-files.ts';
 import type { ImageFile } from '../../domain/images/image-files.ts';
@@ -52,6 +52,7 @@ export class Images {
   async store(caller: Caller, name: string, files: readonly ImageFile[]): Promise<Image> {
     const findings = [...localImageNameFindings(name), ...imageFileFindings(files)];
     if (findings.length > 0) throw new BerthError('rule', findings.join('; '), { details: findings });
+    this.#context.disk?.checkRoom();
     const { accountId } = caller;
     const digest = imageDigest(files);
     const qualifiedName = qualifiedImageName(accountId, name);
@@ -64,7 +65,9 @@ export class Images {
     // An image that exists already has its audit entry.
     if (
       known === undefined &&
-      (await this.#snapshots.write(qualifiedName, digest, files, metadata, this.#context.ids.resource()))
+      (await withinQuotas(this.#context, accountId, { imageBytes: metadata.size }, () =>
+        this.#snapshots.write(qualifiedName, digest, files, metadata, this.#context.ids.resource()),
+      ))
     ) {
       await this.#audit(caller, 'create', localImageReference(accountId, name, digest), [
         { field: 'files', to: metadata.files },
@@ -74,13 +77,20 @@ export class Images {
     return toImage(accountId, name, known ?? { digest, ...metadata });
   }
 
+  /** The size of all images of an account. */
+  async bytesOf(accountId: string): Promise<number> {
+    return (await this.#imagesOf(accountId)).reduce((sum, { size }) => sum + size, 0);
+  }
+
+  /** Deletes every image of an account, also those in use: the account is being deleted. */
+  async removeAll(accountId: string): Promise<void> {
+    for (const { name, digest } of await this.#imagesOf(accountId))
+      await this.#snapshots.remove(qualifiedImageName(accountId, name), digest, this.#context.ids.resource());
+  }
+
   /** Newest first. */
   async list({ accountId }: Caller): Promise<ListedImage[]> {
-    const images = (
-      await Promise.all(
-        (await this.#snapshots.names()).map((qualifiedName) => this.#imagesNamed(accountId, qualifiedName)),
-      )
-    ).flat();
+    const images = await this.#imagesOf(accountId);
     const endpoints = await this.#context.store.endpoints.list(accountId);
     return images
       .map((image) => ({
@@ -119,6 +129,11 @@ export class Images {
     await this.#context.store.audit.record(
       auditEntry(this.#context, caller, action, RESOURCE, image, changes),
     );
+  }
+
+  async #imagesOf(accountId: string): Promise<Image[]> {
+    const names = await this.#snapshots.names();
+    return (await Promise.all(names.map((name) => this.#imagesNamed(accountId, name)))).flat();
   }
 
   async #imagesNamed(accountId: string, qualifiedName: string): Promise<Image[]> {

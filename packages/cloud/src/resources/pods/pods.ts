@@ -10,12 +10,12 @@ import type { Caller } from '../../domain/caller.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { CPU_FLAVORS } from '../../domain/catalog/cpu-flavors.ts';
 import type { PriceSettings } from '../../domain/catalog/prices.ts';
-import { auditEntry, diffRecords } from '../resource-context.ts';
+import { auditEntry, diffRecords, withinQuotas } from '../resource-context.ts';
 import type { ResourceContext } from '../resource-context.ts';
 import { cpuFindings } from '../../domain/catalog/cpu-selection.ts';
 import { gpuFindings, normalizeGpuIds } from '../../domain/catalog/gpu-selection.ts';
 import { dataCenterFindings } from '../../domain/endpoints/endpoint-locations.ts';
-import { POD_ACCESS_DENIED } from '../../domain/caller.ts';
+import { POD_ACCESS_DENIED, SYSTEM_CALLER } from '../../domain/caller.ts';
 import type { Templates } from '../templates/templates.ts';
 import { podHourlyCost, bidFindings } from '../../domain/hourly-cost.ts';
 import { withoutInterruptible, placeOrInterrupt } from '../../domain/placement/pod-interruption.ts';
@@ -25,6 +25,8 @@ import {
   requestStart,
   requestStop,
   requestTermination,
+  stopWithAccount,
+  terminateWithCluster,
 } from '../../domain/pods/pod-transitions.ts';
 import { podFiles } from './pod-file-access.ts';
 import { podLog } from './pod-log.ts';
@@ -101,21 +103,29 @@ export class Pods {
       id,
     );
     let interruptedPods: Pod[] = [];
-    const created = await store.pods.insert(caller.accountId, referenceIds, (found) => {
-      const { volume } = checkReferences(found);
-      const { placement, interrupted } = placeOrInterrupt(
-        (at, held) => placePod(hardware, volume, at, held),
-        candidates,
-        interruptible ? withoutInterruptible(found) : found,
-        clock.now(),
-      );
-      interruptedPods = interrupted;
-      return {
-        record: build(id, placement, volume),
-        audit: auditEntry(this.#context, caller, 'create', RESOURCE, id),
-        interrupted: this.auditInterruptions(interrupted),
-      };
-    });
+    const needs = {
+      pods: 1,
+      gpus: hardware.compute === 'GPU' ? hardware.gpuCount : 0,
+      logBytes: 1,
+      spendPerMonth: 0,
+    };
+    const insert = (): Promise<Pod> =>
+      store.pods.insert(caller.accountId, referenceIds, (found) => {
+        const { volume } = checkReferences(found);
+        const { placement, interrupted } = placeOrInterrupt(
+          (at, held) => placePod(hardware, volume, at, held),
+          candidates,
+          interruptible ? withoutInterruptible(found) : found,
+          clock.now(),
+        );
+        interruptedPods = interrupted;
+        return {
+          record: build(id, placement, volume),
+          audit: auditEntry(this.#context, caller, 'create', RESOURCE, id),
+          interrupted: this.auditInterruptions(interrupted),
+        };
+      });
+    const created = await withinQuotas(this.#context, caller.accountId, needs, insert);
     for (const pod of [...interruptedPods, created]) this.#publishChange(pod.id);
     return created;
   }
@@ -241,43 +251,49 @@ export class Pods {
     const present = await this.get(caller, id);
     const candidates = await this.#candidates(present.image);
     let interruptedPods: Pod[] = [];
-    const changed = await this.#change(
-      caller,
-      id,
-      'start',
-      (current, now, references) => {
-        const gpuCount = request.gpuCount ?? current.gpuCount;
-        const { bidPerGpu } = request;
-        if (bidPerGpu !== undefined && !current.interruptible)
-          throw ruleError(`pod ${id} is not interruptible, so it has no bid; resume it without one`);
-        const asked: Pod = bidPerGpu === undefined ? current : { ...current, bidPerGpu };
-        throwFindings([
-          ...podFindings(asked),
-          ...gpuCountFindings(current, gpuCount),
-          ...bidFindings(this.#deps.prices, current.gpuTypeId === null ? [] : [current.gpuTypeId], asked),
-        ]);
-        // Check the state before the hardware: for a pod that already runs, "no capacity" would be the wrong
-        // error.
-        checkAction(current, 'start');
-        const { placement, interrupted } = placeOrInterrupt(
-          (at, taken) => placeExistingPod(asked, gpuCount, at, taken),
-          candidates,
-          asked.interruptible ? withoutInterruptible(references) : references,
-          now,
-        );
-        interruptedPods = interrupted;
-        return {
-          record: requestStart(
-            asked,
-            placement,
-            podHourlyCost(this.#deps.prices, { ...asked, ...placement }),
+    const needs = { gpus: request.gpuCount ?? present.gpuCount, logBytes: 1, spendPerMonth: 0 };
+    const start = (): Promise<Pod> =>
+      this.#change(
+        caller,
+        id,
+        'start',
+        (current, now, references) => {
+          const gpuCount = request.gpuCount ?? current.gpuCount;
+          const { bidPerGpu } = request;
+          if (bidPerGpu !== undefined && !current.interruptible)
+            throw ruleError(`pod ${id} is not interruptible, so it has no bid; resume it without one`);
+          const asked: Pod = bidPerGpu === undefined ? current : { ...current, bidPerGpu };
+          throwFindings([
+            ...podFindings(asked),
+            ...gpuCountFindings(current, gpuCount),
+            ...bidFindings(this.#deps.prices, current.gpuTypeId === null ? [] : [current.gpuTypeId], asked),
+          ]);
+          // Check the state before the hardware: for a pod that already runs, "no capacity" would be the wrong
+          // error.
+          checkAction(current, 'start');
+          const { placement, interrupted } = placeOrInterrupt(
+            (at, taken) => placeExistingPod(asked, gpuCount, at, taken),
+            candidates,
+            asked.interruptible ? withoutInterruptible(references) : references,
             now,
-          ),
-          interrupted: this.auditInterruptions(interrupted),
-        };
-      },
-      { needsPlacement: true },
-    );
+          );
+          interruptedPods = interrupted;
+          return {
+            record: requestStart(
+              asked,
+              placement,
+              podHourlyCost(this.#deps.prices, { ...asked, ...placement }),
+              now,
+            ),
+            interrupted: this.auditInterruptions(interrupted),
+          };
+        },
+        { needsPlacement: true },
+      );
+    // A pod that runs already is refused for that reason.
+    const changed = await (present.wanted === 'running'
+      ? start()
+      : withinQuotas(this.#context, caller.accountId, needs, start));
     for (const pod of interruptedPods) this.#publishChange(pod.id);
     return changed;
   }
@@ -302,6 +318,22 @@ export class Pods {
       requestTermination(refuseClusterMember(current, 'terminated'), now),
     );
     await this.waitUntilSettled(id);
+  }
+
+  /** Stops or terminates every pod of an account, also locked ones: an operator disabled or deleted it. */
+  async endAll(accountId: string, action: 'stop' | 'terminate'): Promise<void> {
+    const { store, clock } = this.#context;
+    const end = action === 'stop' ? stopWithAccount : terminateWithCluster;
+    const owner = { ...SYSTEM_CALLER, accountId };
+    const ids = (await store.pods.list(accountId)).map(({ id }) => id);
+    for (const id of ids) {
+      await store.pods.change(accountId, id, {}, (current) => ({
+        record: end(current, clock.now()),
+        audit: auditEntry(this.#context, owner, action === 'stop' ? 'stop' : 'delete', RESOURCE, id),
+      }));
+      this.#publishChange(id);
+    }
+    await Promise.all(ids.map((id) => this.waitUntilSettled(id)));
   }
 
   async get(caller: Caller, id: string): Promise<Pod> {

@@ -32,8 +32,9 @@ export class VolumeContents {
   }
 
   objects(volume: NetworkVolume): VolumeObjects {
-    const { ids } = this.#context;
+    const { ids, disk } = this.#context;
     return new VolumeObjects({
+      checkRoom: () => disk?.checkRoom(),
       directory: this.#directory(volume),
       capacity: volume.size * BYTES_PER_GB,
       usage: this.#usage(volume.id),

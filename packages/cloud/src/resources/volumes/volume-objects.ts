@@ -42,6 +42,8 @@ export interface VolumeObjectsDeps {
   directory: VolumeDirectory;
   /** Capacity in bytes. */
   capacity: number;
+  /** Throws if the disk has no room for new data. */
+  checkRoom?(): void;
   usage: VolumeUsageMeter;
   locks: KeyedMutex;
   ids: Ids;
@@ -161,7 +163,8 @@ export class VolumeObjects {
    * returned function with true when the bytes were written, or with false when they were not.
    */
   reserve(length: number, replaced = 0): Promise<(done: boolean) => void> {
-    const { usage, capacity } = this.#deps;
+    const { usage, capacity, checkRoom } = this.#deps;
+    checkRoom?.();
     return usage.reserve(length, (used) => {
       if (used - replaced + length <= capacity) return;
       throw new BerthError(

@@ -2,7 +2,8 @@ import type { NetworkVolume, VolumeType } from '../../domain/records.ts';
 import { notFound, ruleError } from '../../support/errors.ts';
 import type { Caller } from '../../domain/caller.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import { auditEntry, diffRecords } from '../resource-context.ts';
+import { VOLUME_BYTES_PER_GB } from '../../domain/quotas.ts';
+import { auditEntry, diffRecords, withinQuotas } from '../resource-context.ts';
 import type { ResourceContext } from '../resource-context.ts';
 import type { VolumeContents } from './volume-contents.ts';
 import type { VolumeUsage } from './volume-usage.ts';
@@ -50,18 +51,24 @@ export class Volumes {
       type: this.#tier(dataCenterId, type),
       createdAt: clock.now(),
     };
-    await store.volumes.insert(volume, auditEntry(this.#context, caller, 'create', RESOURCE, volume.id));
+    await withinQuotas(this.#context, caller.accountId, { volumeBytes: size * VOLUME_BYTES_PER_GB }, () =>
+      store.volumes.insert(volume, auditEntry(this.#context, caller, 'create', RESOURCE, volume.id)),
+    );
     return volume;
   }
 
   async update(caller: Caller, id: string, change: VolumeUpdate, rule: ResizeRule): Promise<NetworkVolume> {
-    const changed = await this.#context.store.volumes.change(caller.accountId, id, (current) => {
-      const record = { ...current, ...change, size: resizedTo(current.size, change.size, rule) };
-      return {
-        record,
-        audit: auditEntry(this.#context, caller, 'update', RESOURCE, id, diffRecords(current, record)),
-      };
-    });
+    const before = change.size === undefined ? undefined : await this.get(caller, id);
+    const added = Math.max(0, (change.size ?? 0) - (before?.size ?? 0)) * VOLUME_BYTES_PER_GB;
+    const write = (): Promise<NetworkVolume | undefined> =>
+      this.#context.store.volumes.change(caller.accountId, id, (current) => {
+        const record = { ...current, ...change, size: resizedTo(current.size, change.size, rule) };
+        return {
+          record,
+          audit: auditEntry(this.#context, caller, 'update', RESOURCE, id, diffRecords(current, record)),
+        };
+      });
+    const changed = await withinQuotas(this.#context, caller.accountId, { volumeBytes: added }, write);
     if (changed === undefined) throw notFound(RESOURCE, id);
     return changed;
   }

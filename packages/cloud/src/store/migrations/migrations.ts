@@ -19,6 +19,7 @@ import { jobStateInOneRow } from './0018-job-state-in-one-row.ts';
 import { acceleration } from './0019-acceleration.ts';
 import { jobStateInOneRowOnPostgres } from './0020-job-state-in-one-row-on-postgres.ts';
 import { startPhases } from './0021-start-phases.ts';
+import { accountLimits } from './0022-account-limits.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: Migration[] = [
@@ -43,4 +44,5 @@ export const migrations: Migration[] = [
   acceleration,
   jobStateInOneRowOnPostgres,
   startPhases,
+  accountLimits,
 ];

@@ -9,6 +9,7 @@ import { HandedOutJobs } from './handed-out-jobs.ts';
 import { workerHeartbeats } from './heartbeats.ts';
 import { purgeJobs } from './purge.ts';
 import type { QueueContext } from './queue-context.ts';
+import { queuedUsage } from './queued-usage.ts';
 import { readJobs } from './reads.ts';
 import { removeEndpoint } from './remove-endpoint.ts';
 import { Statements } from './statements.ts';
@@ -35,6 +36,7 @@ export function postgresJobStore(pool: Pool, queuePool: Pool, server: string): J
     ...expireJobs(context),
     ...purgeJobs(context),
     ...readJobs(context),
+    ...queuedUsage(context),
     ...workerHeartbeats(context),
     ...jobDeliveries(context),
     ...removeEndpoint(context),

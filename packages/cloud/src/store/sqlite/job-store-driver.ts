@@ -10,6 +10,7 @@ import { workerHeartbeats } from './heartbeats.ts';
 import { JobCounters } from './job-counts.ts';
 import { purgeJobs } from './purge.ts';
 import type { QueueContext } from './queue-context.ts';
+import { queuedUsage } from './queued-usage.ts';
 import { readJobs } from './reads.ts';
 import { removeEndpoint } from './remove-endpoint.ts';
 import { Statements } from './statements.ts';
@@ -32,6 +33,7 @@ export function sqliteJobStore(connection: DatabaseSync, group: GroupCommit): Jo
     ...expireJobs(queue),
     ...purgeJobs(queue),
     ...readJobs(queue),
+    ...queuedUsage(queue),
     ...workerHeartbeats(queue),
     ...jobDeliveries(queue),
     ...removeEndpoint(queue),

@@ -1,11 +1,30 @@
 import type { Database } from '../database.ts';
-import type { Account } from '../../domain/records.ts';
-import { execute, row, rows, rowValues, sql } from '../sql.ts';
+import type { QuotaLimits } from '../../domain/quotas.ts';
+import type { Account, AccountStatus } from '../../domain/records.ts';
+import { assignments, execute, raw, row, rows, rowValues, sql } from '../sql.ts';
 import type { Row } from '../sql.ts';
 import type { AccountStore } from '../store.ts';
 import { recordAudit } from './audit-log.table.ts';
 import { keyToRow } from './api-keys.table.ts';
 import { forUpdate } from './owned-table.ts';
+
+/** What goes with an account's row. Usage and the audit log stay: they are the operator's records. */
+const OWNED_TABLES = [
+  'api_keys',
+  's3_keys',
+  'templates',
+  'registries',
+  'registry_delegations',
+  'secrets',
+  'network_volumes',
+  'pods',
+  'clusters',
+  'flash_environments',
+  'flash_builds',
+  'flash_apps',
+  'repo_models',
+  'webhook_deliveries',
+];
 
 export function accountTable(database: Database): AccountStore {
   return {
@@ -27,15 +46,27 @@ export function accountTable(database: Database): AccountStore {
         return (yield* rows<Row>(sql`select * from accounts order by created_at, id`)).map(fromRow);
       }),
 
-    changeSshKeys: (id, next) =>
+    change: (id, next) =>
       database.write(function* () {
         const found = yield* row<Row>(sql`select * from accounts where id = ${id}${forUpdate}`);
         if (found === undefined) return undefined;
-        const account = fromRow(found);
-        const { keys, audit } = next(account.sshKeys);
-        yield* execute(sql`update accounts set ssh_keys = ${JSON.stringify(keys)} where id = ${id}`);
+        const { record, audit } = next(fromRow(found));
+        yield* execute(sql`update accounts set ${assignments(toRow(record))} where id = ${id}`);
         yield* recordAudit(audit);
-        return { ...account, sshKeys: keys };
+        return record;
+      }),
+
+    remove: (id) =>
+      database.write(function* () {
+        const [unsettled] = yield* rows<Row>(
+          sql`select id from pods where account_id = ${id} and (settled = 0 or wanted <> 'terminated') limit 1`,
+        );
+        const [endpoint] = yield* rows<Row>(sql`select id from endpoints where account_id = ${id} limit 1`);
+        if (unsettled !== undefined || endpoint !== undefined) return false;
+        for (const table of OWNED_TABLES)
+          yield* execute(sql`delete from ${raw(table)} where account_id = ${id}`);
+        yield* execute(sql`delete from accounts where id = ${id}`);
+        return true;
       }),
   };
 }
@@ -45,6 +76,9 @@ function toRow(account: Account): Row {
     id: account.id,
     name: account.name,
     ssh_keys: JSON.stringify(account.sshKeys),
+    limits: JSON.stringify(account.limits),
+    status: account.status,
+    spend_warned: account.spendWarned,
     created_at: account.createdAt,
   };
 }
@@ -54,6 +88,9 @@ function fromRow(found: Row): Account {
     id: String(found['id']),
     name: String(found['name']),
     sshKeys: JSON.parse(String(found['ssh_keys'])) as string[],
+    limits: JSON.parse(String(found['limits'])) as QuotaLimits,
+    status: found['status'] as AccountStatus,
+    spendWarned: found['spend_warned'] as string | null,
     createdAt: Number(found['created_at']),
   };
 }

@@ -13,7 +13,9 @@ export function apiKeyTable(database: Database): ApiKeyStore {
     });
   return {
     ...ownedTable(database, { table: 'api_keys', toRow: keyToRow, fromRow: keyFromRow }),
-    findByHash: (hash) => findOne(sql`hash = ${hash}`),
+    // The keys of an account that is not active are not found.
+    findByHash: (hash) =>
+      findOne(sql`hash = ${hash} and account_id in (select id from accounts where status = 'active')`),
     findInAnyAccount: (id) => findOne(sql`id = ${id}`),
     findRoot: () => findOne(sql`root = 1`),
     saveLastUsed: (lastUsed) =>

@@ -1,3 +1,4 @@
+import { ACCOUNT_DEFAULTS } from '../../domain/records.ts';
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { DATABASES } from '../../../../testing/src/test-database.ts';
@@ -172,7 +173,7 @@ for (const kind of DATABASES) {
           lastUsedAt: null,
           expiresAt: null,
         };
-        await store.accounts.insert({ id, name: id, sshKeys: [], createdAt: 1 }, key, audit(id, id));
+        await store.accounts.insert({ id, name: id, ...ACCOUNT_DEFAULTS, createdAt: 1 }, key, audit(id, id));
       }
     });
     after(() => place.drop());

@@ -1,3 +1,4 @@
+import { ACCOUNT_DEFAULTS } from '../../domain/records.ts';
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { DATABASES, createTestDatabase } from '../../../../testing/src/test-database.ts';
@@ -78,7 +79,7 @@ for (const kind of DATABASES) {
         onError: (error) => assert.fail(error),
       });
       await store.accounts.insert(
-        { id: 'one', name: 'one', sshKeys: [], createdAt: 1 },
+        { id: 'one', name: 'one', ...ACCOUNT_DEFAULTS, createdAt: 1 },
         {
           id: 'k',
           accountId: 'one',

@@ -28,7 +28,9 @@ export function s3KeyTable(database: Database, sealer: Sealer): S3KeyStore {
 
     findWithSecret: (id) =>
       database.read(function* () {
-        const found = yield* row<Row>(sql`select * from s3_keys where id = ${id}`);
+        const found = yield* row<Row>(
+          sql`select * from s3_keys where id = ${id} and account_id in (select id from accounts where status = 'active')`,
+        );
         return found === undefined
           ? undefined
           : { key: fromRow(found), secret: sealer.open(String(found['sealed_secret']), contextOf(id)) };

@@ -1,0 +1,163 @@
+import { DISK_SHARE, diskShareError, quotaError } from '../domain/quotas.ts';
+import type { QuotaLimits, QuotaOwner } from '../domain/quotas.ts';
+import type { JobStore } from '../store/job-store.ts';
+
+/** How old a count may be before the store is asked again. */
+const MAX_AGE_MS = 1_000;
+/** How soon it is asked again before a job is refused. */
+const MIN_AGE_MS = 100;
+/** Bytes are counted row by row: that may take this part of the time at most. */
+const BYTE_COUNT_SHARE = 50;
+
+export interface QueueAdmissionDeps {
+  store: Pick<JobStore, 'queuedJobs' | 'queuedBytes'>;
+  limitsOf(accountId: string): QuotaLimits;
+  installationLimits(): QuotaLimits;
+  /** How many bytes an account may have in its queues while the disk is nearly full; undefined otherwise. */
+  diskShare?(): number | undefined;
+  /** Milliseconds that never go back. */
+  now(): number;
+}
+
+/** What waits in the queues of one owner, as far as this server knows. */
+interface QueuedCount {
+  jobs: number;
+  bytes: number;
+  jobsReadAt: number;
+  bytesReadAt: number;
+  /** No earlier than this. */
+  nextByteCountAt: number;
+  /** Admitted, and perhaps not in the store yet. */
+  storing: { jobs: number; bytes: number };
+  reading: Promise<void> | undefined;
+}
+
+/** Whose limits apply to a job, with the key of its count. */
+interface LimitOwner {
+  key: string;
+  owner: QuotaOwner | typeof DISK_SHARE;
+  limits: QuotaLimits;
+}
+
+const ALL = '';
+
+/**
+ * Keeps accounts within their limits for queued jobs and bytes. An account without limits costs nothing. For
+ * the others, this server adds up what it accepts, and reads the count from the store once a second and before
+ * it refuses. So on one server a limit is exact but for jobs that are being written; several servers together
+ * may exceed it by what each accepts within a second.
+ */
+export class QueueAdmission {
+  readonly #deps: QueueAdmissionDeps;
+  readonly #counts = new Map<string, QueuedCount>();
+
+  constructor(deps: QueueAdmissionDeps) {
+    this.#deps = deps;
+  }
+
+  /** Undefined for an account without limits. What it resolves to is called when the job is in the store, or not. */
+  admit(accountId: string, request: string): Promise<() => void> | undefined {
+    const own = this.#deps.limitsOf(accountId);
+    const all = this.#deps.installationLimits();
+    const share = this.#deps.diskShare?.();
+    if (share === undefined && !hasQueueLimit(own) && !hasQueueLimit(all)) return undefined;
+    const owners: LimitOwner[] = [];
+    if (hasQueueLimit(own)) owners.push({ key: accountId, owner: 'account', limits: own });
+    if (hasQueueLimit(all)) owners.push({ key: ALL, owner: 'installation', limits: all });
+    if (share !== undefined)
+      owners.push({ key: accountId, owner: DISK_SHARE, limits: { queuedBytes: share } });
+    const bytes = Buffer.byteLength(request);
+    const now = this.#deps.now();
+    const isFine = owners.every(({ key, limits }) => {
+      const count = this.#counts.get(key);
+      return (
+        count !== undefined &&
+        now - count.jobsReadAt < MAX_AGE_MS &&
+        exceeded(count, bytes, limits) === undefined
+      );
+    });
+    if (isFine) return Promise.resolve(this.#add(owners, bytes));
+    return this.#readAndCheck(owners, bytes);
+  }
+
+  async #readAndCheck(owners: readonly LimitOwner[], bytes: number): Promise<() => void> {
+    for (const { key, owner, limits } of owners) {
+      const count = this.#countOf(key);
+      await (count.reading ??= this.#read(key, count, limits, bytes).finally(
+        () => (count.reading = undefined),
+      ));
+      const name = exceeded(count, bytes, limits);
+      if (name === undefined) continue;
+      const [used, added] = name === 'queuedJobs' ? [count.jobs, 1] : [count.bytes, bytes];
+      if (owner === DISK_SHARE) throw diskShareError(count.bytes, limits.queuedBytes ?? 0);
+      throw quotaError(name, owner, { used, added, limit: limits[name] ?? 0 });
+    }
+    return this.#add(owners, bytes);
+  }
+
+  async #read(key: string, count: QueuedCount, limits: QuotaLimits, bytes: number): Promise<void> {
+    const { store, now } = this.#deps;
+    const accountId = key === ALL ? undefined : key;
+    if (now() - count.jobsReadAt >= MIN_AGE_MS) {
+      // Those that get into the store meanwhile are counted twice until the next reading, rather than not at all.
+      const jobs = (await store.queuedJobs(accountId)) + count.storing.jobs;
+      // Of fewer jobs, the bytes are fewer in proportion, until they are counted again.
+      count.bytes = Math.round((count.bytes * Math.min(jobs, count.jobs)) / Math.max(1, count.jobs));
+      count.jobs = jobs;
+      count.jobsReadAt = now();
+    }
+    const isUnsure = count.bytesReadAt === -Infinity || exceeded(count, bytes, limits) === 'queuedBytes';
+    if (limits.queuedBytes === undefined || !isUnsure || now() < count.nextByteCountAt) return;
+    const from = now();
+    count.bytes = (await store.queuedBytes(accountId)) + count.storing.bytes;
+    count.bytesReadAt = now();
+    count.nextByteCountAt =
+      count.bytesReadAt + Math.max(MIN_AGE_MS, BYTE_COUNT_SHARE * (count.bytesReadAt - from));
+  }
+
+  #add(owners: readonly { key: string }[], bytes: number): () => void {
+    const counts = [...new Set(owners.map(({ key }) => key))].map((key) => this.#countOf(key));
+    for (const count of counts) {
+      count.jobs += 1;
+      count.bytes += bytes;
+      count.storing.jobs += 1;
+      count.storing.bytes += bytes;
+    }
+    return () => {
+      for (const { storing } of counts) {
+        storing.jobs -= 1;
+        storing.bytes -= bytes;
+      }
+    };
+  }
+
+  #countOf(key: string): QueuedCount {
+    let count = this.#counts.get(key);
+    if (count === undefined) {
+      count = {
+        jobs: 0,
+        bytes: 0,
+        jobsReadAt: -Infinity,
+        bytesReadAt: -Infinity,
+        nextByteCountAt: -Infinity,
+        storing: { jobs: 0, bytes: 0 },
+        reading: undefined,
+      };
+      this.#counts.set(key, count);
+    }
+    return count;
+  }
+}
+
+function hasQueueLimit({ queuedJobs, queuedBytes }: QuotaLimits): boolean {
+  return queuedJobs !== undefined || queuedBytes !== undefined;
+}
+
+function exceeded(
+  { jobs, bytes }: QueuedCount,
+  added: number,
+  { queuedJobs = Infinity, queuedBytes = Infinity }: QuotaLimits,
+): 'queuedJobs' | 'queuedBytes' | undefined {
+  if (jobs + 1 > queuedJobs) return 'queuedJobs';
+  return bytes + added > queuedBytes ? 'queuedBytes' : undefined;
+}

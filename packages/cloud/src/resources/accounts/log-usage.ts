@@ -1,0 +1,70 @@
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Store } from '../../store/store.ts';
+
+export interface LogUsageDeps {
+  store: Pick<Store, 'pods' | 'endpoints' | 'workers'>;
+  /** The folders that hold a folder with the log of each instance. */
+  folders: readonly string[];
+  /** Deletes the log of an instance that has ended. */
+  deleteLog(dataCenterId: string, instanceId: string): Promise<void>;
+}
+
+interface InstanceLog {
+  id: string;
+  dataCenterId: string;
+  /** Null while the instance exists. */
+  endedAt: number | null;
+}
+
+/** The space that the logs of an account take on this server. */
+export class LogUsage {
+  readonly #deps: LogUsageDeps;
+
+  constructor(deps: LogUsageDeps) {
+    this.#deps = deps;
+  }
+
+  async bytesOf(accountId: string): Promise<number> {
+    let sum = 0;
+    for (const { id } of await this.#logsOf(accountId)) sum += await this.#sizeOf(id);
+    return sum;
+  }
+
+  /** Deletes the logs of ended workers, the oldest first, until the account is within its limit. */
+  async trim(accountId: string, limit: number): Promise<void> {
+    const logs = await this.#logsOf(accountId);
+    const sizes = new Map<string, number>();
+    for (const { id } of logs) sizes.set(id, await this.#sizeOf(id));
+    let used = [...sizes.values()].reduce((sum, size) => sum + size, 0);
+    const ended = logs
+      .filter((log) => log.endedAt !== null)
+      .sort((one, other) => (one.endedAt ?? 0) - (other.endedAt ?? 0));
+    for (const { id, dataCenterId } of ended) {
+      if (used <= limit) return;
+      await this.#deps.deleteLog(dataCenterId, id);
+      used -= sizes.get(id) ?? 0;
+    }
+  }
+
+  async #logsOf(accountId: string): Promise<InstanceLog[]> {
+    const { pods, endpoints, workers } = this.#deps.store;
+    const logs: InstanceLog[] = (await pods.list(accountId)).map(({ id, dataCenterId }) => ({
+      id,
+      dataCenterId,
+      endedAt: null,
+    }));
+    for (const endpoint of await endpoints.list(accountId))
+      for (const list of [workers.listLiveWorkers(endpoint.id), workers.listEndedWorkers(endpoint.id)])
+        logs.push(...(await list));
+    return logs;
+  }
+
+  async #sizeOf(id: string): Promise<number> {
+    let sum = 0;
+    for (const folder of this.#deps.folders)
+      for (const name of await readdir(join(folder, id)).catch(() => []))
+        sum += (await stat(join(folder, id, name)).catch(() => undefined))?.size ?? 0;
+    return sum;
+  }
+}

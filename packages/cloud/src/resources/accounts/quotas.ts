@@ -1,0 +1,179 @@
+import { quotaError, QUOTA_NAMES, VOLUME_BYTES_PER_GB } from '../../domain/quotas.ts';
+import type { QuotaLimits, QuotaName, QuotaOwner } from '../../domain/quotas.ts';
+import type { Store } from '../../store/store.ts';
+import { KeyedMutex } from '../../support/keyed-mutex.ts';
+import type { AccountDirectory } from './account-directory.ts';
+
+export interface QuotasDeps {
+  directory: AccountDirectory;
+  store: Pick<Store, 'pods' | 'endpoints' | 'volumes' | 'workers' | 'jobs'>;
+  /** What no table holds. */
+  imageBytes(accountId: string): Promise<number>;
+  logBytes(accountId: string): Promise<number>;
+  /** US dollars since the start of the calendar month. */
+  spentThisMonth(accountId: string): Promise<number>;
+}
+
+/** What a request is about to use. */
+export type QuotaNeeds = { readonly [Name in QuotaName]?: number };
+
+/** One limit as the API shows it. */
+export interface QuotaUsage {
+  name: QuotaName;
+  used: number;
+  /** Null where there is none. */
+  limit: number | null;
+}
+
+const INSTALLATION = '';
+const MAX_COUNTED_JOBS = 20_000;
+
+/** Checks what accounts use against their limits, before something is created or started. */
+export class Quotas {
+  readonly #deps: QuotasDeps;
+  readonly #mutex = new KeyedMutex();
+
+  constructor(deps: QuotasDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Runs the work if the account and the installation have room for it. Requests of one account come one
+   * after the other, so two of them cannot share the last place; on several servers they can.
+   */
+  async within<T>(accountId: string, needs: QuotaNeeds, work: () => Promise<T>): Promise<T> {
+    const { directory } = this.#deps;
+    const names = Object.keys(needs) as QuotaName[];
+    const limited = (limits: QuotaLimits): boolean => names.some((name) => limits[name] !== undefined);
+    const byInstallation = limited(directory.installationLimits);
+    if (!byInstallation && !limited(directory.limitsOf(accountId))) return work();
+    return this.#mutex.runExclusive(byInstallation ? INSTALLATION : accountId, async () => {
+      for (const name of names) await this.#check(accountId, name, needs[name] ?? 0);
+      return work();
+    });
+  }
+
+  /** Throws if spending or something else keeps new instances of this account from starting. */
+  check(accountId: string, needs: QuotaNeeds): Promise<void> {
+    return this.within(accountId, needs, async () => undefined);
+  }
+
+  /** How many of the wanted workers may start now; with the refusal of the others. */
+  async allowedWorkers(
+    accountId: string,
+    wanted: number,
+    gpusEach: number,
+  ): Promise<{ allowed: number; refusal?: Error }> {
+    const { directory } = this.#deps;
+    const limits = directory.limitsOf(accountId);
+    const concerned = (['workers', 'gpus', 'spendPerMonth'] as const).some(
+      (name) => limits[name] !== undefined || directory.installationLimits[name] !== undefined,
+    );
+    if (!concerned) return { allowed: wanted };
+    const live = (await this.#deps.store.workers.listLiveWorkers()).filter(
+      (worker) => worker.accountId === accountId,
+    ).length;
+    for (let allowed = 0; allowed < wanted; allowed += 1) {
+      try {
+        if (limits.workers !== undefined && live + allowed >= limits.workers)
+          throw quotaError('workers', 'account', { used: live + allowed, added: 1, limit: limits.workers });
+        await this.#check(accountId, 'gpus', gpusEach * (allowed + 1));
+        await this.#check(accountId, 'spendPerMonth', 0);
+      } catch (error) {
+        return { allowed, refusal: error as Error };
+      }
+    }
+    return { allowed: wanted };
+  }
+
+  /** Every limit of an account with what is used of it. */
+  async usage(accountId: string): Promise<QuotaUsage[]> {
+    const limits = this.#deps.directory.limitsOf(accountId);
+    return Promise.all(
+      QUOTA_NAMES.map(async (name) => ({
+        name,
+        used: await this.used(name, accountId),
+        limit: limits[name] ?? null,
+      })),
+    );
+  }
+
+  /** How much of each limit that is set is used. The account is empty for those of the installation. */
+  async ratios(): Promise<{ account: string; limit: QuotaName; ratio: number }[]> {
+    const { directory } = this.#deps;
+    const owners = [
+      { account: INSTALLATION, limits: directory.installationLimits },
+      ...directory.list().map(({ id }) => ({ account: id, limits: directory.limitsOf(id) })),
+    ];
+    const ratios: { account: string; limit: QuotaName; ratio: number }[] = [];
+    for (const { account, limits } of owners)
+      for (const [limit, maximum] of Object.entries(limits) as [QuotaName, number][]) {
+        const owner = account === INSTALLATION ? undefined : account;
+        // Bytes are counted row by row: of a long queue that would take too long here.
+        if (limit === 'queuedBytes' && (await this.used('queuedJobs', owner)) > MAX_COUNTED_JOBS) continue;
+        const used = await this.used(limit, owner);
+        ratios.push({ account, limit, ratio: maximum === 0 ? 1 : used / maximum });
+      }
+    return ratios;
+  }
+
+  async #check(accountId: string, name: QuotaName, added: number): Promise<void> {
+    const { directory } = this.#deps;
+    await this.#checkOne(name, added, 'account', directory.limitsOf(accountId), accountId);
+    await this.#checkOne(name, added, 'installation', directory.installationLimits, undefined);
+  }
+
+  async #checkOne(
+    name: QuotaName,
+    added: number,
+    owner: QuotaOwner,
+    limits: QuotaLimits,
+    accountId: string | undefined,
+  ): Promise<void> {
+    const limit = limits[name];
+    if (limit === undefined || (added === 0 && name !== 'spendPerMonth')) return;
+    const used = await this.used(name, accountId);
+    const isReached = name === 'spendPerMonth' ? used >= limit : used + added > limit;
+    if (isReached) throw quotaError(name, owner, { used, added, limit });
+  }
+
+  /** What an account uses, or all of them. */
+  async used(name: QuotaName, accountId: string | undefined): Promise<number> {
+    const { store, directory } = this.#deps;
+    if (name === 'queuedJobs') return store.jobs.queuedJobs(accountId);
+    if (name === 'queuedBytes') return store.jobs.queuedBytes(accountId);
+    if (accountId !== undefined) return this.#usedBy(name, accountId);
+    let sum = 0;
+    for (const { id } of directory.list()) sum += await this.#usedBy(name, id);
+    return sum;
+  }
+
+  async #usedBy(name: Exclude<QuotaName, 'queuedJobs' | 'queuedBytes'>, accountId: string): Promise<number> {
+    const { store, imageBytes, logBytes, spentThisMonth } = this.#deps;
+    switch (name) {
+      case 'volumeBytes':
+        return sum((await store.volumes.list(accountId)).map(({ size }) => size * VOLUME_BYTES_PER_GB));
+      case 'workers':
+        return sum((await store.endpoints.list(accountId)).map(({ workersMax }) => workersMax));
+      case 'pods':
+        return (await store.pods.list(accountId)).length;
+      case 'gpus': {
+        const pods = (await store.pods.list(accountId)).filter(({ wanted }) => wanted === 'running');
+        const workers = (await store.workers.listLiveWorkers()).filter(
+          (worker) => worker.accountId === accountId,
+        );
+        return sum([...pods, ...workers].map(({ gpuCount }) => gpuCount));
+      }
+      case 'imageBytes':
+        return imageBytes(accountId);
+      case 'logBytes':
+        return logBytes(accountId);
+      case 'spendPerMonth':
+        return spentThisMonth(accountId);
+    }
+  }
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}

@@ -1,0 +1,240 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createQueueEndpoint } from '../packages/testing/src/queue-endpoint-client.ts';
+import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
+import { createPod, createRunningPod, processesOfInstance } from '../packages/testing/src/pod-client.ts';
+import { startServerProcess } from '../packages/testing/src/server-process.ts';
+import { createTestDatabase, DATABASES } from '../packages/testing/src/test-database.ts';
+import { waitFor } from '../packages/testing/src/wait-for.ts';
+
+interface Problem {
+  status: number;
+  detail: string;
+  limit?: string;
+  used?: number;
+  maximum?: number;
+}
+
+interface LimitsView {
+  limits: { name: string; used: number; limit: number | null; warning: boolean }[];
+}
+
+for (const kind of DATABASES) {
+  describe(`limits of accounts, on ${kind}`, () => {
+    const stage = serverFixture(kind, {
+      BERTH_RATE_LIMITS: 'off',
+      BERTH_PROCESS_ISOLATION: 'none',
+      BERTH_LIMITS_ACCOUNT: 'imageBytes=2kB',
+      BERTH_LIMITS_INSTALLATION: 'volumeBytes=100GB',
+    });
+
+    const setLimits = async (account: TestAccount, limits: Record<string, number | null>): Promise<void> => {
+      const { status, text } = await stage.operator.call(
+        'PATCH',
+        `/v2/accounts/${account.id}/limits`,
+        limits,
+      );
+      assert.equal(status, 200, text);
+    };
+
+    const refused = (
+      { status, body }: { status: number; body: unknown },
+      expected: { status: number; limit: string; used: number; maximum: number },
+    ): void => {
+      const { limit, used, maximum, detail } = body as Problem;
+      assert.deepEqual({ status, limit, used, maximum }, expected);
+      assert.match(detail, /an operator can raise it/);
+    };
+
+    test('queued jobs and bytes', async () => {
+      const account = await stage.createAccount('queue');
+      const endpoint = await createQueueEndpoint(stage.server.url, account.key);
+      const other = await stage.createAccount('other queue');
+      const otherEndpoint = await createQueueEndpoint(stage.server.url, other.key);
+      await setLimits(account, { queuedJobs: 20 });
+      const answers = await Promise.all(
+        Array.from({ length: 60 }, () => endpoint.call('POST', 'run', { input: 1 })),
+      );
+      assert.equal(answers.filter(({ status }) => status === 200).length, 20);
+      const [refusal] = answers.filter(({ status }) => status !== 200);
+      assert.deepEqual([refusal?.status, (refusal?.body as unknown as Problem).limit], [403, 'queuedJobs']);
+      await otherEndpoint.run();
+      // What leaves the queue makes room at once.
+      assert.equal((await endpoint.call('POST', 'purge-queue', {})).status, 200);
+      await waitFor(
+        'room',
+        async () => (await endpoint.call('POST', 'run', { input: 1 })).status === 200,
+        2_000,
+      );
+
+      await setLimits(account, { queuedJobs: null, queuedBytes: 1_000 });
+      const large = { input: 'x'.repeat(600) };
+      await waitFor(
+        'one large job',
+        async () => (await endpoint.call('POST', 'run', large)).status === 200,
+        2_000,
+      );
+      const second = await endpoint.call('POST', 'run', large);
+      assert.deepEqual([second.status, (second.body as unknown as Problem).limit], [507, 'queuedBytes']);
+      await setLimits(account, { queuedBytes: null });
+      await endpoint.run(large);
+    });
+
+    test('pods, GPUs, workers, volumes and images', async () => {
+      const account = await stage.createAccount('things');
+      await setLimits(account, { pods: 1, gpus: 1, workers: 3, volumeBytes: 30e9 });
+      assert.equal((await createPod(account)).status, 201);
+      refused(await createPod(account), {
+        status: 403,
+        limit: 'pods',
+        used: 1,
+        maximum: 1,
+      });
+      const volume = { name: 'v', size: 20, dataCenter: 'LOCAL-1' };
+      const made = await account.call<{ id: string }>('POST', '/v2/network-volumes', volume);
+      assert.equal(made.status, 201, made.text);
+      refused(await account.call('POST', '/v2/network-volumes', { ...volume, name: 'w' }), {
+        status: 507,
+        limit: 'volumeBytes',
+        used: 20e9,
+        maximum: 30e9,
+      });
+      refused(await account.call('PATCH', `/v2/network-volumes/${made.body.id}`, { size: 31 }), {
+        status: 507,
+        limit: 'volumeBytes',
+        used: 20e9,
+        maximum: 30e9,
+      });
+      // The installation's limit is over all accounts.
+      refused(await stage.operator.call('POST', '/v2/network-volumes', { ...volume, size: 81 }), {
+        status: 507,
+        limit: 'volumeBytes',
+        used: 20e9,
+        maximum: 100e9,
+      });
+      await createQueueEndpoint(stage.server.url, account.key, { workers: { min: 0, max: 2 } });
+      const endpoint = {
+        name: 'too many',
+        type: 'QUEUE',
+        image: 'local/shell',
+        cpu: [{ id: 'cpu3c', vcpuCount: 2 }],
+        scaling: { type: 'QUEUE_DELAY', queueDelay: 4 },
+        workers: { min: 0, max: 2 },
+      };
+      refused(await account.call('POST', '/v2/serverless', endpoint), {
+        status: 403,
+        limit: 'workers',
+        used: 2,
+        maximum: 3,
+      });
+      await setLimits(account, { pods: 5, spendPerMonth: 0 });
+      refused(await createPod(account), { status: 402, limit: 'spendPerMonth', used: 0, maximum: 0 });
+      await setLimits(account, { pods: 1 });
+      const { body } = await account.call<LimitsView>('GET', '/v2/account/limits');
+      const shown = Object.fromEntries(body.limits.map(({ name, ...rest }) => [name, rest]));
+      assert.deepEqual(shown['pods'], { used: 1, limit: 1, warning: true });
+      assert.deepEqual(shown['imageBytes'], { used: 0, limit: 2000, warning: false });
+      assert.equal(
+        (await account.call('PATCH', `/v2/accounts/${account.id}/limits`, { pods: 9 })).status,
+        403,
+      );
+    });
+
+    test('through GraphQL', async () => {
+      const account = await stage.createAccount('graphql');
+      const set = await stage.operator.graphql<{ updateAccountLimits: { name: string; limit: number }[] }>(
+        'mutation ($id: String!) { updateAccountLimits(accountId: $id, limits: [{ name: "pods", limit: 0 }]) { name limit } }',
+        { id: account.id },
+      );
+      assert.deepEqual(
+        set.body.data?.updateAccountLimits.find(({ name }) => name === 'pods'),
+        { name: 'pods', limit: 0 },
+      );
+      const shown = await account.graphql<{ accountLimits: { name: string; limit: number | null }[] }>(
+        '{ accountLimits { name limit } }',
+      );
+      assert.equal(shown.body.data?.accountLimits.find(({ name }) => name === 'pods')?.limit, 0);
+    });
+
+    test('a disabled account has no access and nothing that runs; enabled again it goes on', async () => {
+      const account = await stage.createAccount('disabled');
+      const pod = await createRunningPod(account);
+      const { id } = await createQueueEndpoint(stage.server.url, account.key);
+      const disabled = await stage.operator.call('POST', `/v2/accounts/${account.id}/disable`);
+      assert.deepEqual([disabled.status, disabled.body['status']], [200, 'disabled']);
+      assert.equal((await account.call('GET', '/v2/account')).status, 401);
+      assert.equal((await account.call('POST', `/v2/${id}/run`, { input: 1 })).status, 401);
+      assert.equal((await stage.operator.call('POST', `/v2/accounts/${account.id}/enable`)).status, 200);
+      assert.equal((await account.call('GET', '/v2/account')).status, 200);
+      const stopped = await account.call<{ status: string }>('GET', `/v2/pods/${pod.id}`);
+      assert.equal(stopped.body.status, 'EXITED');
+      assert.equal((await account.call('POST', `/v2/${id}/run`, { input: 1 })).status, 200);
+    });
+
+    test('a deleted account leaves nothing', async () => {
+      const account = await stage.createAccount('deleted');
+      await createRunningPod(account);
+      const endpoint = await createQueueEndpoint(stage.server.url, account.key);
+      await endpoint.run();
+      await account.call('POST', '/v2/network-volumes', { name: 'v', size: 10, dataCenter: 'LOCAL-1' });
+      await account.call('POST', '/v2/account/secrets', { name: 'SECRET', value: 'x' });
+      await account.call('POST', '/v2/templates', { name: 't', image: 'python:3.12' });
+      const removed = await stage.operator.call('DELETE', `/v2/accounts/${account.id}`);
+      assert.equal(removed.status, 204, removed.text);
+      assert.equal((await account.call('GET', '/v2/account')).status, 401);
+      await waitFor('the account is gone', async () => {
+        const { body } = await stage.operator.call<{ accounts: { id: string }[] }>('GET', '/v2/accounts');
+        return body.accounts.every(({ id }) => id !== account.id);
+      });
+      assert.equal((await stage.operator.call('DELETE', '/v2/accounts/root')).status, 400);
+      assert.equal((await stage.operator.call('DELETE', `/v2/accounts/${account.id}`)).status, 404);
+    });
+  });
+}
+
+describe('the deletion of an account', () => {
+  test('that a crash interrupts is finished after the next start', async () => {
+    const database = await createTestDatabase('sqlite');
+    const env = { BERTH_RATE_LIMITS: 'off', BERTH_PROCESS_ISOLATION: 'none' };
+    let server = await startServerProcess(database, env);
+    try {
+      const { body: account } = await server
+        .client()
+        .call<{ id: string; key: string }>('POST', '/v2/accounts', { name: 'doomed' });
+      const client = server.client(account.key);
+      const pod = await createRunningPod(client);
+      const endpoints = await Promise.all([1, 2, 3].map(() => createQueueEndpoint(server.url, account.key)));
+      await Promise.all(endpoints.map((endpoint) => endpoint.run()));
+      const volume = { name: 'v', size: 10, dataCenter: 'LOCAL-1' };
+      assert.equal((await client.call('POST', '/v2/network-volumes', volume)).status, 201);
+
+      const removal = server
+        .client()
+        .call('DELETE', `/v2/accounts/${account.id}`)
+        .catch(() => undefined);
+      await waitFor(
+        'its keys stop working',
+        async () => (await client.call('GET', '/v2/account')).status === 401,
+      );
+      await server.kill();
+      await removal;
+
+      server = await startServerProcess(database, env);
+      await waitFor(
+        'the account is gone',
+        async () => {
+          const { body } = await server.client().call<{ accounts: { id: string }[] }>('GET', '/v2/accounts');
+          return body.accounts.every(({ id }) => id !== account.id);
+        },
+        60_000,
+      );
+      assert.deepEqual(processesOfInstance(pod.id), []);
+      for (const { id } of endpoints)
+        assert.equal((await server.client().call('GET', `/v2/${id}/health`)).status, 404);
+    } finally {
+      await server.stop();
+      await database.drop();
+    }
+  });
+});
