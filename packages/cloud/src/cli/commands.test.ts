@@ -452,6 +452,7 @@ describe('doctor', () => {
         ['data folder', true],
         ['sqlite', true],
         ['docker', true],
+        ['python', true],
         ['server', true],
         ['ready', true],
         ['key', true],
@@ -472,6 +473,6 @@ describe('doctor', () => {
     assert.match(ran.out, /^not {2}data folder .* is not a folder; choose another/m);
     assert.match(ran.out, /^not {2}ready .*\/readyz answers 503; look at its log/m);
     assert.match(ran.out, /^not {2}key .*from BERTH_API_KEY is refused; set BERTH_API_KEY/m);
-    assert.equal(ran.err, 'berth: 3 of 7 checks are not ok\n');
+    assert.equal(ran.err, 'berth: 3 of 8 checks are not ok\n');
   });
 });

@@ -24,6 +24,18 @@ export function lifecycleTests(fixture: EngineFixture): void {
     assert.ok((instance?.endedAt ?? 0) >= (instance?.startedAt ?? Infinity));
   });
 
+  test('reports that the image is ready before the instance runs', async () => {
+    const spec = script('sleep 600');
+    const events: string[] = [];
+    const unwatch = fixture.engine.watch(({ id, status }) => {
+      if (id === spec.id) events.push(status);
+    });
+    await fixture.engine.start({ ...spec, onImageReady: () => void events.push('image ready') });
+    unwatch();
+    assert.deepEqual(events, ['starting', 'image ready', 'running']);
+    await fixture.engine.remove(spec.id);
+  });
+
   test('a crash is reported with its signal', async () => {
     const id = await started('kill -9 $$');
     const { exitCode, signal } = await ended(id);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { access, constants, mkdir, readFile } from 'node:fs/promises';
-import { delimiter, join } from 'node:path';
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { ROOT_ACCOUNT_ID } from '../../../domain/caller.ts';
 import type { Clock } from '../../../support/clock.ts';
 import { BerthError } from '../../../support/errors.ts';
@@ -11,7 +11,12 @@ import { EnvironmentBuilds } from './environment-builds.ts';
 import { buildEnvironment } from './environment-build.ts';
 import { environmentsToEvict, type EvictionRules } from './environment-eviction.ts';
 import { EnvironmentStore, type StoredEnvironment } from './environment-store.ts';
-import { chooseInterpreter, findInterpreters, type PythonInterpreter } from './python-interpreters.ts';
+import {
+  chooseInterpreter,
+  findInterpreters,
+  findUv,
+  type PythonInterpreter,
+} from './python-interpreters.ts';
 import { dependencyFiles, readPythonProject, type PythonProject } from './python-project.ts';
 
 /** Changes when environments are built in another way, so that none of before is used. */
@@ -199,19 +204,6 @@ export class PythonEnvironments {
       throw error;
     }
   }
-}
-
-async function findUv(): Promise<string | undefined> {
-  for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
-    const path = join(folder, 'uv');
-    try {
-      await access(path, constants.X_OK);
-      return path;
-    } catch {
-      // Not here.
-    }
-  }
-  return undefined;
 }
 
 async function sdkVersion(folder: string): Promise<string> {

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readdir } from 'node:fs/promises';
+import { access, constants, readdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -42,6 +42,22 @@ export async function findInterpreters(
   for (const interpreter of found)
     if (interpreter !== undefined && !byPath.has(interpreter.path)) byPath.set(interpreter.path, interpreter);
   return [...byPath.values()];
+}
+
+/** The path of uv; undefined if it is not on PATH. */
+export async function findUv(
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Promise<string | undefined> {
+  for (const folder of (env['PATH'] ?? '').split(delimiter)) {
+    const path = join(folder, 'uv');
+    try {
+      await access(path, constants.X_OK);
+      return path;
+    } catch {
+      // Not here.
+    }
+  }
+  return undefined;
 }
 
 /** `wanted`: the first one of this version, or the first of all. */
