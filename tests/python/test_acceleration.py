@@ -1,6 +1,6 @@
 """
 The acceleration hook with the real public SDK. BERTH_SDK_PYTHONS names Pythons that have it, separated by
-colons; without it the Python of the test counts, if it has the SDK.
+colons; without it the Python of the test counts, if it has the SDK, or that of the tests of clients.
 """
 
 from __future__ import annotations
@@ -14,13 +14,17 @@ import time
 import unittest
 from pathlib import Path
 
-from berth_server import SOURCES, WorkerProcess
+from berth_server import REPOSITORY, SOURCES, WorkerProcess
 from worker_case import WorkerCase, end
 
 HOOK = SOURCES / "berth_worker" / "accelerate" / "path"
 PYTHONS = [python for python in os.environ.get("BERTH_SDK_PYTHONS", "").split(":") if python]
 if not PYTHONS and importlib.util.find_spec("runpod") is not None:
     PYTHONS = [sys.executable]
+#: Where the tests of clients install it.
+INSTALLED = REPOSITORY / "clients" / ".installed" / "runpod" / "bin" / "python"
+if not PYTHONS and INSTALLED.exists():
+    PYTHONS = [str(INSTALLED)]
 
 HANDLER = """
 import asyncio, sys, time

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 
-if os.environ["CONFORMANCE_SDK"] == "runpod":
+if os.environ["WORKER_SDK"] == "runpod":
     import runpod
 else:
     import berth_worker as runpod

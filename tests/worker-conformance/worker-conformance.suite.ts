@@ -228,7 +228,7 @@ export function workerConformance(sdk: WorkerSdk): void {
           fixture.withWorker(
             async (worker) => {
               assert.equal((await fixture.result({ do: 'echo', value: 1 })).output, 1);
-              if (sdk.env['CONFORMANCE_SDK'] === 'runpod')
+              if (sdk.env['WORKER_SDK'] === 'runpod')
                 assert.match(worker.output, /this worker is not accelerated: the server does not offer/);
             },
             { channel: 'auto', hideChannel: true },

@@ -1,11 +1,9 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { delimiter } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { pythonEnvironment } from '../../clients/support/python-environment.mjs';
 import type { WorkerTarget } from '../../packages/testing/src/protocol-workers.ts';
 import { workerEnvironment } from '../../packages/testing/src/python-process.ts';
+import { acceleratedPythonSdk, berthPythonSdk } from '../../packages/testing/src/python-sdks.ts';
 import type { WorkerSettings } from './conformance-input.ts';
 
 /** One way to write a worker. */
@@ -18,7 +16,6 @@ export interface WorkerSdk {
 }
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
-const SOURCES = here('../../packages/worker-python/src');
 const PING_MS = 300;
 const KEPT_OUTPUT = 100_000;
 
@@ -29,29 +26,26 @@ export const TYPESCRIPT: WorkerSdk = {
   channels: ['fast', 'public'],
 };
 
-/** Or in one line why there is none. */
+/** Or in one line why it cannot run. */
 export function pythonSdk(): WorkerSdk | string {
-  const { status } = spawnSync('python3', ['-c', 'import sys; sys.exit(sys.version_info < (3, 10))']);
-  if (status !== 0) return 'there is no python3 of version 3.10 or newer';
+  const sdk = berthPythonSdk();
+  if (typeof sdk === 'string') return sdk;
   return {
     name: 'the Python SDK',
-    command: ['python3', here('handler.py')],
-    env: { PYTHONPATH: SOURCES, CONFORMANCE_SDK: 'berth_worker' },
+    command: [sdk.python, here('handler.py')],
+    env: sdk.env,
     channels: ['fast', 'public'],
   };
 }
 
-/** The public SDK with the start-up hook. The first Python of BERTH_SDK_PYTHONS has it, or that of the clients. */
+/** Or in one line why it cannot run. */
 export function acceleratedSdk(): WorkerSdk | string {
-  const python = [
-    ...(process.env['BERTH_SDK_PYTHONS'] ?? '').split(delimiter),
-    `${pythonEnvironment('runpod')}/bin/python`,
-  ].find((path) => path !== '' && existsSync(path));
-  if (python === undefined) return 'no Python has the public SDK: set BERTH_SDK_PYTHONS';
+  const sdk = acceleratedPythonSdk();
+  if (typeof sdk === 'string') return sdk;
   return {
     name: 'the public SDK, accelerated',
-    command: [python, here('handler.py')],
-    env: { PYTHONPATH: `${SOURCES}/berth_worker/accelerate/path`, CONFORMANCE_SDK: 'runpod' },
+    command: [sdk.python, here('handler.py')],
+    env: sdk.env,
     channels: ['fast'],
   };
 }

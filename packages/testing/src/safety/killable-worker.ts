@@ -1,13 +1,16 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { workerEnvironment } from '../python-process.ts';
+import type { PythonSdk } from '../python-sdks.ts';
 import type { HistoryEvent } from './job-history.ts';
 import { monotonicMs } from './job-history.ts';
 
 const SCRIPT = fileURLToPath(new URL('killable-worker-main.ts', import.meta.url));
+const PYTHON_SCRIPT = fileURLToPath(new URL('killable_python_worker.py', import.meta.url));
 const PING_EVERY_MS = 300;
 
 /** None outlives the test, not even one that is frozen. */
@@ -23,6 +26,8 @@ export interface KillableWorkerOptions {
   /** For its notes. */
   folder: string;
   history: HistoryEvent[];
+  /** A worker with this SDK, instead of the small one in TypeScript. */
+  python?: PythonSdk;
 }
 
 /** A worker in a process, and the processes that come after it when it is killed. */
@@ -49,6 +54,7 @@ export class KillableWorker {
     const { protocol, server, endpointId, key, concurrency, folder } = this.#options;
     this.#runs += 1;
     if (!sameName) this.#workerId = `${this.#name}-${this.#runs}`;
+    if (this.#options.python !== undefined) return this.#startPython(this.#options.python);
     const args = [
       SCRIPT,
       protocol,
@@ -62,6 +68,33 @@ export class KillableWorker {
       join(folder, `${this.#name}.jsonl`),
     ].map(String);
     this.#process = spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+    processes.add(this.#process);
+  }
+
+  #startPython({ python, env }: PythonSdk): void {
+    const { protocol, server: url, endpointId, key, concurrency, folder } = this.#options;
+    const args = [
+      PYTHON_SCRIPT,
+      `${this.#name}:${this.#runs}`,
+      String(concurrency),
+      join(folder, `${this.#name}.jsonl`),
+    ];
+    // It ends with its standard input, at the latest when this process does.
+    this.#process = spawn(python, args, {
+      cwd: mkdtempSync(join(folder, `${this.#name}-`)),
+      stdio: ['pipe', 'ignore', 'ignore'],
+      env: {
+        PATH: process.env['PATH'],
+        HOME: folder,
+        PYTHONDONTWRITEBYTECODE: '1',
+        ...workerEnvironment({ url, endpointId, workerId: this.#workerId, key }),
+        RUNPOD_PING_INTERVAL: String(PING_EVERY_MS),
+        RUNPOD_SKIP_GPU_CHECK: 'true',
+        BERTH_WORKER_CHANNEL: protocol === 'channel' ? 'fast' : 'public',
+        ...env,
+      },
+    });
+    this.#process.stdin?.on('error', () => undefined);
     processes.add(this.#process);
   }
 
