@@ -3,6 +3,7 @@ import type { ApiClient } from './api-client.ts';
 
 export interface WorkerView {
   id: string;
+  accelerated?: boolean;
   status: string;
   version: number;
 }
