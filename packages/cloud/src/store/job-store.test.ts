@@ -158,6 +158,28 @@ for (const kind of DATABASES) {
       );
     });
 
+    test('jobs that come together come back each as it was, also where one of them was submitted before', async () => {
+      const many = Array.from({ length: 20 }, (_, index) =>
+        made(
+          'together',
+          index % 2 === 0 ? {} : { lowPriority: true, webhook: `https://example.com/${index}` },
+        ),
+      );
+      const before = many[3] as JobWithPayloads;
+      const keyed = { key: 'once', bodyHash: 'hash' };
+      await store.submit(before);
+      const answers = await Promise.all(
+        many.map((one, index) => store.submit(one, index === 9 ? keyed : undefined)),
+      );
+      assert.deepEqual(
+        answers.map(({ job, created }) => [job.seq, created]),
+        many.map(({ job }) => [job.seq, true]),
+      );
+      for (const one of many) assert.deepEqual(await store.find('together', one.job.seq), one);
+      assert.equal((await store.submit(made('together'), keyed)).job.seq, many[9]?.job.seq);
+      assert.equal((await store.counts('together')).inQueue, 20);
+    });
+
     test('jobs go out oldest first, low priority last, and each once', async () => {
       const low = await submit('order', { lowPriority: true });
       const first = await submit('order');

@@ -62,6 +62,31 @@ describe('work of one turn', () => {
     assert.equal(connection.isTransaction, false);
   });
 
+  test('of the same kind is done together, unless something else comes between or one of it cannot be done', async () => {
+    const { connection, group, names } = fixture();
+    const batches: string[][] = [];
+    const addAll = (items: readonly string[]): string[] => {
+      batches.push([...items]);
+      return items.map((name) => add(group, connection, name)());
+    };
+    const addInBatch = (name: string): Promise<string> => group.runInBatch(addAll, name, true);
+    await Promise.all([
+      addInBatch('a'),
+      addInBatch('b'),
+      group.run(add(group, connection, 'c')),
+      addInBatch('d'),
+    ]);
+    assert.deepEqual(batches, [['a', 'b'], ['d']]);
+    batches.length = 0;
+    const answers = await Promise.allSettled(['e', 'a', 'f'].map(addInBatch));
+    assert.deepEqual(batches, [['e', 'a', 'f'], ['e'], ['a'], ['f']]);
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled'],
+    );
+    assert.deepEqual(names(), ['a', 'b', 'c', 'd', 'e', 'f']);
+  });
+
   test('that comes last sees what came with it', async () => {
     const { connection, group } = fixture();
     const looked = group.runLast(

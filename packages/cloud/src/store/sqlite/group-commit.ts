@@ -14,8 +14,12 @@ export interface CommitHooks {
   afterRollback(): void;
 }
 
+/** Does a kind of work for several at once, and answers for each. */
+export type BatchWork<Item, Result> = (items: readonly Item[]) => Result[];
+
 interface WorkItem {
-  work: () => unknown;
+  work: BatchWork<unknown, unknown>;
+  item: unknown;
   /** It is answered when the disk has it; else when it is committed. */
   synced: boolean;
   /** How many things it does. */
@@ -71,17 +75,22 @@ export class GroupCommit {
   }
 
   run<T>(work: () => T, size = 1): Promise<T> {
-    return this.#add(this.#first, work, true, size);
+    return this.#add(this.#first, () => [work()], undefined, true, size);
   }
 
   /** For what nobody is told of yet: answered when it is committed. Whoever is told later is told after a sync that holds this too. */
   runUnsynced<T>(work: () => T): Promise<T> {
-    return this.#add(this.#first, work, false);
+    return this.#add(this.#first, () => [work()], undefined, false);
   }
 
   /** The same, after everything else of the turn: a take sees the jobs that came in with it. */
   runLast<T>(work: () => T): Promise<T> {
-    return this.#add(this.#last, work, false);
+    return this.#add(this.#last, () => [work()], undefined, false);
+  }
+
+  /** Items of the same work that follow each other are given to it together. */
+  runInBatch<Item, T>(work: BatchWork<Item, T>, item: Item, synced: boolean): Promise<T> {
+    return this.#add(this.#first, work as BatchWork<unknown, T>, item, synced);
   }
 
   /** What is read is told when it is on the disk: nobody sees what a power cut could undo. It needs no write, so a full disk does not keep it from anybody. */
@@ -99,14 +108,20 @@ export class GroupCommit {
     }
   }
 
-  #add<T>(group: WorkItem[], work: () => T, synced: boolean, size = 1): Promise<T> {
+  #add<T>(
+    group: WorkItem[],
+    work: BatchWork<unknown, T>,
+    item: unknown,
+    synced: boolean,
+    size = 1,
+  ): Promise<T> {
     if (this.#closed) return Promise.reject(new BerthError('unavailable', 'the server stops; try again'));
     if (!this.#scheduled) {
       this.#scheduled = true;
       setImmediate(() => this.flush());
     }
     return new Promise<T>((resolve, reject) =>
-      group.push({ work, synced, size, resolve: resolve as WorkItem['resolve'], reject }),
+      group.push({ work, item, synced, size, resolve: resolve as WorkItem['resolve'], reject }),
     );
   }
 
@@ -136,7 +151,7 @@ export class GroupCommit {
       this.#disk.pending === undefined &&
       group.reduce((sum, { size }) => sum + size, 0) <= MAX_BLOCKING_SYNC_ITEMS;
     try {
-      results = group.map(({ work }) => work());
+      results = doAll(group);
       this.hooks.beforeCommit();
       hasWritten = this.#hasBegun;
       if (hasWritten) this.#end.run();
@@ -210,4 +225,15 @@ export class GroupCommit {
       else this.#syncLater();
     }, LAZY_SYNC_MS);
   }
+}
+
+function doAll(group: readonly WorkItem[]): unknown[] {
+  const results: unknown[] = [];
+  for (let from = 0; from < group.length; ) {
+    const { work } = group[from] as WorkItem;
+    const items: unknown[] = [];
+    for (; group[from]?.work === work; from += 1) items.push(group[from]?.item);
+    for (const result of work(items)) results.push(result);
+  }
+  return results;
 }
