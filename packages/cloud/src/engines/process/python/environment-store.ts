@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, statSync, utimesSync } from 'node:fs';
-import { link, lstat, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { link, lstat, mkdir, readdir, rm, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Ids } from '../../../support/ids.ts';
 import { removeTree } from '../../../support/remove-tree.ts';
@@ -22,6 +22,7 @@ interface Pointer {
   bytes: number;
 }
 
+const HOME = 'home';
 const POINTER = '.json';
 /** Beside a folder while it is being filled; names the Berth process that does. */
 const BUILDING = '.building';
@@ -40,9 +41,13 @@ export class EnvironmentStore {
     this.#ids = ids;
   }
 
-  /** The folder of an account: private to it, and the same for all its builds. */
   ownerFolder(owner: string): string {
     return join(this.#path, owner);
+  }
+
+  /** The home folder of an account's builds, with their caches. It goes with the last environment. */
+  homeFolder(owner: string): string {
+    return join(this.ownerFolder(owner), HOME);
   }
 
   /** Undefined if there is none, or the Python that it was built with is gone. */
@@ -129,6 +134,17 @@ export class EnvironmentStore {
         if (!/^[0-9a-f]+-[^.]+$/.test(name) || named.has(folder) || isInUse(folder)) continue;
         if (!isBuilderAlive(folder)) await this.discard(folder);
       }
+    }
+  }
+
+  /** Removes the caches of accounts without an environment. */
+  async removeUnusedHomes(): Promise<void> {
+    for (const owner of await namesIn(this.#path)) {
+      const names = await namesIn(this.ownerFolder(owner));
+      if (!names.every((name) => name === HOME)) continue;
+      await removeTree(this.homeFolder(owner));
+      // A build may begin just now: then it is not empty.
+      await rmdir(this.ownerFolder(owner)).catch(() => undefined);
     }
   }
 

@@ -248,18 +248,20 @@ describe('environments', () => {
 
   test('are evicted when no endpoint needs them and nothing runs with them', async () => {
     const clock = new ManualClock(Date.now());
-    const { environments } = open({ clock });
-    const image = folder({
-      '.python-version': '',
-      'berth.json': '{"python": "3"}'.replace('"3"', JSON.stringify(minor())),
-    });
+    const { environments, path } = open({ clock });
+    const image = folder({ 'berth.json': JSON.stringify({ python: minor() }) });
     const built = await ensure(environments, image);
     clock.advance(2 * HOUR);
     await environments.sweep(() => true, []);
     await environments.sweep(() => false, [{ image: 'local/app', folder: image, owner: 'root' }]);
     assert.ok(existsSync(built));
+    const other = await ensure(environments, image, { owner: 'ann' });
     await environments.sweep(() => false, [{ image: 'local/app', folder: image, owner: 'ann' }]);
     assert.equal(existsSync(built), false);
+    assert.ok(existsSync(other));
+    clock.advance(2 * HOUR);
+    await environments.sweep(() => false, []);
+    assert.deepEqual(readdirSync(path), [], 'the caches of an account are left');
     assert.notEqual(await ensure(environments, image), built);
   });
 

@@ -100,8 +100,9 @@ export class PythonEnvironments {
     const { clock, eviction } = this.#options;
     await this.#store.removeAbandoned(isRunning);
     const environments = await this.#store.list();
-    if (environments.length === 0) return;
-    const needed = new Set(await Promise.all(deployed.map((image) => this.#nameOf(image))));
+    const needed = new Set(
+      environments.length === 0 ? [] : await Promise.all(deployed.map((image) => this.#nameOf(image))),
+    );
     const evicted = environmentsToEvict(
       environments,
       {
@@ -112,6 +113,7 @@ export class PythonEnvironments {
       clock.now(),
     );
     for (const environment of evicted) await this.#store.remove(environment);
+    await this.#store.removeUnusedHomes();
   }
 
   /** Ends the builds in progress. */
@@ -161,7 +163,7 @@ export class PythonEnvironments {
   async #homeOf(owner: string): Promise<string> {
     const home = process.env['HOME'];
     if (owner === ROOT_ACCOUNT_ID && home !== undefined) return home;
-    const own = join(this.#store.ownerFolder(owner), 'home');
+    const own = this.#store.homeFolder(owner);
     await mkdir(own, { recursive: true, mode: 0o700 });
     return own;
   }
