@@ -36,7 +36,7 @@ const BENCHMARKS: Record<string, (bench: BenchContext) => Promise<void>> = {
   python,
 };
 /** Those with the Python worker SDK beside Berth. */
-const WITH_PYTHON = ['accept', 'latency', 'python'];
+const WITH_PYTHON = ['accept', 'latency', 'coldstart', 'python'];
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,

@@ -7,6 +7,8 @@ import { createTestImage } from '../packages/testing/src/docker-test-image.mjs';
 import type { BenchContext } from './support/bench-context.ts';
 import type { BerthProcess } from './support/berth-process.ts';
 import { startBerth } from './support/berth-process.ts';
+import { callBerth } from './support/call-berth.ts';
+import { measurePythonColdStart } from './support/cold-start-python.ts';
 import { repositoryPath } from './support/repository-path.ts';
 import { killOnExit, stopChild } from './support/child-program.ts';
 import { MILLISECONDS } from './support/bench-report.ts';
@@ -53,6 +55,7 @@ export async function coldstart(bench: BenchContext): Promise<void> {
       await processSides(berth),
       MAX_OVERHEAD_MS.process,
     );
+    await measurePythonColdStart(bench, berth);
     if (!('reason' in docker))
       await compare(
         bench,
@@ -164,7 +167,7 @@ async function measureBerthColdStart(berth: BerthProcess, order: ColdStartEndpoi
   const id = await createEndpoint(berth, order);
   const began = now();
   const at = await runSync(berth, id);
-  await call(berth, 'DELETE', `/v2/serverless/${id}`);
+  await callBerth(berth, 'DELETE', `/v2/serverless/${id}`);
   return at - began;
 }
 
@@ -202,16 +205,18 @@ async function measureManualColdStart(
   const at = await ending;
   child.remove?.();
   await stopChild(child, exited);
-  await call(berth, 'DELETE', `/v2/serverless/${id}`);
+  await callBerth(berth, 'DELETE', `/v2/serverless/${id}`);
   return at - began;
 }
 
 async function waiting(berth: BerthProcess, id: string): Promise<void> {
-  while ((await call<{ jobs: { inQueue: number } }>(berth, 'GET', `/v2/${id}/health`)).jobs.inQueue === 0);
+  while (
+    (await callBerth<{ jobs: { inQueue: number } }>(berth, 'GET', `/v2/${id}/health`)).jobs.inQueue === 0
+  );
 }
 
 async function runSync(berth: BerthProcess, id: string): Promise<number> {
-  const { status, output } = await call<{ status: string; output: number }>(
+  const { status, output } = await callBerth<{ status: string; output: number }>(
     berth,
     'POST',
     `/v2/${id}/runsync?wait=60000`,
@@ -231,29 +236,15 @@ async function createEndpoint(berth: BerthProcess, { image, cmd, max }: ColdStar
     scaling: { type: 'QUEUE_DELAY', queueDelay: 4 },
     workers: { min: 0, max },
   };
-  return (await call<{ id: string }>(berth, 'POST', '/v2/serverless', body)).id;
+  return (await callBerth<{ id: string }>(berth, 'POST', '/v2/serverless', body)).id;
 }
 
 async function upload(berth: BerthProcess): Promise<{ image: string; folder: string }> {
-  const { image, digest } = await call<{ image: string; digest: string }>(berth, 'POST', '/v2/images', {
+  const { image, digest } = await callBerth<{ image: string; digest: string }>(berth, 'POST', '/v2/images', {
     name: 'cold',
     files: [{ path: 'handler.ts', data: Buffer.from(HANDLER).toString('base64') }],
   });
   return { image, folder: `${berth.data}/images/cold/${digest}` };
-}
-
-async function call<T>({ url, key }: BerthProcess, method: string, path: string, body?: unknown): Promise<T> {
-  const response = await fetch(`${url}${path}`, {
-    method,
-    headers: {
-      authorization: `Bearer ${key}`,
-      ...(body !== undefined && { 'content-type': 'application/json' }),
-    },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  if (!response.ok) throw new Error(`${method} ${path} answers ${response.status} ${text}`);
-  return (text === '' ? undefined : JSON.parse(text)) as T;
 }
 
 function now(): number {
