@@ -7,7 +7,9 @@ import {
   openSync,
   rmdirSync,
   rmSync,
+  statfsSync,
   statSync,
+  writeFileSync,
   writeSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -141,5 +143,31 @@ describe('a full disk', { skip: process.getuid?.() !== 0 || process.platform !==
       assert.equal(status, 200, `job ${id} of ${acknowledged.length} was acknowledged and is lost`);
     }
     await waitFor('the reserve is whole again', () => statSync(join(data, 'reserve')).size >= RESERVE_BYTES);
+  });
+
+  test('what is left of a nearly full disk is shared: an account that floods the queue does not get the last of it', async () => {
+    await waitFor('there is space', async () => (await client.call('GET', '/readyz')).status === 200);
+    const [flooder, other] = await Promise.all(
+      ['flooder', 'other'].map(async (name) => {
+        const { body } = await client.call<{ key: string }>('POST', '/v2/accounts', { name });
+        const own = server.client(body.key);
+        const made = await own.call<{ id: string }>('POST', '/v2/serverless', ENDPOINT);
+        assert.equal(made.status, 201, made.text);
+        return (bytes: number) => own.call('POST', `/v2/${made.body.id}/run`, { input: 'x'.repeat(bytes) });
+      }),
+    );
+    assert.ok(flooder !== undefined && other !== undefined);
+    for (let job = 0; job < 12; job += 1) assert.equal((await flooder(1_000_000)).status, 200);
+    // Something else leaves 9 MB: less than a twentieth of the disk and the last 4 MB, and more than these.
+    const { bavail, bsize } = statfsSync(data);
+    writeFileSync(ballast, Buffer.alloc(bavail * bsize - 9_000_000));
+    const refused = await waitFor('the flooder is refused', async () => {
+      const answer = await flooder(1_000);
+      return answer.status === 507 && answer;
+    });
+    assert.match(JSON.stringify(refused.body), /the disk is nearly full.*more than its share/);
+    assert.equal((await other(1_000)).status, 200);
+    rmSync(ballast);
+    await waitFor('there is space for all', async () => (await flooder(1_000)).status === 200);
   });
 });

@@ -3,7 +3,12 @@ import { describe, test } from 'node:test';
 import { createQueueEndpoint } from '../packages/testing/src/queue-endpoint-client.ts';
 import { serverFixture } from '../packages/testing/src/server-fixture.ts';
 import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
-import { createPod, createRunningPod, processesOfInstance } from '../packages/testing/src/pod-client.ts';
+import {
+  createPod,
+  createRunningPod,
+  podAction,
+  processesOfInstance,
+} from '../packages/testing/src/pod-client.ts';
 import { startServerProcess } from '../packages/testing/src/server-process.ts';
 import { createTestDatabase, DATABASES } from '../packages/testing/src/test-database.ts';
 import { waitFor } from '../packages/testing/src/wait-for.ts';
@@ -25,6 +30,7 @@ for (const kind of DATABASES) {
     const stage = serverFixture(kind, {
       BERTH_RATE_LIMITS: 'off',
       BERTH_PROCESS_ISOLATION: 'none',
+      BERTH_GPUS: '2x NVIDIA A40',
       BERTH_LIMITS_ACCOUNT: 'imageBytes=2kB',
       BERTH_LIMITS_INSTALLATION: 'volumeBytes=100GB',
     });
@@ -139,6 +145,18 @@ for (const kind of DATABASES) {
         (await account.call('PATCH', `/v2/accounts/${account.id}/limits`, { pods: 9 })).status,
         403,
       );
+    });
+
+    test('GPUs of running pods, also when a stopped one is started again', async () => {
+      const account = await stage.createAccount('gpus');
+      await setLimits(account, { gpus: 1 });
+      const gpu = { id: 'NVIDIA A40', count: 1 };
+      const first = await createRunningPod(account, { gpu });
+      const expected = { status: 403, limit: 'gpus', used: 1, maximum: 1 };
+      refused(await createPod(account, { gpu }), expected);
+      assert.equal((await podAction(account, first.id, 'stop')).status, 200);
+      await createRunningPod(account, { gpu });
+      refused(await podAction(account, first.id, 'start'), expected);
     });
 
     test('through GraphQL', async () => {

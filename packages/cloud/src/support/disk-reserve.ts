@@ -14,7 +14,7 @@ const FREE_SPACE_DIVISOR = 10;
 
 /**
  * A file that only takes space. When the disk of the data folder is full, its space is given back in slices,
- * each to an operation that has just failed: to delete something, or to start. New data does not get any.
+ * each to a transaction that has just failed, or to the start. New jobs and uploads are refused before that.
  */
 export class DiskReserve {
   readonly #folder: string;

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { removeTree } from '../../support/remove-tree.ts';
 import { type ProcessEntry, parseStat } from './process-table.ts';
@@ -101,7 +101,7 @@ export class InstanceFolder {
 
   /** Whether the output writer may still write: a process that left the instance may have the pipe open. */
   isOutputOpen(): boolean {
-    return existsSync(this.#pipe);
+    return statSync(this.#pipe, { throwIfNoEntry: false })?.isFIFO() ?? false;
   }
 
   deleteOutput(): void {

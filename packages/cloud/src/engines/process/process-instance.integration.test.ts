@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync, readdirSync } from 'node:fs';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { waitFor } from '../../../../testing/src/wait-for.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
 import type { InstanceEngine } from '../engine.ts';
@@ -248,6 +249,23 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
     clock.advance(1000);
     await engine.remove('anything');
     assert.deepEqual(await output('kept'), []);
+  });
+
+  test('an instance that is removed at once leaves no output writer behind', async () => {
+    for (let count = 0; count < 10; count += 1) {
+      await engine.start(script(`brief-${count}`, 'sleep 100'));
+      await engine.remove(`brief-${count}`);
+    }
+    const writers = (): string[] =>
+      readdirSync('/proc').filter((pid) => {
+        try {
+          const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+          return command.includes('output-writer.sh') && command.includes(join(data, 'instances', 'brief-'));
+        } catch {
+          return false;
+        }
+      });
+    await waitFor('the output writers have ended', () => writers().length === 0);
   });
 
   test('a process with unlimited output does not fill the disk', async () => {

@@ -36,6 +36,8 @@ import { watchFolder } from './watch-folder.ts';
 const ADDRESS_CACHE_TTL_MS = 1000;
 /** Batches many small writes. */
 const CAPTURE_INTERVAL_MS = 10;
+/** How often it is reported that the log cannot be written. */
+const CAPTURE_PROBLEM_INTERVAL_MS = 60_000;
 /** The longest delay of a timer. */
 const MAX_GRACE_MS = 2 ** 31 - 1;
 /** How long the log of an ended instance waits for its last output. */
@@ -67,6 +69,7 @@ export class ProcessInstance {
   #capture: { log: SegmentedLog; spool: OutputSpool; watcher: { close(): void } } | undefined;
   #exit: { exitCode: number | null; at: number } | undefined;
   #isEnding = false;
+  #captureFailedAt = -Infinity;
   #stopping = false;
   #killAt = Infinity;
   #killTimer: NodeJS.Timeout | undefined;
@@ -142,6 +145,9 @@ export class ProcessInstance {
       try {
         await spool.drain();
       } catch (error) {
+        // On a full disk every line fails; the output writer keeps the newest meanwhile.
+        if (performance.now() - this.#captureFailedAt < CAPTURE_PROBLEM_INTERVAL_MS) return;
+        this.#captureFailedAt = performance.now();
         this.#deps.onProblem(`the output of ${this.id} could not be written to its log`, error);
       }
     }, CAPTURE_INTERVAL_MS);

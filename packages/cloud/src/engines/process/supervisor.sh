@@ -11,27 +11,31 @@
 trap : HUP INT QUIT TERM
 
 # Group and others may write: an instance with a user of its own opens its pipe again through /dev/stdout.
-/usr/bin/mkfifo -m 622 "$1/pipe"
-# With an environment of its own: processes of the instance are found by theirs.
-/usr/bin/env -i PATH=/usr/bin:/bin /bin/sh "${0%/*}/output-writer.sh" "$1/output" "$1/pipe" 1024 8 \
+/usr/bin/mkfifo -m 622 "$1/pipe" || exit 1
+# Not the environment of the instance: its processes are found by that.
+BERTH_ROOT='' PATH=/usr/bin:/bin /bin/sh "${0%/*}/output-writer.sh" "$1/output" "$1/pipe" 1024 8 \
   <"$1/pipe" >/dev/null 2>&1 &
 
 (
   read -r berth_supervisor <"/proc/$$/stat"
   read -r berth_child <"/proc/self/stat"
   printf '%s\n%s\n' "$berth_supervisor" "$berth_child" >"$1/started"
+  # Waits until the output writer reads.
+  exec >"$1/pipe" 2>&1
   # When memory runs out, the kernel should kill an instance, not Berth.
   { echo 500 >/proc/self/oom_score_adj; } 2>/dev/null
   [ -z "$3" ] || ulimit -d "$3"
   berth_setsid=$4
   shift 4
   exec "$berth_setsid" -- "$@"
-) >"$1/pipe" 2>&1
+)
 berth_code=$?
 
 # Kill the processes that the instance left running.
 { read -r berth_supervisor; read -r berth_child berth_rest; } <"$1/started"
 kill -s KILL -- "-$berth_child"
 [ -z "$2" ] || echo 1 >"$2/cgroup.kill"
+# An instance that was killed before it opened its pipe leaves the output writer waiting for that.
+[ ! -p "$1/pipe" ] || : <>"$1/pipe"
 
 echo "$berth_code" >"$1/exit"

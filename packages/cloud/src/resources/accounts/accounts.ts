@@ -70,6 +70,9 @@ export class Accounts {
         );
       throw error;
     }
+    this.#deps?.directory.set(account);
+    // Other servers learn of it.
+    this.#context.events.publish('keys.changed', { source: 'request' });
     return { account, key };
   }
 
@@ -129,7 +132,8 @@ export class Accounts {
     await this.#change(caller, accountId, (current) => ({ ...current, status: 'deleting' }));
     const { removal } = this.#services;
     const timeout = new Promise<void>((resolve) => setTimeout(resolve, REMOVAL_TIMEOUT_MS).unref());
-    await Promise.race([removal.remove(accountId), timeout]);
+    // What fails now is tried again, and reported, at intervals.
+    await Promise.race([removal.remove(accountId).catch(() => undefined), timeout]);
     this.#context.events.publish('keys.changed', { source: 'request' });
   }
 

@@ -38,7 +38,7 @@ export class LogUsage {
     for (const { id } of logs) sizes.set(id, await this.#sizeOf(id));
     let used = [...sizes.values()].reduce((sum, size) => sum + size, 0);
     const ended = logs
-      .filter((log) => log.endedAt !== null)
+      .filter((log) => log.endedAt !== null && (sizes.get(log.id) ?? 0) > 0)
       .sort((one, other) => (one.endedAt ?? 0) - (other.endedAt ?? 0));
     for (const { id, dataCenterId } of ended) {
       if (used <= limit) return;
