@@ -11,7 +11,7 @@ import type { PendingTake } from './pending-takes.ts';
 import * as transitions from '../domain/job-transitions.ts';
 
 /** One commit carries at most this many takes of an endpoint. */
-const MAX_TAKE_BATCH = 500;
+const MAX_TAKE_BATCH = 2_000;
 /**
  * Workers may ask for far more than there is, and every claim has a cost. So the first take asks for a few
  * jobs, and as long as takes return all that they asked for, the next one asks for more.

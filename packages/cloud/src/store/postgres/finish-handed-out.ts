@@ -17,7 +17,7 @@ const MAX_RESULT_CHARS = 4 * 1024;
 const GIVEN_COLUMNS = [...FINISHED_COLUMNS, 'lease', 'lease_due_at', 'ttl_at', 'drained'] as const;
 
 /**
- * Ends jobs whose rows are as they were handed out, and answers which. A lease belongs to one attempt and is gone when that
+ * Ends jobs whose rows are as they were handed out. Answers nothing where that were all of them, and else which. A lease belongs to one attempt and is gone when that
  * ends: while the row has it, nothing else of the job can change but the three that are compared with it.
  * Rows are locked in the order of their keys, as everywhere.
  */
@@ -32,7 +32,8 @@ const FINISH_HANDED_OUT = `with finished as (
     `select endpoint_id, :lane, 0, -count(*), count(*) filter (where status = 'COMPLETED'),
       count(*) filter (where status in ('FAILED', 'TIMED_OUT')), 0 from finished group by endpoint_id order by endpoint_id`,
   )})
-  select endpoint_id, seq from finished`;
+  select case when (select count(*) from finished) < :expected::int
+    then (select coalesce(array_agg(endpoint_id || ' ' || seq), '{}') from finished) end`;
 
 /** An end as the rule decided it on the job as it was handed out. */
 interface ExpectedFinish {
@@ -62,14 +63,18 @@ export function finishHandedOut({
       output,
       error,
     }));
-    const values = { ...columnArrays(rows, GIVEN_COLUMNS), lane: `${server} finish` };
-    const finished = new Set(
-      (await withTransactionRetries(() => finish(values))).map(([endpointId, seq]) =>
-        jobKey(endpointId as string, seq as number),
-      ),
-    );
+    const values = {
+      ...columnArrays(rows, GIVEN_COLUMNS),
+      expected: expected.length,
+      lane: `${server} finish`,
+    };
+    const [answer] = await withTransactionRetries(() => finish(values));
+    const some = answer?.[0] as readonly string[] | null;
+    const finished = some === null ? undefined : new Set(some);
     return expected.map(({ before, change: { job } }) =>
-      finished.has(jobKey(job.endpointId, job.seq)) ? { before, after: job, changed: true } : undefined,
+      finished?.has(jobKey(job.endpointId, job.seq)) === false
+        ? undefined
+        : { before, after: job, changed: true },
     );
   }, MAX_BATCH);
 

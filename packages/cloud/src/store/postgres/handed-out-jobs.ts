@@ -1,15 +1,17 @@
 import type { Job } from '../../domain/job-records.ts';
-import { jobKey } from './job-key.ts';
 
 /** Of more jobs than these, the ones that were handed out first are forgotten. */
-const MAX_JOBS = 10_000;
+const MAX_JOBS = 20_000;
 
-/** The jobs that this server handed out, as they were then. Nothing is lost with them: see finish-handed-out.ts. */
+/**
+ * The jobs that this server handed out, as they were then. Nothing is lost with them: see finish-handed-out.ts. They are
+ * known by their number alone: of two endpoints' jobs with the same number, the first is forgotten.
+ */
 export class HandedOutJobs {
-  readonly #jobs = new Map<string, Job>();
+  readonly #jobs = new Map<number, Job>();
 
   add(job: Job): void {
-    this.#jobs.set(jobKey(job.endpointId, job.seq), job);
+    this.#jobs.set(job.seq, job);
     if (this.#jobs.size <= MAX_JOBS) return;
     for (const oldest of this.#jobs.keys()) {
       this.#jobs.delete(oldest);
@@ -19,9 +21,9 @@ export class HandedOutJobs {
 
   /** Answers it once: after a change it is no longer as it was. */
   remove(endpointId: string, seq: number): Job | undefined {
-    const key = jobKey(endpointId, seq);
-    const job = this.#jobs.get(key);
-    this.#jobs.delete(key);
+    const job = this.#jobs.get(seq);
+    if (job?.endpointId !== endpointId) return undefined;
+    this.#jobs.delete(seq);
     return job;
   }
 }
