@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { ApiClient } from '../packages/testing/src/api-client.ts';
+import { createRunningPod, podLog, processesOfInstance } from '../packages/testing/src/pod-client.ts';
 import { startServerProcess } from '../packages/testing/src/server-process.ts';
 import type { ServerProcess } from '../packages/testing/src/server-process.ts';
 import { waitFor } from '../packages/testing/src/wait-for.ts';
@@ -169,5 +170,24 @@ describe('a full disk', { skip: process.getuid?.() !== 0 || process.platform !==
     assert.equal((await other(1_000)).status, 200);
     rmSync(ballast);
     await waitFor('there is space for all', async () => (await flooder(1_000)).status === 200);
+  });
+
+  test('a pod that writes without end does not fill it, and is deleted though it is full', async () => {
+    await waitFor('there is space', async () => (await client.call('GET', '/readyz')).status === 200);
+    const pod = await createRunningPod(client, { cmd: ['yes', 'x'.repeat(99)] });
+    const { bavail: before, bsize } = statfsSync(data);
+    await waitFor('lines are dropped', async () => {
+      const lines = await podLog(client, pod.id, '&source=system');
+      return lines.some(({ line }) => line.includes('lines dropped, it wrote more than'));
+    });
+    const taken = (before - statfsSync(data).bavail) * bsize;
+    assert.ok(taken < 40_000_000, `it took ${taken} bytes`);
+    fill();
+    await waitFor('it is full', async () => (await client.call('GET', '/readyz')).status === 503);
+    const { status, text } = await client.call('DELETE', `/v2/pods/${pod.id}`);
+    assert.equal(status, 204, text);
+    await waitFor('nothing of it runs', () => processesOfInstance(pod.id).length === 0);
+    assert.equal(existsSync(join(data, 'instances', pod.id)), false);
+    rmSync(ballast);
   });
 });
