@@ -29,7 +29,7 @@ const BLOCK = 512;
 /**
  * @param {string} host where the daemon answers
  * @param {string} name with a tag, and below localhost/ where Podman shall find it too
- * @param {{ cmd?: string[], entrypoint?: string[], volume?: string }} [own] what the image brings along
+ * @param {{ cmd?: string[], entrypoint?: string[], volume?: string, programs?: string[] }} [own] what the image brings along
  * @returns {Promise<{ name: string, remove(): Promise<void> }>}
  */
 export async function createTestImage(host, name, own = {}) {
@@ -44,7 +44,7 @@ export async function createTestImage(host, name, own = {}) {
   if (own.entrypoint !== undefined) changes.push(`ENTRYPOINT ${JSON.stringify(own.entrypoint)}`);
   if (own.volume !== undefined) changes.push(`VOLUME ${JSON.stringify([own.volume])}`);
   const answer = await docker.importImage(
-    /** @type {any} */ (Readable.from(imageArchive([...PROGRAMS, 'node']))),
+    /** @type {any} */ (Readable.from(imageArchive([...PROGRAMS, 'node', ...(own.programs ?? [])]))),
     /** @type {any} */ ({ changes }),
   );
   const messages = (

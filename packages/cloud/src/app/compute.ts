@@ -66,6 +66,7 @@ export function createCompute(
     credentials: (accountId: string, registryId: string | null, image: string) =>
       pullCredentials.find(accountId, registryId, image),
     serverUrl: (dataCenterId: string) => engines.workerUrl(dataCenterId),
+    sandbox: (dataCenterId: string) => engines.sandbox(dataCenterId),
     events,
     clock,
     log,

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { defineDataCenter, DOCKER_DATA_CENTER } from '../domain/catalog/data-centers.ts';
+import type { ContainerSandbox } from '../domain/placement/container-sandbox.ts';
 import { DockerConnection } from '../engines/docker/docker-connection.ts';
 import type { DockerEngine } from '../engines/docker/docker-engine.ts';
 import type { InstanceEngine } from '../engines/engine.ts';
@@ -22,6 +23,8 @@ export interface Engines {
   catalog: Catalog;
   /** The address at which instances in this data center reach this server. */
   workerUrl(dataCenterId: string): Promise<string>;
+  /** How the containers of this data center are confined, where the operator has changed it. */
+  sandbox(dataCenterId: string): ContainerSandbox | undefined;
   /** Looks for a Docker daemon until one answers. `onDataCenter` is called for the data center that it then serves. */
   start(onDataCenter: (dataCenterId: string) => Promise<void>): void;
   destroyConnections(): Promise<void>;
@@ -52,6 +55,8 @@ export async function createEngines(
       ? undefined
       : new DockerConnection({
           ...machine,
+          accountRange: config.containerNetwork,
+          clusterRange: config.clusterNetwork,
           installation: loadInstallationId({ data: config.data, database: config.database, masterKey }, ids),
           ...(config.docker !== 'auto' && { host: config.docker }),
         });
@@ -63,7 +68,14 @@ export async function createEngines(
     deployedImages: () => store.endpoints.listLocalImages(),
   });
   const engines = new Map<string, InstanceEngine>([['process', processes]]);
-  const dataCenters = config.dataCenters.map(defineDataCenter);
+  const dataCenters = config.dataCenters.map(({ id, name, region, engine }) =>
+    defineDataCenter({
+      id,
+      ...(name !== undefined && { name }),
+      ...(region !== undefined && { region }),
+      ...(engine !== undefined && { engine }),
+    }),
+  );
   if (docker !== undefined && dataCenters.some(({ engine }) => engine === 'docker'))
     engines.set('docker', await docker.engine());
   const catalog = new Catalog({ dataCenters, engines, prices: config.prices });
@@ -95,6 +107,7 @@ export async function createEngines(
         return workerUrls.resolve(await docker.engine());
       return config.workerUrl === '' ? address.listeningOrigin : config.workerUrl;
     },
+    sandbox: (dataCenterId) => config.dataCenters.find(({ id }) => id === dataCenterId),
     start: (onDataCenter) => docker?.start((engine) => addDocker(engine, onDataCenter)),
     destroyConnections: () => workerUrls.closeAllConnections(),
     stopDiscovery: async () => docker?.close(),

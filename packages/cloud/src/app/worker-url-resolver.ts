@@ -7,8 +7,10 @@ import type { ServerAddress } from './server-address.ts';
 export interface ContainerEngine {
   /** The URL at which an instance reaches this URL of the host. */
   urlForContainers(url: string): Promise<string> | string;
-  /** The host's own address in the instances' network, and the subnet of that network. */
-  networkOfContainers(): Promise<{ address: string; subnet: string } | undefined>;
+  /** The host's own address for the instances, and the subnets that they connect from. */
+  networkOfContainers(): Promise<{ address: string; subnets: readonly string[] } | undefined>;
+  /** Instances reach this URL, and nothing else of the host where the engine can see to it. */
+  allowServerUrl?(url: string): Promise<void>;
 }
 
 const LOOPBACK = /^(?:127\.|::1$)/;
@@ -27,6 +29,7 @@ export interface WorkerUrlResolverDeps {
  */
 export class WorkerUrlResolver {
   readonly #deps: WorkerUrlResolverDeps;
+  #allowedUrl: string | undefined;
   #listener: Promise<WorkerListener | undefined> | undefined;
 
   constructor(deps: WorkerUrlResolverDeps) {
@@ -34,6 +37,13 @@ export class WorkerUrlResolver {
   }
 
   async resolve(engine: ContainerEngine): Promise<string> {
+    const url = await this.#find(engine);
+    if (url !== this.#allowedUrl) await engine.allowServerUrl?.(url);
+    this.#allowedUrl = url;
+    return url;
+  }
+
+  async #find(engine: ContainerEngine): Promise<string> {
     const { workerUrl, address } = this.#deps;
     if (workerUrl !== '') return workerUrl;
     const url = new URL(address.listeningOrigin);

@@ -1,3 +1,5 @@
+import type { ContainerSandbox } from '../domain/placement/container-sandbox.ts';
+
 /** Where workers and pods get what they need to run. */
 export interface InstanceSpecSources {
   /** Environment variables with their secret references resolved. */
@@ -10,4 +12,6 @@ export interface InstanceSpecSources {
   ): Promise<{ username: string; password: string } | undefined>;
   /** The URL at which instances in a data center reach this server. */
   serverUrl(dataCenterId: string): Promise<string>;
+  /** How containers of a data center are confined, where the operator has changed it. */
+  sandbox?(dataCenterId: string): ContainerSandbox | undefined;
 }

@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
+import type { ContainerSandbox } from '../domain/placement/container-sandbox.ts';
 import type { EngineKind } from '../domain/placement/engine-capacity.ts';
 
 /** The specification of an instance. */
@@ -20,6 +21,8 @@ export interface InstanceSpec {
    * last.
    */
   network?: InstanceNetwork;
+  /** How its container is confined, as the data center is configured. */
+  sandbox?: ContainerSandbox;
   cpu: number;
   memoryInGb: number;
   gpus: GpuRequest | null;

@@ -10,7 +10,7 @@ const answering = () => createServer((_request, response) => response.end('in'))
 test('a door lets in who comes from its network, and whoever is at its own address', async () => {
   const open = await WorkerListener.open(
     answering(),
-    { address: '127.0.0.1', subnet: '127.0.0.0/8' },
+    { address: '127.0.0.1', subnets: ['127.0.0.0/8'] },
     0,
     log,
   );
@@ -18,7 +18,7 @@ test('a door lets in who comes from its network, and whoever is at its own addre
   // On the loopback one comes from the address that one goes to.
   const closed = await WorkerListener.open(
     answering(),
-    { address: '127.0.0.2', subnet: '10.9.0.0/16' },
+    { address: '127.0.0.2', subnets: ['10.9.0.0/16'] },
     0,
     log,
   );
@@ -37,13 +37,13 @@ test('a door lets in who comes from its network, and whoever is at its own addre
 test('where the port is taken, the door is at another one', async () => {
   const first = await WorkerListener.open(
     answering(),
-    { address: '127.0.0.1', subnet: '127.0.0.0/8' },
+    { address: '127.0.0.1', subnets: ['127.0.0.0/8'] },
     0,
     log,
   );
   const second = await WorkerListener.open(
     answering(),
-    { address: '127.0.0.1', subnet: '127.0.0.0/8' },
+    { address: '127.0.0.1', subnets: ['127.0.0.0/8'] },
     first.port,
     log,
   );

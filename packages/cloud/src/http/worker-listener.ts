@@ -3,10 +3,10 @@ import type { Server } from 'node:http';
 import { type AddressInfo, BlockList, isIPv6 } from 'node:net';
 import type { Log } from '../support/log.ts';
 
-/** The network of the containers, and this machine's address in it. */
+/** The networks of the containers, and this machine's address for them. */
 export interface ContainerNetwork {
   address: string;
-  subnet: string;
+  subnets: readonly string[];
 }
 
 /**
@@ -24,11 +24,11 @@ export class WorkerListener {
   /** On the same port as the server, so that containers of an earlier run find it again; if it is taken, on another. */
   static async open(
     server: Server,
-    { address, subnet }: ContainerNetwork,
+    { address, subnets }: ContainerNetwork,
     port: number,
     log: Log,
   ): Promise<WorkerListener> {
-    const allowed = allowListOf(subnet);
+    const allowed = allowListOf(subnets);
     server.prependListener('connection', (socket) => {
       const from = socket.remoteAddress ?? '';
       if (from !== address && !allowed.check(from, isIPv6(from) ? 'ipv6' : 'ipv4')) socket.destroy();
@@ -65,9 +65,11 @@ async function listen(server: Server, host: string, port: number): Promise<void>
   await once(server, 'listening');
 }
 
-function allowListOf(subnet: string): BlockList {
-  const [net = '', prefix = ''] = subnet.split('/');
+function allowListOf(subnets: readonly string[]): BlockList {
   const list = new BlockList();
-  list.addSubnet(net, Number(prefix), isIPv6(net) ? 'ipv6' : 'ipv4');
+  for (const subnet of subnets) {
+    const [net = '', prefix = ''] = subnet.split('/');
+    list.addSubnet(net, Number(prefix), isIPv6(net) ? 'ipv6' : 'ipv4');
+  }
   return list;
 }

@@ -32,7 +32,8 @@ export async function buildPodSpec(
     ...(await sources.resolveEnv(pod.accountId, pod.env)),
     ...symmetricPortVariables(declaredPorts, engine),
   };
-  return podSpec(pod, engine, {
+  const sandbox = sources.sandbox?.(pod.dataCenterId);
+  const spec = podSpec(pod, engine, {
     env: podEnvironment(pod, {
       userVariables,
       sshKeys: pod.startSsh ? await sources.sshKeys(pod.accountId) : [],
@@ -45,6 +46,7 @@ export async function buildPodSpec(
     registry: await sources.credentials(pod.accountId, pod.registryId, pod.image),
     onProgress,
   });
+  return sandbox === undefined ? spec : { ...spec, sandbox };
 }
 
 async function mountsOf(pod: Pod, { networkVolume, volumeDisks }: PodSpecSources): Promise<InstanceMount[]> {

@@ -31,7 +31,8 @@ export async function buildWorkerSpec(
     sources.artifact(endpoint),
     sources.credentials(accountId, registryId, image),
   ]);
-  return workerSpec({
+  const sandbox = sources.sandbox?.(placement.dataCenterId);
+  const spec = workerSpec({
     endpoint,
     record: worker.record,
     placement,
@@ -45,4 +46,5 @@ export async function buildWorkerSpec(
     onProgress: (line) => (worker.progress = line),
     onImageReady,
   });
+  return sandbox === undefined ? spec : { ...spec, sandbox };
 }

@@ -14,6 +14,8 @@ import type { Daemon } from './daemon.ts';
 import { inspectContainer, removeContainer } from './docker-instance.ts';
 import { isWrongState, toStartError, daemonMessage } from './docker.errors.ts';
 import type { DockerHostResources } from './docker-host-resources.ts';
+import { checkSandbox } from './container-sandbox.ts';
+import { accountNetworkName } from './docker-networks.ts';
 import type { DockerNetworks } from './docker-networks.ts';
 import { checkProgram } from './container-program.ts';
 import { ensureImage } from './image-pull.ts';
@@ -50,6 +52,7 @@ export async function launchContainer(
   await using undo = new AsyncDisposableStack();
 
   const hostResources = await deps.hostResources();
+  checkSandbox(spec.sandbox ?? {}, hostResources.security);
   const gpus =
     spec.gpus === null || spec.gpus.count === 0
       ? null
@@ -66,7 +69,12 @@ export async function launchContainer(
   for (const { source } of spec.mounts) await mkdir(source, { recursive: true });
   signal.throwIfAborted();
   await deps.removePrevious();
-  if (spec.network !== undefined) await deps.networks.ensure(spec.network);
+  const network = spec.network?.name ?? accountNetworkName(deps.installation, spec.labels['account'] ?? '');
+  undo.defer(() => deps.networks.removeIfEmpty(network));
+  const release = deps.networks.reserve(network);
+  undo.defer(release);
+  if (spec.network === undefined) await deps.networks.ensureAccount(network);
+  else await deps.networks.ensure(spec.network);
   const pythonHook = await resolvePythonHook(spec, hostResources, deps);
   await reportProgress(`Starting ${spec.image}.`);
   const isPodman = await daemon.isPodman();
@@ -78,6 +86,7 @@ export async function launchContainer(
         {
           ...hostResources,
           installation: deps.installation,
+          network,
           gpus,
           virtual,
           hasInit: true,
@@ -87,6 +96,7 @@ export async function launchContainer(
         },
         deps,
       );
+      release();
       undo.move();
       return running;
     } catch (error) {

@@ -26,8 +26,8 @@ export function containerUrl(url: string, hostName: string): string {
 export interface ContainerNetwork {
   /** This machine's address in the network. */
   address: string;
-  /** Such as 172.17.0.0/16. */
-  subnet: string;
+  /** Where containers connect from, such as 172.17.0.0/16. */
+  subnets: readonly string[];
 }
 
 /** The containers' default network; undefined if this machine has no address in it now. */
@@ -43,7 +43,7 @@ export async function networkOfContainers(daemon: Daemon): Promise<ContainerNetw
     // There may be an IPv4 and an IPv6 entry; containers use the first.
     const { Gateway: address, Subnet: subnet } = ipam?.Config?.[0] ?? {};
     return address !== undefined && subnet !== undefined && (await canListen(address))
-      ? { address, subnet }
+      ? { address, subnets: [subnet] }
       : undefined;
   } catch (error) {
     if (isNotFound(error)) return undefined;

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { InstanceSpec } from '../instance.ts';
 import { type ContainerContext, containerOptions } from './container-options.ts';
+import { checkSandbox } from './container-sandbox.ts';
 import { readLabels, writeLabels } from './container-labels.ts';
 
 const GB = 1024 ** 3;
@@ -21,6 +22,7 @@ const spec: InstanceSpec = {
 };
 const context: ContainerContext = {
   installation: 'here',
+  network: 'account-1',
   gpus: null,
   virtual: false,
   cores: 8,
@@ -116,17 +118,43 @@ describe('container options of an instance', () => {
 
   test('an instance joins its network with its address and aliases', () => {
     assert.equal(containerOptions(spec, context).NetworkingConfig, undefined);
+    assert.equal(containerOptions(spec, context).HostConfig?.NetworkMode, 'berth-account-1');
     const joined = containerOptions(
       {
         ...spec,
         network: { name: 'c1', subnet: '10.65.3.0/24', address: '10.65.3.2', aliases: ['w1', 'node-0'] },
       },
-      context,
+      { ...context, network: 'c1' },
     );
     assert.equal(joined.HostConfig?.NetworkMode, 'berth-c1');
     assert.deepEqual(joined.NetworkingConfig?.EndpointsConfig, {
       'berth-c1': { IPAMConfig: { IPv4Address: '10.65.3.2' }, Aliases: ['w1', 'node-0'] },
     });
+  });
+
+  test('a container has few capabilities, gains none, and has a limited number of processes', () => {
+    const confined = containerOptions(spec, context).HostConfig;
+    assert.deepEqual(
+      [confined?.Privileged, confined?.SecurityOpt, confined?.CapDrop, confined?.PidsLimit],
+      [false, ['no-new-privileges'], ['ALL'], 8192],
+    );
+    for (const name of ['NET_RAW', 'MKNOD', 'SYS_ADMIN', 'SYS_PTRACE', 'NET_ADMIN', 'SETFCAP'])
+      assert.ok(!(confined?.CapAdd as string[]).includes(name), name);
+    const granted = containerOptions(
+      { ...spec, sandbox: { runtime: 'runsc', capabilities: ['SYS_PTRACE', 'CHOWN'], pids: 64 } },
+      context,
+    ).HostConfig;
+    assert.deepEqual([granted?.Runtime, granted?.PidsLimit], ['runsc', 64]);
+    assert.equal((granted?.CapAdd as string[]).filter((name) => name === 'CHOWN').length, 1);
+    assert.ok((granted?.CapAdd as string[]).includes('SYS_PTRACE'));
+  });
+
+  test('what the daemon does not have is refused with what it has', () => {
+    const security = { runtimes: ['runc'], remapsUsers: false };
+    checkSandbox({}, security);
+    assert.throws(() => checkSandbox({ runtime: 'runsc' }, security), /no runtime "runsc" \(it has: runc\)/);
+    assert.throws(() => checkSandbox({ requireUserNamespaces: true }, security), /--userns-remap/);
+    checkSandbox({ runtime: 'runc', requireUserNamespaces: true }, { ...security, remapsUsers: true });
   });
 
   test('labels are read back unchanged, whatever the image adds', () => {

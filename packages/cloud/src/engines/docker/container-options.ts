@@ -5,6 +5,7 @@ import type { InstanceSpec, PythonHook } from '../instance.ts';
 import { prependPythonPath } from '../python-hook.ts';
 import { parseReference } from './image-reference.ts';
 import { writeLabels } from './container-labels.ts';
+import { sandboxOptions } from './container-sandbox.ts';
 import { networkName } from './docker-networks.ts';
 import { CONTAINER_HOST_NAME } from './container-network.ts';
 
@@ -19,6 +20,8 @@ const HOST_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
 
 export interface ContainerContext {
   installation: string;
+  /** The network it joins: its cluster's or its account's. */
+  network: string;
   gpus: GpuAllocation | null;
   /** Virtual GPUs: set in the environment only, no device is attached. */
   virtual: boolean;
@@ -65,8 +68,8 @@ export function containerOptions(spec: InstanceSpec, context: ContainerContext):
       },
     }),
     HostConfig: {
+      NetworkMode: networkName(context.network),
       // Published on the loopback only, on a free port by default.
-      ...(spec.network !== undefined && { NetworkMode: networkName(spec.network.name) }),
       PortBindings: Object.fromEntries(
         ports.map((port) => [
           port,
@@ -78,6 +81,7 @@ export function containerOptions(spec: InstanceSpec, context: ContainerContext):
         ...hookMounts(context),
       ],
       ...limits(spec, context),
+      ...sandboxOptions(spec.sandbox ?? {}),
       ...(context.gpus !== null &&
         !context.virtual && {
           DeviceRequests: [

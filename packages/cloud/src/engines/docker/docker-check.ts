@@ -1,4 +1,5 @@
 import type { EngineCheck } from '../engine-check.ts';
+import { firewallProblem } from './host-firewall.ts';
 import { findDaemon, candidateHosts } from './daemon-discovery.ts';
 
 const CHECK = 'docker';
@@ -9,11 +10,8 @@ export const checkDocker: EngineCheck = async (env) => {
   const given = env['BERTH_DOCKER'] || 'auto';
   if (given === 'off') return { check: CHECK, ok: true, found: `turned off with BERTH_DOCKER; ${WITHOUT}` };
   try {
-    return {
-      check: CHECK,
-      ok: true,
-      found: `a daemon answers at ${await findDaemon(candidateHosts(given === 'auto' ? undefined : given, env))}`,
-    };
+    const host = await findDaemon(candidateHosts(given === 'auto' ? undefined : given, env));
+    return { check: CHECK, ok: true, found: `a daemon answers at ${host}; ${await isolation(host)}` };
   } catch (error) {
     return {
       check: CHECK,
@@ -22,3 +20,13 @@ export const checkDocker: EngineCheck = async (env) => {
     };
   }
 };
+
+/** What of this machine is closed to containers. */
+async function isolation(host: string): Promise<string> {
+  const problem = host.startsWith('unix://')
+    ? await firewallProblem()
+    : 'the daemon may be on another machine';
+  return problem === undefined
+    ? 'containers reach nothing of this machine but Berth'
+    : `containers reach the ports of this machine: its firewall is not managed, because ${problem} (docs/isolation.md)`;
+}

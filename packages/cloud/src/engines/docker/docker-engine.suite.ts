@@ -167,6 +167,7 @@ export function dockerEngineSuite(host: string, image: string): void {
       const server = createServer((_, response) => response.end('here I am'));
       await once(server.listen(0, (await engine.networkOfContainers())?.address).unref(), 'listening');
       const url = await engine.urlForContainers(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+      await engine.allowServerUrl(url);
       const instanceSpec = spec([
         'node',
         '-e',

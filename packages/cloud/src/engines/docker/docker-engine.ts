@@ -1,3 +1,4 @@
+import { lookup } from 'node:dns/promises';
 import { join, resolve } from 'node:path';
 import { type Clock, systemClock } from '../../support/clock.ts';
 import { BerthError, notFound, ruleError } from '../../support/errors.ts';
@@ -32,6 +33,7 @@ import { isInstanceId } from './instance-id.ts';
 import { ContainerInventory } from './container-inventory.ts';
 import { launchContainer } from './container-launch.ts';
 import { DockerNetworks } from './docker-networks.ts';
+import { HostFirewall } from './host-firewall.ts';
 import {
   type ContainerNetwork,
   CONTAINER_HOST_NAME,
@@ -41,7 +43,7 @@ import {
 import { StartAttempts } from '../start-attempts.ts';
 import { PeerContainers } from './peer-containers.ts';
 import type { Capacity, EngineCapabilities, GpuCapacity } from '../../domain/placement/engine-capacity.ts';
-import { LOG_RETENTION_MS } from '../../domain/limits.ts';
+import { CLUSTER_NETWORK_RANGE, CONTAINER_NETWORK_RANGE, LOG_RETENTION_MS } from '../../domain/limits.ts';
 
 export interface DockerEngineOptions {
   /** The id of this Berth installation. Only containers with its label are managed. */
@@ -62,6 +64,10 @@ export interface DockerEngineOptions {
   log?: Log;
   /** How long the log of a removed instance is kept. */
   logRetentionMs?: number;
+  /** Where the networks of accounts get their addresses. */
+  accountRange?: string;
+  /** Where the networks of clusters get theirs. */
+  clusterRange?: string;
 }
 
 export function createDockerEngine(options: DockerEngineOptions): DockerEngine {
@@ -86,6 +92,8 @@ export class DockerEngine implements InstanceEngine {
   readonly #logs: LogRetention;
   readonly #gpus: GpuAllocator;
   readonly #networks: DockerNetworks;
+  readonly #firewall: HostFirewall;
+  readonly #ranges: readonly string[];
   readonly #ports = new PortPool(process.pid * 64 + 5_000);
   readonly #mutex = new KeyedMutex();
   readonly #starts = new StartAttempts();
@@ -105,6 +113,8 @@ export class DockerEngine implements InstanceEngine {
     clock = systemClock,
     log,
     logRetentionMs = LOG_RETENTION_MS,
+    accountRange = CONTAINER_NETWORK_RANGE,
+    clusterRange = CLUSTER_NETWORK_RANGE,
   }: DockerEngineOptions) {
     const daemon = new Daemon(host, process.env, clock);
     const onProblem = (what: string, error: unknown): void => this.#logProblem(what, error);
@@ -114,7 +124,15 @@ export class DockerEngine implements InstanceEngine {
     this.#log = log;
     this.#gpus = gpus;
     this.#logs = new LogRetention(join(resolve(data), 'docker', 'logs'), logRetentionMs, clock);
-    this.#networks = new DockerNetworks(daemon, installation, log);
+    this.#ranges = [accountRange, clusterRange];
+    this.#firewall = new HostFirewall(installation, log);
+    this.#networks = new DockerNetworks({
+      daemon,
+      installation,
+      log,
+      accountRange,
+      firewall: this.#firewall,
+    });
     this.#hostResources = hostResourcesReader({ daemon, virtualGpus, findGpus, clock, onProblem });
     this.#peers = new PeerContainers({ daemon, installation, clock });
     this.#inventory = new ContainerInventory({
@@ -154,12 +172,23 @@ export class DockerEngine implements InstanceEngine {
 
   /**
    * The address where a loopback-only server must also listen so that containers reach it at
-   * `urlForContainers`, and the subnet they connect from. Undefined if this machine has no such address:
+   * `urlForContainers`, and the subnets they connect from. Undefined if this machine has no such address:
    * containers in a virtual machine are routed to the loopback, and Podman creates its network with the first
    * container.
    */
-  networkOfContainers(): Promise<ContainerNetwork | undefined> {
-    return networkOfContainers(this.#daemon);
+  async networkOfContainers(): Promise<ContainerNetwork | undefined> {
+    const network = await networkOfContainers(this.#daemon);
+    return network && { ...network, subnets: [...network.subnets, ...this.#ranges] };
+  }
+
+  /** Containers reach this server at `url`. Where the firewall is managed, they reach nothing else of this machine. */
+  async allowServerUrl(url: string): Promise<void> {
+    const { hostname, port, protocol } = new URL(url);
+    const isAlias = Object.values(CONTAINER_HOST_NAME).some((name) => name === hostname);
+    const host = isAlias ? (await networkOfContainers(this.#daemon))?.address : hostname;
+    const found = host === undefined ? [] : await lookup(host, { all: true, family: 4 }).catch(() => []);
+    const number = Number(port) || (protocol === 'https:' ? 443 : 80);
+    await this.#networks.allow(found.map(({ address }) => ({ address, port: number })));
   }
 
   /** Whether `containerDiskInGb` is enforced. */

@@ -4,6 +4,7 @@ import { staleWhileRevalidate } from '../../support/stale-while-revalidate.ts';
 import { sequentialGpuIndexes } from '../gpu-allocator.ts';
 import { gpuCapacities, gpuIndexesByType } from '../machine.ts';
 import type { NvidiaSmiResult } from '../nvidia-smi.ts';
+import type { DaemonSecurity } from './container-sandbox.ts';
 import type { Daemon } from './daemon.ts';
 import type { Capacity, GpuCapacity } from '../../domain/placement/engine-capacity.ts';
 
@@ -20,6 +21,7 @@ export interface DaemonInfo {
   Driver?: string;
   DriverStatus?: [string, string][] | null;
   Runtimes?: Record<string, unknown>;
+  SecurityOptions?: string[] | null;
   DiscoveredDevices?: { ID?: string }[] | null;
 }
 
@@ -31,6 +33,7 @@ export interface DockerHostResources {
   /** The GPU driver's indexes by type. */
   gpuIndexes: ReadonlyMap<string, readonly number[]>;
   limitsDisk: boolean;
+  security: DaemonSecurity;
   /** Whether the daemon runs on this machine, not in a virtual machine or elsewhere. */
   isThisMachine: boolean;
 }
@@ -81,7 +84,15 @@ export function hostResourcesFrom(
     gpus,
     gpuIndexes: gpus === virtualGpus ? sequentialGpuIndexes(gpus) : gpuIndexesByType(gpuResult),
     limitsDisk: limitsDisk(info),
+    security: daemonSecurity(info),
     isThisMachine: info.KernelVersion === release(),
+  };
+}
+
+export function daemonSecurity({ Runtimes: runtimes, SecurityOptions: options }: DaemonInfo): DaemonSecurity {
+  return {
+    runtimes: Object.keys(runtimes ?? {}).sort(),
+    remapsUsers: (options ?? []).some((option) => /name=(userns|rootless)\b/.test(option)),
   };
 }
 

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { BerthError } from '../../support/errors.ts';
 import type { Log } from '../../support/log.ts';
@@ -6,51 +8,83 @@ import { KeyedMutex } from '../../support/keyed-mutex.ts';
 import type { Daemon } from './daemon.ts';
 import { canForward } from './forward-policy.ts';
 import { isNotFound, isWrongState, daemonMessage } from './docker.errors.ts';
+import { formatIpv4, subnetBounds } from '../../support/subnet.ts';
+import { bridgeName } from './host-firewall.ts';
+import type { HostFirewall } from './host-firewall.ts';
 import { ownershipFilter, ownershipLabel } from './container-labels.ts';
+
+/** Each account has 1,021 addresses. */
+const ACCOUNT_PREFIX_BITS = 22;
+const BRIDGE_OPTION = 'com.docker.network.bridge.name';
+const ADDRESSES_IN_USE = /overlap|already in use|already used/i;
 
 interface ListedNetwork {
   Name: string;
+  Labels?: Record<string, string> | null;
+  Options?: Record<string, string> | null;
   IPAM?: { Config?: { Subnet?: string }[] | null };
+}
+
+/** The network of an account. Installations that share a daemon may have accounts of the same id. */
+export function accountNetworkName(installation: string, accountId: string): string {
+  return `account-${createHash('sha256').update(`${installation} ${accountId}`).digest('hex').slice(0, 16)}`;
 }
 
 export function networkName(name: string): string {
   return `berth-${name}`;
 }
 
+export interface DockerNetworksDeps {
+  daemon: Daemon;
+  installation: string;
+  log: Log | undefined;
+  firewall: HostFirewall;
+  /** Where the networks of accounts get their addresses. */
+  accountRange: string;
+}
+
 /**
- * Networks that instances share. One is created when its first instance starts, and deleted after its last
- * container.
+ * The networks of instances: one for each account, and one for each cluster. A network is created when its first instance
+ * starts, and deleted after its last container.
  */
 export class DockerNetworks {
   readonly #daemon: Daemon;
   readonly #installation: string;
   readonly #log: Log | undefined;
+  readonly #firewall: HostFirewall;
+  readonly #accountRange: string;
   readonly #mutex = new KeyedMutex();
+  /** Starts that need a network and have no container in it yet. */
+  readonly #pending = new Map<string, number>();
+  #allowed: { address: string; port: number }[] = [];
 
-  constructor(daemon: Daemon, installation: string, log: Log | undefined) {
+  constructor({ daemon, installation, log, firewall, accountRange }: DockerNetworksDeps) {
     this.#daemon = daemon;
     this.#installation = installation;
     this.#log = log;
+    this.#firewall = firewall;
+    this.#accountRange = accountRange;
   }
 
-  /** Creates the network unless it exists. */
+  /** Keeps a network until it is released, so that it is not deleted before its container is created. */
+  reserve(name: string): () => void {
+    this.#pending.set(name, (this.#pending.get(name) ?? 0) + 1);
+    return () => {
+      const left = (this.#pending.get(name) ?? 1) - 1;
+      if (left === 0) this.#pending.delete(name);
+      else this.#pending.set(name, left);
+    };
+  }
+
+  /** Creates the network of a cluster unless it exists. */
   ensure({ name, subnet }: InstanceNetwork): Promise<void> {
     return this.#mutex.runExclusive(name, async () => {
       if (await this.#exists(name)) return;
       try {
-        const { id } = await this.#daemon.call((client) =>
-          client.createNetwork({
-            Name: networkName(name),
-            Driver: 'bridge',
-            CheckDuplicate: true,
-            Labels: ownershipLabel(this.#installation),
-            IPAM: { Driver: 'default', Config: [{ Subnet: subnet }] },
-          }),
-        );
-        await this.#warnIfBlocked(subnet, `br-${id.slice(0, 12)}`);
+        await this.#create(name, subnet);
       } catch (error) {
         if (isWrongState(error) && (await this.#exists(name))) return;
-        const overlaps = /overlap|already in use|already used/i.test(daemonMessage(error));
+        const overlaps = ADDRESSES_IN_USE.test(daemonMessage(error));
         throw new BerthError(
           overlaps ? 'rule' : 'unavailable',
           `the network ${subnet} of its cluster could not be created: ${daemonMessage(error)}${overlaps ? '. These addresses are in use: set another range for clusters (clusterNetwork)' : ''}`,
@@ -60,14 +94,51 @@ export class DockerNetworks {
     });
   }
 
-  /** Deletes the network unless a container is attached to it. */
+  /** Creates the network of an account unless it exists. */
+  ensureAccount(name: string): Promise<void> {
+    // One at a time: each takes the first free addresses.
+    return this.#mutex.runExclusive('', async () => {
+      if (await this.#exists(name)) return;
+      const inUse = (await this.subnetsInUse()).map(subnetBounds);
+      for (const subnet of subnetsOf(this.#accountRange)) {
+        const { from, to } = subnetBounds(subnet);
+        if (inUse.some((other) => other.from <= to && from <= other.to)) continue;
+        try {
+          return await this.#create(name, subnet);
+        } catch (error) {
+          if (isWrongState(error) && (await this.#exists(name))) return;
+          // Something else on the machine uses them that is no network of the daemon.
+          if (ADDRESSES_IN_USE.test(daemonMessage(error))) continue;
+          throw new BerthError(
+            'unavailable',
+            `the network of the account could not be created: ${daemonMessage(error)}`,
+            { cause: error },
+          );
+        }
+      }
+      throw new BerthError(
+        'capacity',
+        `all addresses of ${this.#accountRange} are in use: set a larger range for the networks of accounts (containerNetwork)`,
+      );
+    });
+  }
+
+  /** Of this machine, containers reach these addresses and nothing else, where the firewall is managed. */
+  allow(allowed: { address: string; port: number }[]): Promise<void> {
+    this.#allowed = allowed;
+    return this.updateFirewall();
+  }
+
+  /** Deletes the network unless a container is attached to it, or will be. */
   removeIfEmpty(name: string): Promise<void> {
     return this.#mutex.runExclusive(name, async () => {
       const label = ownershipFilter(this.#installation).label;
       const left = await this.#daemon.call((client) =>
         client.listContainers({ all: true, filters: { network: [networkName(name)], label } }),
       );
-      if (left.length === 0) await this.#remove(networkName(name));
+      if (left.length > 0 || this.#pending.has(name)) return;
+      await this.#remove(networkName(name));
+      await this.updateFirewall();
     });
   }
 
@@ -75,6 +146,30 @@ export class DockerNetworks {
   async removeUnused(): Promise<void> {
     for (const { Name: full } of await this.#list({ label: ownershipFilter(this.#installation).label }))
       await this.removeIfEmpty(full.slice(networkName('').length));
+    await this.updateFirewall();
+  }
+
+  /** Makes the firewall of this machine match the networks that exist. */
+  async updateFirewall(): Promise<void> {
+    if (await this.#daemon.isPodman()) return;
+    const networks = await this.#list({});
+    const [own] = ownershipFilter(this.#installation).label;
+    const isOwn = ({ Labels: labels }: ListedNetwork): boolean =>
+      Object.entries(labels ?? {}).some(([name, value]) => `${name}=${value}` === own);
+    const bridges = networks
+      .filter(isOwn)
+      .flatMap(({ Options: options }) => options?.[BRIDGE_OPTION] ?? [])
+      // In another machine, or in another network namespace, the rules would be without effect.
+      .filter((bridge) => existsSync(`/sys/class/net/${bridge}`))
+      .sort();
+    await this.#firewall.apply({
+      bridges,
+      allowed: this.#allowed,
+      otherSubnets: networks
+        .filter((network) => !isOwn(network))
+        .flatMap(ipv4Subnets)
+        .sort(),
+    });
   }
 
   /** The subnets of the daemon's networks and of this machine's interfaces. */
@@ -83,19 +178,32 @@ export class DockerNetworks {
     const own = Object.values(networkInterfaces())
       .flatMap((addresses) => addresses ?? [])
       .flatMap(({ family, cidr }) => (family === 'IPv4' && cidr !== null ? [cidr] : []));
-    return [
-      ...networks.flatMap(({ IPAM: ipam }) =>
-        (ipam?.Config ?? []).flatMap(({ Subnet: subnet }) => subnet ?? []),
-      ),
-      ...own,
-    ];
+    return [...networks.flatMap(ipv4Subnets), ...own];
+  }
+
+  async #create(name: string, subnet: string): Promise<void> {
+    const bridge = bridgeName(this.#installation, name);
+    const isPodman = await this.#daemon.isPodman();
+    await this.#daemon.call((client) =>
+      client.createNetwork({
+        Name: networkName(name),
+        Driver: 'bridge',
+        CheckDuplicate: true,
+        EnableIPv6: false,
+        Labels: ownershipLabel(this.#installation),
+        IPAM: { Driver: 'default', Config: [{ Subnet: subnet }] },
+        ...(!isPodman && { Options: { [BRIDGE_OPTION]: bridge } }),
+      }),
+    );
+    await this.updateFirewall();
+    if (!isPodman) await this.#warnIfBlocked(subnet, bridge);
   }
 
   async #warnIfBlocked(subnet: string, bridge: string): Promise<void> {
     if ((await canForward(bridge)) !== false) return;
     this.#log?.warn(
       { subnet, bridge },
-      `this machine's firewall drops packets between the containers of a cluster: the FORWARD chain has the policy DROP and no rule for ${bridge}. Run Docker without --iptables=false, or add a rule: iptables -I FORWARD -i br-+ -o br-+ -j ACCEPT`,
+      `this machine's firewall drops packets between the containers of a network: the FORWARD chain has the policy DROP and no rule for ${bridge}. Run Docker without --iptables=false, or add a rule: iptables -I FORWARD -i ${bridge} -o ${bridge} -j ACCEPT`,
     );
   }
 
@@ -122,4 +230,18 @@ export class DockerNetworks {
         throw error;
     }
   }
+}
+
+function ipv4Subnets({ IPAM: ipam }: ListedNetwork): string[] {
+  return (ipam?.Config ?? []).flatMap(({ Subnet: subnet }) =>
+    subnet === undefined || subnet.includes(':') ? [] : [subnet],
+  );
+}
+
+/** The networks that fit into a range, from its beginning. */
+export function* subnetsOf(range: string): Generator<string> {
+  const { from, to } = subnetBounds(range);
+  const size = 2 ** (32 - ACCOUNT_PREFIX_BITS);
+  for (let first = from; first + size - 1 <= to; first += size)
+    yield `${formatIpv4(first)}/${ACCOUNT_PREFIX_BITS}`;
 }

@@ -20,7 +20,17 @@ export interface DataCenterConfig {
   name?: string;
   region?: (typeof regions)[number];
   engine?: (typeof engineNames)[number];
+  /** How containers are confined, on the docker engine. */
+  runtime?: string;
+  requireUserNamespaces?: boolean;
+  capabilities?: string[];
+  pids?: number;
 }
+
+/** The name of an OCI runtime, such as runsc. */
+const RUNTIME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+/** A Linux capability as Docker names it, such as SYS_PTRACE. */
+const CAPABILITY = /^[A-Z][A-Z_]{1,40}$/;
 
 /** Letters, digits and dashes: an id stands in paths and host names. */
 const ID = /^[A-Za-z0-9][A-Za-z0-9-]{0,62}$/;
@@ -30,6 +40,13 @@ const fields: Record<keyof DataCenterConfig, (value: unknown) => boolean> = {
   name: (value) => typeof value === 'string' && value !== '',
   region: (value) => regions.some((region) => region === value),
   engine: (value) => engineNames.some((engine) => engine === value),
+  runtime: (value) => typeof value === 'string' && RUNTIME.test(value),
+  requireUserNamespaces: (value) => typeof value === 'boolean',
+  // All of them would be no confinement: each is granted by its name.
+  capabilities: (value) =>
+    Array.isArray(value) &&
+    value.every((name) => typeof name === 'string' && CAPABILITY.test(name) && name !== 'ALL'),
+  pids: (value) => Number.isInteger(value) && Number(value) >= 1,
 };
 
 function isDataCenter(value: unknown): value is DataCenterConfig {
@@ -52,7 +69,8 @@ export function dataCenterListType(): SettingType<DataCenterConfig[]> {
   return {
     allowed:
       'ids of letters, digits and dashes, each once; in the file also entries of id, name, ' +
-      `region (${regions.join(', ')}) and engine (${engineNames.join(', ')})`,
+      `region (${regions.join(', ')}) and engine (${engineNames.join(', ')}); with the engine docker also ` +
+      'runtime, requireUserNamespaces, capabilities and pids',
     fromText: (value) => asList(value.split(',')),
     fromFile: (value) =>
       typeof value === 'string' ? asList(value.split(',')) : Array.isArray(value) ? asList(value) : undefined,

@@ -142,6 +142,12 @@ export const settings = {
     description:
       'How many seconds Berth waits for running requests when it stops. Raise it if long synchronous calls must survive a restart.',
   }),
+  maxConnections: defineSetting({
+    type: wholeNumberType(0),
+    default: 0,
+    description:
+      'How many connections of clients may be open at a time. Beyond it, a connection is answered with 503 and closed. 0: 60 % of the limit of open files (ulimit -n), which leaves the rest for files, the database and workers.',
+  }),
   fastPath: defineSetting({
     type: booleanType(['on', 'off']),
     default: true,
@@ -289,9 +295,11 @@ export const settings = {
     default: [{ id: 'LOCAL-1' }],
     description:
       'The data centers in which pods and workers run. Each is served by one engine; the default engine is process, which runs processes on this machine. ' +
-      'If no data center uses Docker and a daemon answers, DOCKER-1 is added.',
+      'If no data center uses Docker and a daemon answers, DOCKER-1 is added. ' +
+      'On Docker, runtime is another OCI runtime (runsc for gVisor, kata), requireUserNamespaces starts nothing unless the daemon remaps users, ' +
+      'capabilities grants Linux capabilities by name in addition to the default set, and pids is the number of processes in one container (8192); see docs/isolation.md.',
     example:
-      'dataCenters:\n  - { id: LOCAL-1 }\n  - { id: EU-1, name: Rack 7, region: EUROPE, engine: docker }',
+      'dataCenters:\n  - { id: LOCAL-1 }\n  - { id: EU-1, name: Rack 7, region: EUROPE, engine: docker }\n  - { id: EU-2, engine: docker, runtime: runsc, capabilities: [SYS_PTRACE] }',
   }),
   docker: defineSetting({
     type: textType(
@@ -315,6 +323,15 @@ export const settings = {
     default: '10.65.0.0/16',
     description:
       'The address range for the networks of clusters on container engines, 256 addresses for each cluster. Change it if your own network uses these addresses.',
+  }),
+  containerNetwork: defineSetting({
+    type: textType(
+      'a range of IPv4 addresses such as 10.80.0.0/12, from /8 to /20',
+      (value) => isSubnet(value) && Number(value.split('/')[1]) <= 20,
+    ),
+    default: '10.80.0.0/12',
+    description:
+      'The address range for the networks of accounts on container engines, 1,024 addresses for each account. Change it if your own network uses these addresses.',
   }),
   prices: defineSetting({
     type: pricesType(),
