@@ -1,3 +1,5 @@
+import { BerthError } from '../support/errors.ts';
+
 /**
  * How long a store may be unavailable before the caller gets an error. A worker has nowhere else to send its
  * result and waits minutes for an answer; a client can retry.
@@ -16,13 +18,21 @@ export function withStoreRetries<T>(
 ): Promise<T> {
   // A monotonic clock: the wall clock may be set meanwhile.
   const until = performance.now() + patience;
-  return work().catch((error: unknown) => retry(work, error, until));
+  const isClient = patience < STORE_RETRY_MS.worker;
+  return work().catch((error: unknown) => retry(work, error, until, isClient));
 }
 
-async function retry<T>(work: () => Promise<T>, failure: unknown, until: number): Promise<T> {
+async function retry<T>(
+  work: () => Promise<T>,
+  failure: unknown,
+  until: number,
+  isClient: boolean,
+): Promise<T> {
   let last = failure;
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
-    if (performance.now() + pause >= until) throw last;
+    // A client is told at once that nothing can be written; a worker has nowhere else to send its result.
+    const isRefused = isClient && last instanceof BerthError && last.refusesWrites;
+    if (isRefused || performance.now() + pause >= until) throw last;
     await new Promise((resolve) => setTimeout(resolve, pause));
     try {
       return await work();

@@ -10,6 +10,8 @@ export interface Database {
   read<T>(steps: () => Steps<T>): Promise<T>;
   /** Runs steps as one transaction. When the promise resolves, the change is on disk. */
   write<T>(steps: () => Steps<T>): Promise<T>;
+  /** Rejects while writes are refused: the disk is full, or the server only reads. */
+  checkWritable(): Promise<void>;
   /** The queue in the same database. The schema must be there. */
   jobs(): JobStore;
   /** What tells the servers on this database of each other's changes. */

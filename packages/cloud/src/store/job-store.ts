@@ -1,4 +1,5 @@
 import type {
+  JobOutline,
   Delivery,
   DeliveryEntry,
   Job,
@@ -44,6 +45,10 @@ export interface JobStore {
   /** The same for several jobs, in this order. Where it fails, some of them may have been changed all the same. */
   changeAll(asked: readonly JobChangeRequest[]): Promise<(JobChangeResult | undefined)[]>;
   find(endpointId: string, seq: number): Promise<JobWithPayloads | undefined>;
+  /** What is shown of a job. What it carries is left out where it is larger than `maxBytes`. */
+  findOutline(endpointId: string, seq: number, maxBytes: number): Promise<JobOutline | undefined>;
+  /** The output of a job as UTF-8; undefined where it has none. */
+  readOutput(endpointId: string, seq: number): Promise<Uint8Array | undefined>;
   /** Adds to what a job has streamed what `next` answers, which is told how far it is. Answers how far it is then; undefined where `next` refuses, or there is no such job. */
   appendChunks(
     endpointId: string,

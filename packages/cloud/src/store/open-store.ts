@@ -95,10 +95,12 @@ export function createStore(
     clock: clockTable(database),
     wakeups,
     leaderElection: leadership,
-    ping: () =>
-      database.read(function* () {
+    ping: async () => {
+      await database.read(function* () {
         yield sql`select 1`;
-      }),
+      });
+      await database.checkWritable();
+    },
     close: async () => {
       await Promise.all([wakeups.close(), leadership.close()]);
       await database.close();

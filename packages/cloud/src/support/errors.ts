@@ -63,6 +63,8 @@ export interface ErrorExtras {
   limit?: ReachedLimit;
   /** A code that existing GraphQL clients expect in place of ours. */
   clientCode?: string;
+  /** With `unavailable`: writes are refused, and to try again at once is no use. */
+  refusesWrites?: true;
 }
 
 export class BerthError extends Error {
@@ -71,6 +73,7 @@ export class BerthError extends Error {
   readonly headers: Record<string, string>;
   readonly clientCode: string | undefined;
   readonly limit: ReachedLimit | undefined;
+  readonly refusesWrites: boolean;
 
   constructor(code: ErrorCode, message: string, extras: ErrorExtras = {}) {
     super(message, extras.cause === undefined ? undefined : { cause: extras.cause });
@@ -80,6 +83,7 @@ export class BerthError extends Error {
     this.headers = extras.headers ?? {};
     this.clientCode = extras.clientCode;
     this.limit = extras.limit;
+    this.refusesWrites = extras.refusesWrites === true;
   }
 }
 

@@ -28,6 +28,8 @@ const CONNECT_TIMEOUT_MS = 30_000;
 /** Submissions and changes have one commit on its way each, and takes one for each endpoint. Beyond this many connections they wait for each other. */
 const MAX_QUEUE_CONNECTIONS = 4;
 
+const WRITE_PROBE = `insert into settings (name, value) values ('write probe', '1') on conflict (name) do update set value = excluded.value`;
+
 export interface PostgresOptions {
   url: string;
   poolSize: number;
@@ -72,6 +74,10 @@ export async function openPostgres({ url, poolSize, onError }: PostgresOptions):
   return {
     dialect: 'postgres',
     read: (steps) => withClient(pool, (client) => run(client, steps)),
+    // Other servers and other programs use it too: only a write tells.
+    checkWritable: async () => {
+      await withClient(pool, (client) => translateErrors(client.query(WRITE_PROBE)));
+    },
     write: (steps) => withTransactionRetries(() => inTransaction(pool, (client) => run(client, steps))),
     jobs: () => postgresJobStore(pool, queuePool, server),
     wakeups: () => notifyWakeupBus({ url, server, pool, onError }),

@@ -1,10 +1,11 @@
-import type { JobCounts, JobWithPayloads } from '../../domain/job-records.ts';
+import type { JobCounts, JobOutline, JobWithPayloads } from '../../domain/job-records.ts';
 import type { JobStore } from '../job-store.ts';
 import type { Value } from '../sql.ts';
 import {
   JOB_SELECT,
   JOB_SELECT_LENGTH,
   jobFromValues,
+  OUTLINE_SELECT,
   PAYLOAD_BYTES,
   PAYLOAD_SELECT,
   withRequests,
@@ -16,10 +17,24 @@ export function readJobs({
   statements,
 }: QueueContext): Pick<
   JobStore,
-  'find' | 'findAll' | 'list' | 'counts' | 'countWaiting' | 'countAhead' | 'listRunning'
+  | 'find'
+  | 'findOutline'
+  | 'readOutput'
+  | 'findAll'
+  | 'list'
+  | 'counts'
+  | 'countWaiting'
+  | 'countAhead'
+  | 'listRunning'
 > {
   const selectWhole = statements.arrays(
     `select ${JOB_SELECT}, ${PAYLOAD_SELECT} from ${withRequests()} where job.endpoint_id = :endpoint_id and job.seq = :seq`,
+  );
+  const selectOutline = statements.arrays(
+    `select ${JOB_SELECT}, ${OUTLINE_SELECT} from ${withRequests()} where job.endpoint_id = :endpoint_id and job.seq = :seq`,
+  );
+  const selectOutput = statements.arrays(
+    'select output from jobs where endpoint_id = :endpoint_id and seq = :seq',
   );
   const selectSeveral = statements.arrays(
     `select ${JOB_SELECT}, ${PAYLOAD_SELECT} from ${withRequests()}
@@ -54,6 +69,17 @@ export function readJobs({
     find: async (endpoint_id, seq) => {
       const [values] = await selectWhole({ endpoint_id, seq });
       return values === undefined ? undefined : jobWithPayloadsFromValues(values);
+    },
+
+    findOutline: async (endpoint_id, seq, max_bytes) => {
+      const [values] = await selectOutline({ endpoint_id, seq, max_bytes });
+      return values === undefined ? undefined : outlineFromValues(values, max_bytes);
+    },
+
+    readOutput: async (endpoint_id, seq) => {
+      const [values] = await selectOutput({ endpoint_id, seq });
+      const output = values?.[0] as string | null | undefined;
+      return typeof output === 'string' ? Buffer.from(output) : undefined;
     },
 
     findAll: async (endpoint_id, seqs) =>
@@ -104,4 +130,18 @@ export function readJobs({
 function jobWithPayloadsFromValues(values: readonly Value[]): JobWithPayloads {
   const [request, output, error] = values.slice(JOB_SELECT_LENGTH) as [string, string | null, string | null];
   return { job: jobFromValues(values), payloads: { request, output, error } };
+}
+
+function outlineFromValues(values: readonly Value[], maxBytes: number): JobOutline {
+  const [bytes, request, output, error] = values.slice(JOB_SELECT_LENGTH) as [
+    number,
+    string | null,
+    string | null,
+    string | null,
+  ];
+  return {
+    job: jobFromValues(values),
+    bytes: Number(bytes),
+    payloads: Number(bytes) > maxBytes ? undefined : { output, error, ...(request !== null && { request }) },
+  };
 }

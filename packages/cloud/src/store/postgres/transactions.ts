@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { BerthError } from '../../support/errors.ts';
 import { UniqueViolation } from '../database.ts';
-import { errorCode, isConnectionError } from './connection-errors.ts';
+import { errorCode, isConnectionError, isTimeout, refusesWrites } from './connection-errors.ts';
 
 const UNIQUE_VIOLATION = '23505';
 
@@ -56,6 +56,18 @@ export async function translateErrors<T>(work: Promise<T>): Promise<T> {
     return await work;
   } catch (error) {
     if (errorCode(error) === UNIQUE_VIOLATION) throw new UniqueViolation(error);
+    if (refusesWrites(error))
+      throw new BerthError(
+        'unavailable',
+        `the database takes no writes (${errorCode(error)}); nothing was changed`,
+        { cause: error, refusesWrites: true },
+      );
+    if (isTimeout(error))
+      throw new BerthError(
+        'unavailable',
+        `the database did not finish in the time that its settings allow (${errorCode(error)}); try again`,
+        { cause: error },
+      );
     if (isConnectionError(error)) {
       throw new BerthError('unavailable', 'the database does not answer; try again', { cause: error });
     }

@@ -70,6 +70,6 @@ export function changeJobs(queue: QueueContext): Pick<JobStore, 'change' | 'chan
 
   return {
     change: (endpointId, seq, next) => group.run(() => change({ endpointId, seq, next })),
-    changeAll: (requests) => group.run(() => requests.map(change), requests.length),
+    changeAll: (requests) => group.run(() => requests.map(change)),
   };
 }

@@ -56,6 +56,6 @@ export function jobChunks({
           found.push({ number, text: chunk });
         }
         return found;
-      }),
+      }, [seq]),
   };
 }

@@ -2,10 +2,10 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { BerthError } from '../../support/errors.ts';
 import type { DiskSync } from './wal-sync.ts';
 
-/** Up to this many, it is quicker to wait for the disk than to be woken by it. */
-const MAX_BLOCKING_SYNC_ITEMS = 4;
 /** What nobody waits for is on the disk twice this much later at most. */
 const LAZY_SYNC_MS = 5;
+/** Beyond this many, those that are on the disk are forgotten. */
+const MAX_TRACKED_JOBS = 10_000;
 
 /** Takes part in every transaction. */
 export interface CommitHooks {
@@ -17,13 +17,14 @@ export interface CommitHooks {
 /** Does a kind of work for several at once, and answers for each. */
 export type BatchWork<Item, Result> = (items: readonly Item[]) => Result[];
 
+/** What a read depends on: the jobs with these numbers, the resources, or anything. */
+export type ReadScope = readonly number[] | 'resources' | 'anything';
+
 interface WorkItem {
   work: BatchWork<unknown, unknown>;
   item: unknown;
   /** It is answered when the disk has it; else when it is committed. */
   synced: boolean;
-  /** How many things it does. */
-  size: number;
   resolve: (value: unknown) => void;
   reject: (error: unknown) => void;
 }
@@ -50,6 +51,14 @@ export class GroupCommit {
   /** It looks after that. Where syncs come one after the other it is seldom set: to set it and clear it for each costs more than some of the writes. */
   #lazySync: NodeJS.Timeout | undefined;
   #syncs = 0;
+  /** Counts the commits that wrote. */
+  #generation = 0;
+  /** All commits up to this one are on the disk. */
+  #syncedGeneration = 0;
+  /** The last commit that wrote each job, several jobs at once, and resources, as far as it may not be on the disk. */
+  readonly #jobGenerations = new Map<number, number>();
+  #manyJobsGeneration = 0;
+  #resourcesGeneration = 0;
   hooks: CommitHooks = { beforeCommit: () => undefined, afterRollback: () => undefined };
 
   /** `makeRoom`: whether a failure was for want of space, and there is some now. */
@@ -74,8 +83,22 @@ export class GroupCommit {
     this.#hasBegun = true;
   }
 
-  run<T>(work: () => T, size = 1): Promise<T> {
-    return this.#add(this.#first, () => [work()], undefined, true, size);
+  /** Called with each write to a job, or to several at once. Whoever reads one of them waits for the disk to have it. */
+  recordWrite(seq: number | 'many'): void {
+    const next = this.#generation + 1;
+    if (seq === 'many') this.#manyJobsGeneration = next;
+    else this.#jobGenerations.set(seq, next);
+  }
+
+  run<T>(work: () => T): Promise<T> {
+    return this.#add(this.#first, () => [work()], undefined, true);
+  }
+
+  /** A transaction was committed on the connection beside the groups. Resolves when the disk has it. */
+  async syncResources(): Promise<void> {
+    this.#generation += 1;
+    this.#resourcesGeneration = this.#generation;
+    await this.#syncBeside();
   }
 
   /** For what nobody is told of yet: answered when it is committed. Whoever is told later is told after a sync that holds this too. */
@@ -93,10 +116,16 @@ export class GroupCommit {
     return this.#add(this.#first, work as BatchWork<unknown, T>, item, synced);
   }
 
-  /** What is read is told when it is on the disk: nobody sees what a power cut could undo. It needs no write, so a full disk does not keep it from anybody. */
-  read<T>(work: () => T): Promise<T> {
+  /**
+   * What is read is told when it is on the disk: nobody sees what a power cut could undo. Where nothing of it was written
+   * lately it is told at once, so a slow disk delays only who asks for what is on its way there. It needs no write, so a full
+   * disk does not keep it from anybody.
+   */
+  read<T>(work: () => T, scope: ReadScope = 'anything'): Promise<T> {
     try {
       const value = work();
+      if (!this.#disk.hasFailed && this.#lastWrite(scope) <= this.#syncedGeneration)
+        return Promise.resolve(value);
       const synced = this.#isBehind ? this.#syncBeside() : this.#disk.pending;
       if (synced === undefined) return Promise.resolve(value);
       return synced.then(
@@ -108,20 +137,32 @@ export class GroupCommit {
     }
   }
 
-  #add<T>(
-    group: WorkItem[],
-    work: BatchWork<unknown, T>,
-    item: unknown,
-    synced: boolean,
-    size = 1,
-  ): Promise<T> {
+  /** For counts and lists of numbers, which nobody takes for the state of a job. */
+  readUnsynced<T>(work: () => T): Promise<T> {
+    try {
+      return Promise.resolve(work());
+    } catch (error) {
+      return Promise.reject(this.#translate(error));
+    }
+  }
+
+  /** The last commit that may have changed what is read. */
+  #lastWrite(scope: ReadScope): number {
+    if (scope === 'resources') return this.#resourcesGeneration;
+    if (scope === 'anything') return this.#generation;
+    let last = this.#manyJobsGeneration;
+    for (const seq of scope) last = Math.max(last, this.#jobGenerations.get(seq) ?? 0);
+    return last;
+  }
+
+  #add<T>(group: WorkItem[], work: BatchWork<unknown, T>, item: unknown, synced: boolean): Promise<T> {
     if (this.#closed) return Promise.reject(new BerthError('unavailable', 'the server stops; try again'));
     if (!this.#scheduled) {
       this.#scheduled = true;
       setImmediate(() => this.flush());
     }
     return new Promise<T>((resolve, reject) =>
-      group.push({ work, item, synced, size, resolve: resolve as WorkItem['resolve'], reject }),
+      group.push({ work, item, synced, resolve: resolve as WorkItem['resolve'], reject }),
     );
   }
 
@@ -146,15 +187,14 @@ export class GroupCommit {
     let results: unknown[];
     let hasWritten = false;
     const waits = group.some(({ synced }) => synced);
-    const alone =
-      waits &&
-      this.#disk.pending === undefined &&
-      group.reduce((sum, { size }) => sum + size, 0) <= MAX_BLOCKING_SYNC_ITEMS;
     try {
       results = doAll(group);
       this.hooks.beforeCommit();
       hasWritten = this.#hasBegun;
-      if (hasWritten) this.#end.run();
+      if (hasWritten) {
+        this.#end.run();
+        this.#generation += 1;
+      }
       this.#hasBegun = false;
     } catch (error) {
       if (this.#connection.isTransaction) this.#connection.exec('rollback');
@@ -183,17 +223,10 @@ export class GroupCommit {
       if (hasWritten) this.#syncLater();
       return;
     }
-    if (!alone) {
-      this.#syncBeside().then(() => answer(true), refuse);
-      return;
-    }
-    try {
-      // What wrote nothing, and came after nothing that is not on the disk yet, has nothing to wait for.
-      if (hasWritten || this.#isBehind) this.#sync();
-    } catch (error) {
-      return refuse(error);
-    }
-    answer(true);
+    // What wrote nothing, and came after nothing that is not on the disk yet, has nothing to wait for.
+    const synced = hasWritten || this.#isBehind ? this.#syncBeside() : this.#disk.pending;
+    if (synced === undefined) answer(true);
+    else synced.then(() => answer(true), refuse);
   }
 
   /** Something that is committed may not be on the disk, and no sync is on its way that would bring it there. */
@@ -205,12 +238,23 @@ export class GroupCommit {
     this.#syncs += 1;
     this.#disk.sync();
     this.#isUnsynced = false;
+    this.#synced(this.#generation);
   }
 
+  /** Never on this thread: a disk may take seconds, and nobody else shall wait for it. */
   #syncBeside(): Promise<void> {
     this.#isUnsynced = false;
     this.#syncs += 1;
-    return this.#disk.syncInBackground();
+    const generation = this.#generation;
+    return this.#disk.syncInBackground().then(() => this.#synced(generation));
+  }
+
+  #synced(generation: number): void {
+    this.#syncedGeneration = Math.max(this.#syncedGeneration, generation);
+    if (this.#syncedGeneration === this.#generation) this.#jobGenerations.clear();
+    else if (this.#jobGenerations.size > MAX_TRACKED_JOBS)
+      for (const [seq, last] of this.#jobGenerations)
+        if (last <= this.#syncedGeneration) this.#jobGenerations.delete(seq);
   }
 
   #syncLater(): void {

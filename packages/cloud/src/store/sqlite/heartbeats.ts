@@ -32,7 +32,7 @@ export function workerHeartbeats({
       }),
 
     workers: (endpoint_id, seen_since) =>
-      group.read(() => select.all({ endpoint_id, seen_since }).map(heartbeatFromRow)),
+      group.readUnsynced(() => select.all({ endpoint_id, seen_since }).map(heartbeatFromRow)),
 
     compact: (seen_since) => group.run(() => void deleteOld({ seen_since })),
   };

@@ -10,9 +10,9 @@ test('what is committed and was not synced is read only once it is in the databa
   const { testDatabase, database, drop } = await createMigratedDatabase('sqlite');
   t.after(drop);
   const log = join(testDatabase.data, 'berth.db-wal');
-  const syncs = t.mock.method(fs, 'fdatasyncSync', () => {
-    throw Object.assign(new Error('EIO'), { syscall: 'fdatasync' });
-  });
+  const syncs = t.mock.method(fs, 'fdatasync', (_file: number, done: (error: Error) => void) =>
+    done(Object.assign(new Error('EIO'), { syscall: 'fdatasync' })),
+  );
   syncBuiltinESMExports();
   t.after(() => {
     syncs.mock.restore();

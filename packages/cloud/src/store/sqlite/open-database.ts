@@ -11,6 +11,7 @@ import { GroupCommit } from './group-commit.ts';
 import { sqliteJobStore } from './job-store-driver.ts';
 import { WalCheckpointer } from './wal-checkpointer.ts';
 import { WalSync } from './wal-sync.ts';
+import type { SyncFile } from './wal-sync.ts';
 
 const SQLITE_FULL = 13;
 const SQLITE_IOERR = 10;
@@ -30,14 +31,18 @@ const PRAGMAS = `
 export interface SqliteOptions {
   /** A write failed because the disk is full. Returns true after space was freed: the write is tried again. */
   onFull?(forJobs?: boolean): boolean;
+  /** Replaces the sync of the disk, in tests. */
+  syncFile?: SyncFile;
 }
 
-export function openSqlite(file: string, { onFull = () => false }: SqliteOptions = {}): Database {
+export function openSqlite(file: string, { onFull = () => false, syncFile }: SqliteOptions = {}): Database {
   const connection = openConnection(file, onFull);
   const room = new WalCheckpointer(connection, file);
-  const wal = new WalSync(file, () => room.checkpoint());
+  const wal = new WalSync(file, () => room.checkpoint(), syncFile);
   const group = new GroupCommit(connection, wal, failed, (error) => isFull(error) && onFull(true));
   const prepared = new Map<string, StatementSync>();
+  /** A write was refused, and none was tried with success since. */
+  let refusesWrites = false;
 
   function execute(statement: Statement): StatementResult {
     const text = render(statement, 'sqlite');
@@ -66,7 +71,6 @@ export function openSqlite(file: string, { onFull = () => false }: SqliteOptions
         connection.exec('begin immediate');
         const result = run(steps);
         connection.exec('commit');
-        wal.sync();
         return result;
       } catch (error) {
         if (connection.isTransaction) connection.exec('rollback');
@@ -75,10 +79,28 @@ export function openSqlite(file: string, { onFull = () => false }: SqliteOptions
     }
   }
 
+  /** Only where the last write was refused: a write for every probe would wear the disk. It gets nothing of the disk reserve. */
+  function probeWrite(): void {
+    if (!refusesWrites) return;
+    connection.exec('begin immediate');
+    try {
+      connection.exec(
+        "insert into settings (name, value) values ('write probe', '1') on conflict (name) do update set value = excluded.value",
+      );
+      connection.exec('commit');
+      refusesWrites = false;
+    } catch (error) {
+      if (connection.isTransaction) connection.exec('rollback');
+      throw error;
+    }
+  }
+
   /** After the rollback. Whoever tries again shall find room, if there is any to be had. */
   function failed(error: unknown): Error {
     if (isFull(error) && !connection.isTransaction) room.freeSpace();
-    return translate(error);
+    const told = translate(error);
+    refusesWrites ||= told instanceof BerthError && told.refusesWrites;
+    return told;
   }
 
   /** Turns a thrown error into a rejected promise, in the words that rules understand. */
@@ -92,8 +114,14 @@ export function openSqlite(file: string, { onFull = () => false }: SqliteOptions
 
   return {
     dialect: 'sqlite',
-    read: (steps) => group.read(() => run(steps)),
-    write: (steps) => settle(() => transaction(steps)),
+    read: (steps) => group.read(() => run(steps), 'resources'),
+    checkWritable: () => settle(probeWrite),
+    write: async (steps) => {
+      const result = await settle(() => transaction(steps));
+      refusesWrites = false;
+      await group.syncResources();
+      return result;
+    },
     jobs: () => sqliteJobStore(connection, group),
     wakeups: async () => noopWakeupBus,
     leaderElection: singleServerElection,
@@ -139,13 +167,13 @@ function translate(error: unknown): Error {
     return new BerthError(
       'unavailable',
       'the disk that holds the data directory is full; nothing was changed',
-      { cause: error },
+      { cause: error, refusesWrites: true },
     );
   if ((code & 0xff) === SQLITE_IOERR)
     return new BerthError(
       'unavailable',
       'the data directory cannot be read or written; nothing was changed',
-      { cause: error },
+      { cause: error, refusesWrites: true },
     );
   return error;
 }

@@ -18,8 +18,8 @@ export function queuedUsage({
   );
   return {
     queuedJobs: (accountId) =>
-      group.read(() => Number(selectJobs.get({ account_id: accountId ?? null })?.jobs)),
+      group.readUnsynced(() => Number(selectJobs.get({ account_id: accountId ?? null })?.jobs)),
     queuedBytes: (accountId) =>
-      group.read(() => Number(selectBytes.get({ account_id: accountId ?? null })?.bytes)),
+      group.readUnsynced(() => Number(selectBytes.get({ account_id: accountId ?? null })?.bytes)),
   };
 }

@@ -1,10 +1,11 @@
-import type { JobCounts, JobWithPayloads } from '../../domain/job-records.ts';
+import type { JobCounts, JobOutline, JobWithPayloads } from '../../domain/job-records.ts';
 import type { JobStore } from '../job-store.ts';
 import type { Value } from '../sql.ts';
 import {
   JOB_SELECT,
   JOB_SELECT_LENGTH,
   jobFromValues,
+  OUTLINE_SELECT,
   PAYLOAD_BYTES,
   PAYLOAD_SELECT,
   withRequests,
@@ -17,7 +18,15 @@ export function readJobs({
   group,
 }: QueueContext): Pick<
   JobStore,
-  'find' | 'findAll' | 'list' | 'counts' | 'countWaiting' | 'countAhead' | 'listRunning'
+  | 'find'
+  | 'findOutline'
+  | 'readOutput'
+  | 'findAll'
+  | 'list'
+  | 'counts'
+  | 'countWaiting'
+  | 'countAhead'
+  | 'listRunning'
 > {
   const selectWhole = statements.arrays(
     `select ${JOB_SELECT}, ${PAYLOAD_SELECT} from ${withRequests()}
@@ -27,6 +36,14 @@ export function readJobs({
     const values = selectWhole.get({ seq, endpoint_id });
     return values === undefined ? undefined : jobWithPayloadsFromValues(values);
   };
+  const selectOutline = statements.arrays(
+    `select ${JOB_SELECT}, ${OUTLINE_SELECT} from ${withRequests()}
+      where job.seq = :seq and job.endpoint_id = :endpoint_id`,
+  );
+  // As bytes: a text of many megabytes would be converted to a string, and back when it is sent.
+  const selectOutput = statements.arrays(
+    'select cast(output as blob) from jobs where seq = :seq and endpoint_id = :endpoint_id',
+  );
   const selectCounts = statements.rows<JobCounts & Record<string, never>>(
     `select coalesce(sum(queued), 0) as inQueue, coalesce(sum(running), 0) as inProgress,
       coalesce(sum(completed), 0) as completed, coalesce(sum(failed), 0) as failed, coalesce(sum(retried), 0) as retried
@@ -56,18 +73,32 @@ export function readJobs({
   );
 
   return {
-    find: (endpointId, seq) => group.read(() => find(endpointId, seq)),
+    find: (endpointId, seq) => group.read(() => find(endpointId, seq), [seq]),
+
+    findOutline: (endpoint_id, seq, max_bytes) =>
+      group.read(() => {
+        const values = selectOutline.get({ seq, endpoint_id, max_bytes });
+        return values === undefined ? undefined : outlineFromValues(values, max_bytes);
+      }, [seq]),
+
+    readOutput: (endpoint_id, seq) =>
+      group.read(
+        () => (selectOutput.get({ seq, endpoint_id })?.[0] ?? undefined) as Uint8Array | undefined,
+        [seq],
+      ),
 
     findAll: (endpointId, seqs) =>
-      group.read(() =>
-        [...seqs]
-          .sort((one, other) => other - one)
-          .map((seq) => find(endpointId, seq))
-          .filter((found) => found !== undefined),
+      group.read(
+        () =>
+          [...seqs]
+            .sort((one, other) => other - one)
+            .map((seq) => find(endpointId, seq))
+            .filter((found) => found !== undefined),
+        seqs,
       ),
 
     list: (endpoint_id, { status, before = Number.MAX_SAFE_INTEGER, maxRowsScanned, now }) =>
-      group.read(() => {
+      group.readUnsynced(() => {
         // Running jobs are few and have an index, and so have waiting ones; where many wait, the scan through all jobs soon meets them.
         const fewWait =
           status === 'IN_QUEUE' &&
@@ -92,13 +123,18 @@ export function readJobs({
         return { jobs: jobs.map(({ seq, bytes }) => ({ seq, bytes })), next: last?.seq };
       }),
 
-    counts: (endpoint_id) => group.read(() => ({ ...(selectCounts.get({ endpoint_id }) as JobCounts) })),
+    counts: (endpoint_id) =>
+      group.readUnsynced(() => ({ ...(selectCounts.get({ endpoint_id }) as JobCounts) })),
 
     countWaiting: (endpoint_id, queued_before, limit) =>
-      group.read(() => ({ waiting: 0, late: 0, ...countWaiting.get({ endpoint_id, queued_before, limit }) })),
+      group.readUnsynced(() => ({
+        waiting: 0,
+        late: 0,
+        ...countWaiting.get({ endpoint_id, queued_before, limit }),
+      })),
 
     countAhead: ({ endpointId, lowPriority, position }, limit) =>
-      group.read(
+      group.readUnsynced(
         () =>
           countAhead.get({
             endpoint_id: endpointId,
@@ -120,4 +156,18 @@ export function readJobs({
 function jobWithPayloadsFromValues(values: readonly Value[]): JobWithPayloads {
   const [request, output, error] = values.slice(JOB_SELECT_LENGTH) as [string, string | null, string | null];
   return { job: jobFromValues(values), payloads: { request, output, error } };
+}
+
+function outlineFromValues(values: readonly Value[], maxBytes: number): JobOutline {
+  const [bytes, request, output, error] = values.slice(JOB_SELECT_LENGTH) as [
+    number,
+    string | null,
+    string | null,
+    string | null,
+  ];
+  return {
+    job: jobFromValues(values),
+    bytes: Number(bytes),
+    payloads: Number(bytes) > maxBytes ? undefined : { output, error, ...(request !== null && { request }) },
+  };
 }

@@ -4,6 +4,9 @@ import type { NamedValues } from '../named-parameters.ts';
 import type { Row, Value } from '../sql.ts';
 import type { GroupCommit } from './group-commit.ts';
 
+/** Statements that change what a job is, carries or streams. */
+const JOB_TABLES = /^\s*(?:insert(?: or \w+)? into|update|delete from) (?:jobs|job_requests|job_chunks)\b/i;
+
 /** A statement that reads. */
 export interface Query<R> {
   get(values?: NamedValues): R | undefined;
@@ -41,9 +44,13 @@ export class Statements {
     const known = this.#writes.get(text);
     if (known !== undefined) return known;
     const { statement, values } = this.#prepare(text);
+    const isOfJobs = JOB_TABLES.test(text);
     const write: Write = (given = {}) => {
       this.#group.begin();
-      return Number(statement.run(...values(given)).changes);
+      const changes = Number(statement.run(...values(given)).changes);
+      if (isOfJobs && changes > 0)
+        this.#group.recordWrite(typeof given['seq'] === 'number' ? given['seq'] : 'many');
+      return changes;
     };
     this.#writes.set(text, write);
     return write;

@@ -69,6 +69,7 @@ export function submitJobs(queue: QueueContext): Pick<JobStore, 'submit'> {
   }
 
   function added(job: Job, idempotency: Idempotency | undefined): SubmitResult {
+    group.recordWrite(job.seq);
     counts.add(job.endpointId, countDeltas(undefined, job));
     return { job, created: true, seenByTakes: true, bodyHash: idempotency?.bodyHash ?? null };
   }

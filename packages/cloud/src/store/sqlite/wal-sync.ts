@@ -3,7 +3,7 @@ import { BerthError } from '../../support/errors.ts';
 
 /** Brings to the disk what was committed. */
 export interface DiskSync {
-  /** At once, while everything else waits: the quickest way for a single change. */
+  /** At once, while everything else waits: for the end of the program. */
   sync(): void;
   /** Beside everything else. What is committed while a sync runs shares the next one. */
   syncInBackground(): Promise<void>;
@@ -12,6 +12,9 @@ export interface DiskSync {
   /** A sync failed, and none has gone well since: what is committed may not be on the disk. */
   readonly hasFailed: boolean;
 }
+
+/** Brings a file to the disk, on another thread. */
+export type SyncFile = (descriptor: number, done: (error: Error | null) => void) => void;
 
 /**
  * Syncs the write-ahead log. SQLite would do it with fsync, which also waits for the time of the
@@ -28,11 +31,13 @@ export class WalSync implements DiskSync {
   #running: Promise<void> | undefined;
   #next: Promise<void> | undefined;
   readonly #rescue: () => void;
+  readonly #syncFile: SyncFile;
   #hasFailed = false;
 
-  constructor(database: string, rescue: () => void) {
+  constructor(database: string, rescue: () => void, syncFile?: SyncFile) {
     this.#file = `${database}-wal`;
     this.#rescue = rescue;
+    this.#syncFile = syncFile ?? ((descriptor, done) => fdatasync(descriptor, done));
   }
 
   get pending(): Promise<void> | undefined {
@@ -80,7 +85,7 @@ export class WalSync implements DiskSync {
     };
     this.#running = running;
     try {
-      fdatasync(this.#descriptor(), ended);
+      this.#syncFile(this.#descriptor(), ended);
     } catch (error) {
       ended(error as Error);
     }

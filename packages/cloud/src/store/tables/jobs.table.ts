@@ -203,6 +203,16 @@ export function withRequests(jobs = 'jobs as job'): string {
 export const PAYLOAD_BYTES =
   'octet_length(request.request) + coalesce(octet_length(job.output), 0) + coalesce(octet_length(job.error), 0)';
 
+const IS_SHOWN_WITH_REQUEST = `job.status in ('IN_QUEUE', 'IN_PROGRESS')`;
+const SHOWN_BYTES = `case when ${IS_SHOWN_WITH_REQUEST} then octet_length(request.request) else 0 end
+  + coalesce(octet_length(job.output), 0) + coalesce(octet_length(job.error), 0)`;
+
+/** The size of what is shown of a job, and that itself where it is not larger than `:max_bytes`. */
+export const OUTLINE_SELECT = `${SHOWN_BYTES},
+  case when ${IS_SHOWN_WITH_REQUEST} and ${SHOWN_BYTES} <= :max_bytes then request.request end,
+  case when ${SHOWN_BYTES} <= :max_bytes then job.output end,
+  case when ${SHOWN_BYTES} <= :max_bytes then job.error end`;
+
 export const IS_TERMINAL = `status in (${TERMINAL_STATUSES.map((status) => `'${status}'`).join(', ')})`;
 
 /** How much later than its retention ends the row of an ended job may be deleted. No interface shows it meanwhile. */
