@@ -22,7 +22,7 @@ import { startServerProcess } from '../packages/testing/src/server-process.ts';
 import type { ServerProcess } from '../packages/testing/src/server-process.ts';
 import { createApiClient } from '../packages/testing/src/api-client.ts';
 import type { ApiClient } from '../packages/testing/src/api-client.ts';
-import { waitFor } from '../packages/testing/src/deploy-handler.ts';
+import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 /** Processes that one container may have here. */
 const PIDS = 100;
@@ -135,6 +135,7 @@ await withDocker((host) => {
     let server: ServerProcess;
     let [mallory, victim] = [{} as ApiClient, {} as ApiClient];
     let results = new Map<string, string>();
+    let installation = '';
 
     before(async () => {
       Object.assign(
@@ -168,17 +169,20 @@ await withDocker((host) => {
       for (const client of [mallory, victim])
         for (const { id } of (await client.call<{ pods: { id: string }[] }>('GET', '/v2/pods')).body.pods)
           await client.call('DELETE', `/v2/pods/${id}`);
-      await waitFor('the networks of the accounts are removed', async () => (await networks()).length === 0);
+      await waitFor(
+        'the networks of the accounts are removed',
+        async () => (await networks()).length === 0,
+        60_000,
+      );
       await server.stop();
       for (const socket of sockets) socket.close();
       await image.remove();
       await place.drop();
     });
 
-    const networks = async (): Promise<string[]> =>
-      (await docker.listNetworks())
-        .map(({ Name: name }) => name)
-        .filter((name) => name.startsWith('berth-account-'));
+    /** Of this installation alone: other tests may use the same daemon. */
+    const networks = async (): Promise<Docker.NetworkInspectInfo[]> =>
+      docker.listNetworks({ filters: { label: [`berth.installation=${installation}`] } });
 
     const listen = async (address: string): Promise<number> => {
       const socket = createServer((connection) => connection.end());
@@ -201,7 +205,10 @@ await withDocker((host) => {
       assert.equal(made.status, 201, made.text);
       const { id } = made.body;
       await waitForPodStatus(client, id, 'RUNNING');
-      const { NetworkSettings: settings } = await docker.getContainer(`berth-${id}`).inspect();
+      const { NetworkSettings: settings, Config: config } = await docker
+        .getContainer(`berth-${id}`)
+        .inspect();
+      installation = config.Labels['berth.installation'] ?? '';
       const [network] = Object.values(settings.Networks);
       return {
         id,
@@ -269,11 +276,9 @@ await withDocker((host) => {
     });
 
     test('each account has a network of its own, with a label', async () => {
-      const found = (await docker.listNetworks()).filter(({ Name: name }) =>
-        name.startsWith('berth-account-'),
-      );
+      const found = await networks();
       assert.equal(found.length, 2);
-      assert.ok(found.every(({ Labels: labels }) => 'berth.installation' in (labels ?? {})));
+      assert.ok(found.every(({ Name: name }) => name.startsWith('berth-account-')));
       const subnets = found.map(({ IPAM: ipam }) => ipam?.Config?.[0]?.Subnet);
       assert.equal(new Set(subnets).size, 2);
     });

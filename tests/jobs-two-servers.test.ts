@@ -215,6 +215,24 @@ describe('two servers on one database', { concurrency: true }, () => {
     assert.ok(took < WAKEUP_LIMIT_MS, `refused after ${took} ms`);
   });
 
+  test('a call that waits on one ends when its key is revoked on the other', async () => {
+    const jobs = await endpoint();
+    const { body } = await a.client().call<{ id: string; key: string }>('POST', '/v2/account/api-keys', {
+      name: 'short-lived',
+      access: 'ALL',
+    });
+    const id = await jobs.a.run();
+    const asked = b.client(body.key);
+    assert.equal((await asked.call('GET', `/v2/${jobs.a.id}/health`)).status, 200);
+    const waiting = asked.call('GET', `/v2/${jobs.a.id}/status-sync/${id}?wait=300000`);
+    const { took, result } = await measureTime(async () => {
+      assert.equal((await a.client().call('DELETE', `/v2/account/api-keys/${body.id}`)).status, 204);
+      return waiting;
+    });
+    assert.equal(result.status, 401);
+    assert.ok(took < WAKEUP_LIMIT_MS, `ended after ${took} ms`);
+  });
+
   test('a worker that moves from one to the other keeps its job', async () => {
     const jobs = await endpoint();
     const first = await open(a, jobs.a, 'moves');

@@ -1,4 +1,5 @@
 import { Authenticator } from '../auth/authenticator.ts';
+import { OpenAccesses } from '../auth/open-access.ts';
 import { PodTokens } from '../auth/pod-tokens.ts';
 import { S3Credentials } from '../auth/s3-credentials.ts';
 import { WorkerTokens } from '../auth/worker-tokens.ts';
@@ -13,15 +14,18 @@ export interface Auth {
   s3Credentials: S3Credentials;
   podTokens: PodTokens;
   workerTokens: WorkerTokens;
+  /** What is open now and ends with its key. */
+  openAccesses: OpenAccesses;
   /** Saves at intervals when keys were last used. */
   start(): void;
   close(): Promise<void>;
 }
 
-export function createAuth({ log }: AppContext, { context, masterKey }: Storage): Auth {
+export function createAuth({ log, clock, events }: AppContext, { context, masterKey }: Storage): Auth {
   const podTokens = new PodTokens(masterKey);
   const authenticator = new Authenticator(context, podTokens);
   const s3Credentials = new S3Credentials(context);
+  const openAccesses = new OpenAccesses({ clock, events });
   const saveLastUsed = async (): Promise<void> => {
     await Promise.all([authenticator.saveLastUsed(), s3Credentials.saveLastUsed()]);
   };
@@ -31,6 +35,7 @@ export function createAuth({ log }: AppContext, { context, masterKey }: Storage)
     s3Credentials,
     podTokens,
     workerTokens: new WorkerTokens(masterKey),
+    openAccesses,
     start: () => {
       timer = setInterval(() => {
         saveLastUsed().catch((error: unknown) =>
@@ -40,6 +45,7 @@ export function createAuth({ log }: AppContext, { context, masterKey }: Storage)
     },
     close: async () => {
       clearInterval(timer);
+      openAccesses.close();
       await saveLastUsed();
     },
   };

@@ -51,7 +51,7 @@ export interface Http {
 export function createHttp(app: AppContext, deps: HttpDeps): Http {
   const { config, log, clock } = app;
   const { storage, auth, queue, services, artifacts, address, limits } = deps;
-  const { authenticator, podTokens } = auth;
+  const { authenticator, openAccesses, podTokens } = auth;
   const metrics = new HttpMetrics();
   const endpointDeps = {
     ...endpointRouterDeps(app, deps),
@@ -63,6 +63,7 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
       resources: services.resources,
       artifacts,
       authenticator,
+      openAccesses,
       clock,
       log,
       metrics,
@@ -73,6 +74,7 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
       s3: new S3Routes({
         credentials: auth.s3Credentials,
         authenticator,
+        openAccesses,
         clock,
         volumes: services.resources.volumes,
         contents: services.volumeContents,
@@ -84,7 +86,12 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
         await storage.store.ping();
       },
     },
-    { v1: config.v1, rateLimit: config.rateLimits ? config.rateLimit : undefined, graphql: config.graphql },
+    {
+      v1: config.v1,
+      rateLimit: config.rateLimits ? config.rateLimit : undefined,
+      graphql: config.graphql,
+      maxConnections: config.maxConnections,
+    },
   );
   exposeWebhookCounts(metrics.registry, () => queue.webhookSender.counts);
   exposeQuotaUsage(metrics.registry, () => limits.quotas.ratios());
@@ -112,7 +119,8 @@ function endpointRouterDeps(
   const rateLimits = config.rateLimits
     ? new JobRateLimits(clock, enabledJobLimits(config.jobLimits))
     : undefined;
-  const shared = { authenticator: auth.authenticator, endpoints: endpointCache, log };
+  const { authenticator, openAccesses } = auth;
+  const shared = { authenticator, openAccesses, endpoints: endpointCache, log };
   const domain = new WildcardDomain(config.domain, [config.publicUrl, config.workerUrl]);
   const gateway = new EndpointGateway({ ...shared, pool: compute.workers.pool });
   events.subscribe('endpoint.changed', ({ endpointId }) => gateway.refreshEndpoint(endpointId));
@@ -132,9 +140,9 @@ function endpointRouterDeps(
     }),
     workers: new WorkerRoutes({ ...shared, queue, tokens: auth.workerTokens }),
     queue,
-    events,
+    openAccesses,
     log,
-    flash: new FlashUrlResolver(auth.authenticator, flash),
+    flash: new FlashUrlResolver(authenticator, flash),
     loadBalancing: {
       gateway,
       openai: new OpenAiRoutes({ ...shared, queue, rateLimits }),
@@ -144,8 +152,8 @@ function endpointRouterDeps(
     pods: new PodGateway({ portResolver, domain, log }),
     terminals: new TerminalRoutes({
       terminals: new Terminals(context, { endpoints, engines: engines.byDataCenter }),
-      authenticator: auth.authenticator,
-      events,
+      authenticator,
+      openAccesses,
       log,
     }),
   };

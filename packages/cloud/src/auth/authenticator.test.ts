@@ -33,6 +33,7 @@ describe('the authenticator', () => {
       keyId: record.id,
       operator: false,
       fullAccess: true,
+      expiresAt: null,
       interface: 'rest-v2',
       requestId: 'r1',
     });

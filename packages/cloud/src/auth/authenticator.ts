@@ -143,6 +143,7 @@ function callerOf(key: ApiKey, request: Pick<AccessRequest, 'interface' | 'reque
     keyId: key.id,
     operator: fullAccess && key.accountId === ROOT_ACCOUNT_ID,
     fullAccess,
+    expiresAt: key.expiresAt,
     interface: request.interface,
     requestId: request.requestId,
   };

@@ -19,6 +19,12 @@ export interface EndpointAccess {
   endpoint: Endpoint;
 }
 
+export interface WorkerAccess {
+  /** Undefined for a worker with its own token. */
+  key: ApiKey | undefined;
+  endpoint: Endpoint;
+}
+
 /** An API key and the endpoint it asks for, which must be of the same account. Scopes are not checked yet. */
 export async function authenticateForEndpoint(
   { authenticator, endpoints }: EndpointAccessDeps,
@@ -43,17 +49,17 @@ export async function authorizeForEndpoint(
   return access;
 }
 
-/** The endpoint of a worker, which shows its own token or an API key that may write to the endpoint. */
+/** The endpoint of a worker, which shows its own token or an API key (`key`) that may write to the endpoint. */
 export async function authorizeWorker(
   deps: EndpointAccessDeps & { tokens: WorkerTokens },
   token: string,
   endpointId: string,
   workerId: string,
-): Promise<Endpoint> {
+): Promise<WorkerAccess> {
   const { tokens, endpoints } = deps;
-  if (!tokens.isToken(token)) return (await authorizeForEndpoint(deps, token, endpointId, 'write')).endpoint;
+  if (!tokens.isToken(token)) return authorizeForEndpoint(deps, token, endpointId, 'write');
   const endpoint = endpoints.findCached(endpointId) ?? (await endpoints.find(endpointId));
   if (endpoint === undefined || !tokens.matches(token, endpointId, workerId))
     throw new BerthError('unauthenticated', 'this token is not for this worker');
-  return endpoint;
+  return { key: undefined, endpoint };
 }

@@ -1,9 +1,11 @@
 import type { Caller } from '../domain/caller.ts';
+import type { S3Key } from '../domain/records.ts';
 import { type Clock, wallNow } from '../support/clock.ts';
 import { timingSafeEqualText } from '../support/crypto.ts';
 import { BerthError } from '../support/errors.ts';
 import type { Authenticator } from './authenticator.ts';
 import { bearerKey } from './bearer.ts';
+import type { OpenAccess } from './open-access.ts';
 import type { S3Credentials } from './s3-credentials.ts';
 import type { AccessMode } from './scopes.ts';
 import { SIGV4_ALGORITHM, canonicalRequest, sign, signingKey, sigV4Time, stringToSign } from './sigv4.ts';
@@ -58,6 +60,8 @@ export interface AuthenticatedS3Request {
   /** The SHA-256 of the body that the client sent, or the constant that replaces it. */
   payloadHash: string;
   signing?: SigningContext;
+  /** What the access depends on, while the answer is open. */
+  access: Omit<OpenAccess, 'revoke'>;
 }
 
 /** The signature that the signatures of the body's chunks are chained to. */
@@ -114,14 +118,16 @@ export class S3Authenticator {
     mode: AccessMode,
     requestId: string,
   ): Promise<AuthenticatedS3Request> {
+    const credential = bearerKey(request.headers.authorization);
+    const authorize = (): Promise<Caller> =>
+      this.#deps.authenticator.authorize(credential, { interface: 's3', scope: 'rest', mode, requestId });
     try {
-      const caller = await this.#deps.authenticator.authorize(bearerKey(request.headers.authorization), {
-        interface: 's3',
-        scope: 'rest',
-        mode,
-        requestId,
-      });
-      return { caller, payloadHash: payloadHashOf(request, UNSIGNED_PAYLOAD) };
+      const caller = await authorize();
+      return {
+        caller,
+        payloadHash: payloadHashOf(request, UNSIGNED_PAYLOAD),
+        access: { credential: credential ?? '', expiresAt: caller.expiresAt ?? null, authorize },
+      };
     } catch (error) {
       if (error instanceof BerthError && error.code === 'unauthenticated')
         throw new S3AuthError('InvalidAccessKeyId', error.message);
@@ -174,7 +180,20 @@ export class S3Authenticator {
       },
       payloadHash,
       signing: { ...signature, key },
+      access: {
+        credential: signature.scope.accessId,
+        expiresAt: credential.key.expiresAt,
+        authorize: () => this.#reauthorize(signature.scope.accessId, mode),
+      },
     };
+  }
+
+  /** Whether the key may still do this; the signature was checked before. */
+  async #reauthorize(accessId: string, mode: AccessMode): Promise<S3Key> {
+    const found = await this.#deps.credentials.find(accessId);
+    if (found === undefined || (mode === 'write' && found.key.access !== 'all'))
+      throw new BerthError('unauthenticated', 'the S3 key was revoked or has expired');
+    return found.key;
   }
 
   #fromHeader({ headers }: S3SignedRequest, authorization: string): RequestSignature {

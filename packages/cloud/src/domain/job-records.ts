@@ -81,6 +81,15 @@ export interface JobOutcome {
   payloads: Pick<Payloads, 'output' | 'error'> & { request?: string };
 }
 
+/** A job with the size of what is shown of it: the request before its end, the output and the error after. */
+export interface JobOutline {
+  job: Job;
+  /** In bytes. */
+  bytes: number;
+  /** Undefined where it is too large to be read at once. */
+  payloads: JobOutcome['payloads'] | undefined;
+}
+
 /** What becomes of a job: its next version and, where they change, its payloads. */
 export interface JobChange {
   job: Job;

@@ -129,3 +129,15 @@ export const JOB_LIST_LIMIT: Bounds = { minimum: 1, maximum: 1000 };
 export const DEFAULT_JOB_LIST_LIMIT = 100;
 /** Columns and rows of a terminal. */
 export const TERMINAL_SIZE: Bounds = { minimum: 1, maximum: 4096 };
+
+/** Where the networks of accounts and of clusters get their addresses on container engines, by default. */
+export const CONTAINER_NETWORK_RANGE = '10.80.0.0/12';
+export const CLUSTER_NETWORK_RANGE = '10.65.0.0/16';
+
+/** An answer up to this size is read and sent at once. */
+export const SMALL_ANSWER_BYTES = 256 * 1024;
+/**
+ * Memory for large answers that are being sent, for one account and for all. A larger answer goes alone. What is beyond waits
+ * for its turn.
+ */
+export const ANSWER_BYTES_IN_FLIGHT = { account: 16 * 1024 * 1024, all: 128 * 1024 * 1024 };

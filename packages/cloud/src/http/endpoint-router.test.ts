@@ -17,6 +17,7 @@ import { EndpointRouter } from './endpoint-router.ts';
 import type { WorkerRoutes } from './workers/workers.routes.ts';
 import { EventBus } from '../support/event-bus.ts';
 import type { CloudEventBus } from '../domain/events.ts';
+import { OpenAccesses } from '../auth/open-access.ts';
 
 describe('a worker that asks for the channel', () => {
   let context: ServiceContext;
@@ -28,7 +29,7 @@ describe('a worker that asks for the channel', () => {
   /** What is said to it. */
   async function asks(
     running: Running,
-    authorize: (router: EndpointRouter) => Promise<Endpoint>,
+    authorize: (router: EndpointRouter) => Promise<{ endpoint: Endpoint }>,
   ): Promise<string> {
     const log = createLog({ level: 'silent', format: 'json' });
     const events: CloudEventBus = new EventBus();
@@ -40,10 +41,11 @@ describe('a worker that asks for the channel', () => {
       deliveryOf: (): Delivery => assert.fail(),
       events,
     });
+    const openAccesses = new OpenAccesses({ events, clock: context.clock });
     const workers = {
       authorize: () => authorize(router),
     } as unknown as WorkerRoutes;
-    const router = new EndpointRouter({ jobs: undefined as never, workers, queue, events, log });
+    const router = new EndpointRouter({ jobs: undefined as never, workers, queue, openAccesses, log });
     const server = createServer().on(
       'upgrade',
       (request, socket, head) => void router.upgrade(request, socket, head),
@@ -64,7 +66,7 @@ describe('a worker that asks for the channel', () => {
 
   test('gets a connection on which the system notices when it has vanished', async (running) => {
     const watched = running.mock.method(Socket.prototype, 'setKeepAlive');
-    assert.match(await asks(running, async () => sampleEndpoint), /^HTTP\/1\.1 101 /);
+    assert.match(await asks(running, async () => ({ endpoint: sampleEndpoint })), /^HTTP\/1\.1 101 /);
     assert.deepEqual(
       watched.mock.calls.map(({ arguments: [on] }) => on),
       [true],
@@ -74,7 +76,7 @@ describe('a worker that asks for the channel', () => {
   test('is sent away where the server has begun to stop while it was let in', async (running) => {
     const said = await asks(running, async (router) => {
       router.close();
-      return sampleEndpoint;
+      return { endpoint: sampleEndpoint };
     });
     assert.match(said, /^HTTP\/1\.1 503 /);
   });

@@ -22,10 +22,11 @@ import { CHANNEL_PROTOCOL } from './workers/worker-channel.ts';
 import { WorkerChannels } from './workers/worker-channels.ts';
 import { decodePathSegment } from './workers/workers.routes.ts';
 import type { WorkerRoutes, WorkerRoutesDeps } from './workers/workers.routes.ts';
-import type { CloudEventBus } from '../domain/events.ts';
+import type { GrantedAccess, OpenAccesses } from '../auth/open-access.ts';
+import { bearerOrBareKey } from '../auth/bearer.ts';
 
 export interface EndpointRouterDeps {
-  events: CloudEventBus;
+  openAccesses: OpenAccesses;
   jobs: JobRoutes;
   workers: WorkerRoutes;
   queue: WorkerRoutesDeps['queue'];
@@ -54,7 +55,7 @@ export class EndpointRouter {
 
   constructor(deps: EndpointRouterDeps) {
     this.#deps = deps;
-    this.#channels = new WorkerChannels(deps.events);
+    this.#channels = new WorkerChannels(deps.openAccesses);
   }
 
   /** Calls `next` for requests that are for neither an endpoint nor a pod. */
@@ -176,10 +177,12 @@ export class EndpointRouter {
         : this.#deps.loadBalancing?.gateway.upgrade(request, socket, head, gatewayUrl);
     }
     let workerId: string;
-    const authorize = (): Promise<unknown> => workers.authorize(request, url.endpointId, workerId);
+    let access: GrantedAccess;
+    const authorize = async (): Promise<GrantedAccess> =>
+      (await workers.authorize(request, url.endpointId, workerId)).key ?? {};
     try {
       workerId = decodePathSegment(url.rest[0] ?? '');
-      await authorize();
+      access = await authorize();
     } catch (error) {
       log.info({ err: error, workerId: url.rest[0] }, 'a worker channel was refused');
       const status = JOB_ERROR_STATUS[toBerthError(error, log, url.endpointId).code];
@@ -193,7 +196,14 @@ export class EndpointRouter {
     );
     keepSocketOpen(socket);
     if (head.length > 0) socket.unshift(head);
-    this.#channels.open({ socket, queue, endpointId: url.endpointId, workerId, log }, authorize);
+    this.#channels.open(
+      { socket, queue, endpointId: url.endpointId, workerId, log },
+      {
+        credential: bearerOrBareKey(request.headers.authorization) ?? '',
+        expiresAt: access.expiresAt ?? null,
+        authorize,
+      },
+    );
   }
 
   /** The server stops: ends everything that waits, and sends the workers to other servers. */

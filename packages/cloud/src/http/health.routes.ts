@@ -10,7 +10,7 @@ export interface HealthRoutesDeps {
   registry: Registry;
 }
 
-/** For monitoring: /healthz (the process runs), /readyz (its database answers) and /metrics. */
+/** For monitoring: /healthz (the process runs), /readyz (its database answers and takes writes) and /metrics. */
 export function healthRoutes(app: FastifyInstance, { ready, registry }: HealthRoutesDeps): void {
   const routes: Record<string, () => Promise<{ status: number; type: string; body: string }>> = {
     '/healthz': async () => ({ status: 200, type: 'application/json', body: '{"status":"ok"}' }),
@@ -44,7 +44,8 @@ async function notReadyReason(ready: Promise<void>): Promise<string | undefined>
   });
   const state = ready.then(
     () => undefined,
-    () => 'the database does not answer',
+    (error: unknown) =>
+      error instanceof BerthError && error.refusesWrites ? error.message : 'the database does not answer',
   );
   try {
     return await Promise.race([state, late]);

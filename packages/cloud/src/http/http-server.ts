@@ -4,6 +4,7 @@ import type { IncomingMessage, RequestListener, Server, ServerOptions } from 'no
 import Fastify, { LogController } from 'fastify';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Authenticator } from '../auth/authenticator.ts';
+import type { OpenAccesses } from '../auth/open-access.ts';
 import type { FlashArtifacts } from '../resources/flash/flash-artifacts.ts';
 import type { AllServices } from '../resources/resources.ts';
 import type { Clock } from '../support/clock.ts';
@@ -11,6 +12,7 @@ import { BerthError } from '../support/errors.ts';
 import { bearerKey } from '../auth/bearer.ts';
 import { toBerthError } from './http.errors.ts';
 import { UpgradeDetector } from './gateway/upgrade-detector.ts';
+import { ConnectionLimit, ConnectionLimitedServer, defaultMaxConnections } from './connection-limit.ts';
 import { artifactRoutes } from './artifacts.routes.ts';
 import { graphqlRoutes } from './graphql/graphql.routes.ts';
 import { healthRoutes } from './health.routes.ts';
@@ -43,12 +45,15 @@ export interface HttpServerOptions {
   /** Requests per key and time window; undefined turns the limits off. */
   rateLimit: { perMinute: number; perHour: number; perDay: number } | undefined;
   graphql: { maxDepth: number; maxFields: number };
+  /** Connections of clients at a time; 0: as many as the limit of open files allows. */
+  maxConnections?: number;
 }
 
 export interface HttpServerDeps {
   resources: AllServices;
   artifacts: FlashArtifacts;
   authenticator: Authenticator;
+  openAccesses: OpenAccesses;
   clock: Clock;
   log: FastifyBaseLogger;
   metrics: HttpMetrics;
@@ -69,6 +74,7 @@ export function createHttpServer(
     resources,
     artifacts,
     authenticator,
+    openAccesses,
     clock,
     log,
     metrics,
@@ -78,7 +84,7 @@ export function createHttpServer(
     origin,
     ready,
   }: HttpServerDeps,
-  { v1, rateLimit, graphql }: HttpServerOptions,
+  { v1, rateLimit, graphql, maxConnections = 0 }: HttpServerOptions,
 ): FastifyInstance {
   const v1Routes = restV1Api(resources, v1);
   const v2Routes = restV2Api(
@@ -95,6 +101,7 @@ export function createHttpServer(
         endpointRouter,
         (request, response) => s3.serve(request, response, () => handler(request, response)),
         fastPath,
+        new ConnectionLimit(maxConnections === 0 ? defaultMaxConnections() : maxConnections, log),
       ),
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     clientErrorHandler: handleClientError,
@@ -154,8 +161,8 @@ export function createHttpServer(
   );
 
   healthRoutes(app, { ready, registry: metrics.registry });
-  void app.register(restApiRoutes(v1Routes, authenticator), { prefix: v1Routes.prefix });
-  void app.register(restApiRoutes(v2Routes, authenticator), { prefix: v2Routes.prefix });
+  void app.register(restApiRoutes(v1Routes, authenticator, openAccesses), { prefix: v1Routes.prefix });
+  void app.register(restApiRoutes(v2Routes, authenticator, openAccesses), { prefix: v2Routes.prefix });
   loginPageRoutes(app);
   void app.register(artifactRoutes(artifacts));
   void app.register(graphqlRoutes(resources, authenticator, graphql));
@@ -195,6 +202,7 @@ function createRoutedServer(
   router: EndpointRouter,
   handler: RequestListener,
   fastPath?: FastPathHandler,
+  limit?: ConnectionLimit,
 ): Server {
   const upgrades = new UpgradeDetector();
   const options: ServerOptions = {
@@ -203,7 +211,12 @@ function createRoutedServer(
     requestTimeout: REQUEST_TIMEOUT_MS,
     shouldUpgradeCallback: (request: IncomingMessage) => upgrades.shouldUpgrade(request),
   };
-  const server = fastPath === undefined ? createServer(options) : new FastPathServer(options, fastPath);
+  const server =
+    fastPath !== undefined
+      ? new FastPathServer(options, fastPath, limit)
+      : limit === undefined
+        ? createServer(options)
+        : new ConnectionLimitedServer(options, limit);
   server.on('request', (request, response) => {
     upgrades.trackResponse(request, response);
     convertToOriginForm(request);

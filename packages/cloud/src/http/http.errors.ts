@@ -24,6 +24,10 @@ export function toBerthError(error: unknown, log: FastifyBaseLogger, requestId: 
       ? FASTIFY_ERRORS[error.code]
       : undefined;
   if (known !== undefined) return new BerthError(known[0], known[1]);
+  if (isOutOfDescriptors(error)) {
+    log.error({ err: error }, OUT_OF_DESCRIPTORS);
+    return new BerthError('unavailable', OUT_OF_DESCRIPTORS, { cause: error });
+  }
   if (isClientAbort(error)) return new BerthError('malformed', 'the request was aborted before its end');
   log.error({ err: error }, 'unexpected error');
   return new BerthError(
@@ -37,4 +41,13 @@ function isClientAbort(error: unknown): boolean {
   return (
     error instanceof Error && error.message === 'aborted' && 'code' in error && error.code === 'ECONNRESET'
   );
+}
+
+const OUT_OF_DESCRIPTORS =
+  'this server has no free file descriptors: raise the limit of open files (ulimit -n, LimitNOFILE) or lower maxConnections';
+
+/** The process, or the whole system, has as many files and connections open as it may. */
+function isOutOfDescriptors(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return code === 'EMFILE' || code === 'ENFILE';
 }

@@ -15,6 +15,8 @@ import { HttpMetrics } from './metrics.ts';
 import { sendJson } from './raw-http.ts';
 import { RequestObserver } from './request-observer.ts';
 import { EventBus } from '../support/event-bus.ts';
+import { OpenAccesses } from '../auth/open-access.ts';
+import { systemClock } from '../support/clock.ts';
 
 type CreateServer = (deps: EndpointRouterDeps) => Server;
 
@@ -40,7 +42,7 @@ async function observe(context: TestContext, create: CreateServer) {
   const server = create({
     jobs: jobs as unknown as JobRoutes,
     workers: undefined as never,
-    events: new EventBus(),
+    openAccesses: new OpenAccesses({ events: new EventBus(), clock: systemClock }),
     queue: undefined as never,
     log,
     requestObserver: new RequestObserver(log, metrics),

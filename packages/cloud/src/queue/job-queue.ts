@@ -5,7 +5,14 @@ import {
   type TakenJob,
   type WorkerHeartbeat,
 } from '../domain/job-records.ts';
-import type { Delivery, Job, JobChange, JobOutcome, JobWithPayloads } from '../domain/job-records.ts';
+import type {
+  Delivery,
+  Job,
+  JobChange,
+  JobOutcome,
+  JobOutline,
+  JobWithPayloads,
+} from '../domain/job-records.ts';
 import type { JobChangeResult, JobStore, SubmitResult } from '../store/job-store.ts';
 import type { Wakeup, WakeupBus } from '../store/wakeup-bus.ts';
 import { isBeyondClockSkew } from '../support/clock.ts';
@@ -183,6 +190,17 @@ export class JobQueue {
   async find(endpointId: string, seq: number): Promise<JobWithPayloads | undefined> {
     const found = await this.#deps.store.find(endpointId, seq);
     return found !== undefined && isPastRetention(found.job, this.#deps.clock.now()) ? undefined : found;
+  }
+
+  /** The same without what it carries, where that is larger than `maxBytes`. */
+  async findOutline(endpointId: string, seq: number, maxBytes: number): Promise<JobOutline | undefined> {
+    const found = await this.#deps.store.findOutline(endpointId, seq, maxBytes);
+    return found !== undefined && isPastRetention(found.job, this.#deps.clock.now()) ? undefined : found;
+  }
+
+  /** The output of a job as UTF-8. */
+  readOutput(endpointId: string, seq: number): Promise<Uint8Array | undefined> {
+    return this.#deps.store.readOutput(endpointId, seq);
   }
 
   /**

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { withStoreRetries } from './store-retry.ts';
+import { BerthError } from '../support/errors.ts';
+import { STORE_RETRY_MS, withStoreRetries } from './store-retry.ts';
 
 describe('work with store retries', () => {
   test('runs once where the store answers', async () => {
@@ -30,4 +31,16 @@ describe('work with store retries', () => {
     await assert.rejects(withStoreRetries(away, 200), /^Error: away [23]$/);
     await assert.rejects(withStoreRetries(away, 0), /^Error: away [34]$/);
   });
+});
+
+test('a client hears at once that nothing can be written; a worker keeps trying', async () => {
+  let tries = 0;
+  const refuse = async (): Promise<never> => {
+    tries += 1;
+    throw new BerthError('unavailable', 'the disk is full', { refusesWrites: true });
+  };
+  await assert.rejects(withStoreRetries(refuse, STORE_RETRY_MS.client), /full/);
+  assert.equal(tries, 1);
+  const stored = await withStoreRetries(async () => (tries < 3 ? refuse() : 'stored'), STORE_RETRY_MS.worker);
+  assert.deepEqual([stored, tries], ['stored', 3]);
 });

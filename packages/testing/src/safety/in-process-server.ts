@@ -25,6 +25,7 @@ import { ROOT_KEY } from '../server-process.ts';
 import { ROOT_ACCOUNT_ID } from '../../../cloud/src/domain/caller.ts';
 import { EventBus } from '../../../cloud/src/support/event-bus.ts';
 import type { CloudEventBus } from '../../../cloud/src/domain/events.ts';
+import { OpenAccesses } from '../../../cloud/src/auth/open-access.ts';
 
 const MASTER_KEY = Buffer.alloc(32, 7);
 
@@ -89,15 +90,17 @@ export async function startInProcessServer({
     clock,
   );
   const gate = new Authenticator(context);
+  const openAccesses = new OpenAccesses(context);
   const traffic = new EndpointRouter({
     queue,
-    events,
+    openAccesses,
     log,
     jobs: new JobRoutes({
       queue,
       webhooks: new WebhookDeliveries({ store: seen, clock, events }),
       endpoints,
       authenticator: gate,
+      openAccesses,
       rateLimits: undefined,
       log,
       noWorkersReason: () => undefined,
@@ -107,6 +110,7 @@ export async function startInProcessServer({
       queue,
       endpoints,
       authenticator: gate,
+      openAccesses,
       tokens: new WorkerTokens(MASTER_KEY),
       log,
     }),

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { BerthError } from '../../support/errors.ts';
 import type { Log } from '../../support/log.ts';
@@ -9,12 +9,14 @@ import type { Daemon } from './daemon.ts';
 import { canForward } from './forward-policy.ts';
 import { isNotFound, isWrongState, daemonMessage } from './docker.errors.ts';
 import { formatIpv4, subnetBounds } from '../../support/subnet.ts';
-import { bridgeName } from './host-firewall.ts';
-import type { HostFirewall } from './host-firewall.ts';
+import { bridgeName, bridgePrefix } from './host-firewall.ts';
+import type { FirewallState, HostFirewall } from './host-firewall.ts';
 import { ownershipFilter, ownershipLabel } from './container-labels.ts';
 
 /** Each account has 1,021 addresses. */
 const ACCOUNT_PREFIX_BITS = 22;
+/** Networks are created and removed one at a time: each takes the first free addresses, and none is removed while it is wanted. */
+const ALL_NETWORKS = '';
 const BRIDGE_OPTION = 'com.docker.network.bridge.name';
 const ADDRESSES_IN_USE = /overlap|already in use|already used/i;
 
@@ -78,7 +80,7 @@ export class DockerNetworks {
 
   /** Creates the network of a cluster unless it exists. */
   ensure({ name, subnet }: InstanceNetwork): Promise<void> {
-    return this.#mutex.runExclusive(name, async () => {
+    return this.#mutex.runExclusive(ALL_NETWORKS, async () => {
       if (await this.#exists(name)) return;
       try {
         await this.#create(name, subnet);
@@ -96,11 +98,10 @@ export class DockerNetworks {
 
   /** Creates the network of an account unless it exists. */
   ensureAccount(name: string): Promise<void> {
-    // One at a time: each takes the first free addresses.
-    return this.#mutex.runExclusive('', async () => {
+    return this.#mutex.runExclusive(ALL_NETWORKS, async () => {
       if (await this.#exists(name)) return;
       const inUse = (await this.subnetsInUse()).map(subnetBounds);
-      for (const subnet of subnetsOf(this.#accountRange)) {
+      for (const subnet of this.#accountSubnets()) {
         const { from, to } = subnetBounds(subnet);
         if (inUse.some((other) => other.from <= to && from <= other.to)) continue;
         try {
@@ -131,7 +132,7 @@ export class DockerNetworks {
 
   /** Deletes the network unless a container is attached to it, or will be. */
   removeIfEmpty(name: string): Promise<void> {
-    return this.#mutex.runExclusive(name, async () => {
+    return this.#mutex.runExclusive(ALL_NETWORKS, async () => {
       const label = ownershipFilter(this.#installation).label;
       const left = await this.#daemon.call((client) =>
         client.listContainers({ all: true, filters: { network: [networkName(name)], label } }),
@@ -151,7 +152,10 @@ export class DockerNetworks {
 
   /** Makes the firewall of this machine match the networks that exist. */
   async updateFirewall(): Promise<void> {
-    if (await this.#daemon.isPodman()) return;
+    if (!(await this.#daemon.isPodman())) await this.#firewall.apply(() => this.#firewallState());
+  }
+
+  async #firewallState(): Promise<Omit<FirewallState, 'installation'>> {
     const networks = await this.#list({});
     const [own] = ownershipFilter(this.#installation).label;
     const isOwn = ({ Labels: labels }: ListedNetwork): boolean =>
@@ -162,23 +166,27 @@ export class DockerNetworks {
       // In another machine, or in another network namespace, the rules would be without effect.
       .filter((bridge) => existsSync(`/sys/class/net/${bridge}`))
       .sort();
-    await this.#firewall.apply({
-      bridges,
-      allowed: this.#allowed,
-      otherSubnets: networks
-        .filter((network) => !isOwn(network))
-        .flatMap(ipv4Subnets)
-        .sort(),
-    });
+    const otherSubnets = networks
+      .filter((network) => !isOwn(network))
+      .flatMap(ipv4Subnets)
+      .sort();
+    return { bridges, otherSubnets, allowed: this.#allowed };
   }
 
-  /** The subnets of the daemon's networks and of this machine's interfaces. */
+  /** The subnets of the daemon's networks, and of this machine's interfaces and routes. */
   async subnetsInUse(): Promise<string[]> {
     const networks = await this.#list({});
     const own = Object.values(networkInterfaces())
       .flatMap((addresses) => addresses ?? [])
       .flatMap(({ family, cidr }) => (family === 'IPv4' && cidr !== null ? [cidr] : []));
-    return [...networks.flatMap(ipv4Subnets), ...own];
+    return [...networks.flatMap(ipv4Subnets), ...own, ...routedSubnets()];
+  }
+
+  /** Each installation begins elsewhere: two daemons on one machine do not know of each other's networks. */
+  #accountSubnets(): string[] {
+    const all = [...subnetsOf(this.#accountRange)];
+    const first = Number.parseInt(bridgePrefix(this.#installation).slice(-4), 16) % Math.max(1, all.length);
+    return [...all.slice(first), ...all.slice(0, first)];
   }
 
   async #create(name: string, subnet: string): Promise<void> {
@@ -236,6 +244,33 @@ function ipv4Subnets({ IPAM: ipam }: ListedNetwork): string[] {
   return (ipam?.Config ?? []).flatMap(({ Subnet: subnet }) =>
     subnet === undefined || subnet.includes(':') ? [] : [subnet],
   );
+}
+
+/** The routes of this machine, also those of interfaces without a container, which the system does not list. */
+function routedSubnets(): string[] {
+  try {
+    return parseRoutes(readFileSync('/proc/net/route', 'utf8'));
+  } catch {
+    return [];
+  }
+}
+
+/** `table` is /proc/net/route: addresses are hexadecimal, with the lowest byte first. */
+export function parseRoutes(table: string): string[] {
+  return table
+    .split('\n')
+    .slice(1)
+    .flatMap((line) => {
+      const [, destination = '', , , , , , mask = ''] = line.split('\t');
+      if (destination.length !== 8 || mask === '00000000') return [];
+      const address = [...Buffer.from(destination, 'hex')].reverse().join('.');
+      const bits = [...Buffer.from(mask, 'hex')].reduce((sum, byte) => sum + countBits(byte), 0);
+      return [`${address}/${bits}`];
+    });
+}
+
+function countBits(byte: number): number {
+  return byte.toString(2).replaceAll('0', '').length;
 }
 
 /** The networks that fit into a range, from its beginning. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { bridgeName, bridgePrefix, firewallRules, HostFirewall } from './host-firewall.ts';
-import { accountNetworkName, subnetsOf } from './docker-networks.ts';
+import { accountNetworkName, parseRoutes, subnetsOf } from './docker-networks.ts';
 
 const STATE = {
   bridges: ['bt1234aaaaaaaa', 'bt1234bbbbbbbb'],
@@ -40,18 +40,18 @@ describe('the firewall of a machine with containers', { skip: process.getuid?.()
   test('jumps to its chains once, and removes all of it with the last network', async () => {
     const { commands, jumps, chains, restored } = fakeIptables();
     const firewall = new HostFirewall('here', undefined, commands);
-    await firewall.apply(STATE);
-    await firewall.apply(STATE);
+    await firewall.apply(async () => STATE);
+    await firewall.apply(async () => STATE);
     assert.equal(restored(), 1);
     assert.deepEqual(jumps.map((rule) => rule.split(' ')[0]).sort(), ['DOCKER-USER', 'DOCKER-USER', 'INPUT']);
     assert.equal(chains.size, 2);
-    await firewall.apply({ ...STATE, bridges: [] });
+    await firewall.apply(async () => ({ ...STATE, bridges: [] }));
     assert.deepEqual([jumps, [...chains]], [[], []]);
   });
 
   test("uses the machine's own chain where Docker manages none", async () => {
     const { commands, jumps } = fakeIptables({ hasDockerChain: false });
-    await new HostFirewall('here', undefined, commands).apply(STATE);
+    await new HostFirewall('here', undefined, commands).apply(async () => STATE);
     assert.deepEqual(jumps.map((rule) => rule.split(' ')[0]).sort(), ['FORWARD', 'FORWARD', 'INPUT']);
   });
 
@@ -60,8 +60,8 @@ describe('the firewall of a machine with containers', { skip: process.getuid?.()
     const warnings: unknown[] = [];
     const log = { warn: (...said: unknown[]) => warnings.push(said) };
     const firewall = new HostFirewall('here', log as never, commands);
-    await firewall.apply(STATE);
-    await firewall.apply(STATE);
+    await firewall.apply(async () => STATE);
+    await firewall.apply(async () => STATE);
     assert.deepEqual([restored(), warnings.length], [0, 1]);
     assert.match(String(await firewall.problem()), /Permission denied/);
   });
@@ -123,4 +123,14 @@ test('a range is divided into networks of 1,024 addresses', () => {
     ['10.80.0.0/22', '10.80.4.0/22', '10.80.8.0/22', '10.80.12.0/22'],
   );
   assert.equal([...subnetsOf('10.80.0.0/12')].length, 1024);
+});
+
+test('the routes of the machine are read as subnets', () => {
+  const table = [
+    'Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT',
+    'eth0\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\t0\t0',
+    'bt0876689c47fd\t0000500A\t00000000\t0001\t0\t0\t0\t00FCFFFF\t0\t0\t0',
+    '',
+  ].join('\n');
+  assert.deepEqual(parseRoutes(table), ['10.80.0.0/22']);
 });

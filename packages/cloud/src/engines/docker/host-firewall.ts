@@ -120,10 +120,10 @@ export class HostFirewall {
     return this.#problem;
   }
 
-  /** Makes the rules so. Without bridges there are none. */
-  apply(state: Omit<FirewallState, 'installation'>): Promise<void> {
+  /** Makes the rules so. Without bridges there are none. The state is read when its turn comes: an older one never follows a newer one. */
+  apply(readState: () => Promise<Omit<FirewallState, 'installation'>>): Promise<void> {
     this.#queue = this.#queue
-      .then(() => this.#apply(state))
+      .then(async () => this.#apply(await readState()))
       .catch((error: unknown) => {
         this.#applied = '';
         this.#warn(firstLine(error));

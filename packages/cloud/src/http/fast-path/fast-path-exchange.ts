@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { STATUS_CODES } from 'node:http';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
-import { JSON_CONTENT_TYPE } from '../raw-http.ts';
+import { JSON_CONTENT_TYPE, PIECE_BYTES } from '../raw-http.ts';
 import type { BasicRequest, BasicResponse } from '../raw-http.ts';
 import type { FastPathHead } from './fast-path-head.ts';
 
@@ -44,8 +44,6 @@ export const KEEP_ALIVE_SECONDS = 75;
 const KEEP_ALIVE_HEADERS = `connection: keep-alive\r\nkeep-alive: timeout=${KEEP_ALIVE_SECONDS}\r\n\r\n`;
 const CLOSE_HEADERS = 'connection: close\r\n\r\n';
 const OK_JSON = `HTTP/1.1 200 OK\r\ncontent-type: ${JSON_CONTENT_TYPE}\r\ncontent-length: `;
-/** A longer response is written in pieces of this size, so that it can be seen whether its client still reads. */
-const MAX_PIECE_BYTES = 256 * 1024;
 
 /** The response to a fast path request. */
 export class FastPathResponse implements BasicResponse {
@@ -100,6 +98,18 @@ export class FastPathResponse implements BasicResponse {
     this.end(body);
   }
 
+  endOkJsonPieces(pieces: readonly Uint8Array[], length: number): void {
+    if (this.writableEnded) return;
+    this.headersSent = true;
+    this.writableEnded = true;
+    const head = `${OK_JSON}${length}\r\n${this.#presetHeaders}`;
+    this.#sendPieces([Buffer.from(head + this.#endOfHead(), 'latin1'), ...pieces]);
+  }
+
+  #endOfHead(): string {
+    return this.shouldKeepAlive ? keepAliveHeaders() : dateHeader() + CLOSE_HEADERS;
+  }
+
   #startHead(status: number): string {
     this.statusCode = status;
     this.headersSent = true;
@@ -109,11 +119,17 @@ export class FastPathResponse implements BasicResponse {
   end(body = ''): void {
     if (this.writableEnded) return;
     this.writableEnded = true;
-    const text =
-      this.#head + (this.shouldKeepAlive ? keepAliveHeaders() : dateHeader() + CLOSE_HEADERS) + body;
+    const text = this.#head + this.#endOfHead() + body;
     // Where every character takes one byte, the text need not be encoded.
     const encoding = this.#length === body.length ? 'latin1' : 'utf8';
-    if (text.length > MAX_PIECE_BYTES) return this.#sendPieces(Buffer.from(text, encoding), 0);
+    if (text.length > PIECE_BYTES) {
+      const bytes = Buffer.from(text, encoding);
+      return this.#sendPieces(
+        Array.from({ length: Math.ceil(bytes.length / PIECE_BYTES) }, (_, index) =>
+          bytes.subarray(index * PIECE_BYTES, (index + 1) * PIECE_BYTES),
+        ),
+      );
+    }
     const isWatched = this.#hasFinishListener();
     if (isWatched)
       this.#socket.write(text, encoding, (error) => (error ? this.connectionClosed() : this.#finished()));
@@ -123,15 +139,15 @@ export class FastPathResponse implements BasicResponse {
     if (!isWatched) this.connectionClosed();
   }
 
-  #sendPieces(bytes: Buffer, from: number): void {
-    const end = from + MAX_PIECE_BYTES;
-    this.isSending = end < bytes.length;
-    this.#socket.write(bytes.subarray(from, end), (error) => {
+  #sendPieces(pieces: readonly Uint8Array[], index = 0): void {
+    const isLast = index === pieces.length - 1;
+    this.isSending = !isLast;
+    this.#socket.write(pieces[index] as Uint8Array, (error) => {
       if (error) this.connectionClosed();
-      else if (end < bytes.length) this.#sendPieces(bytes, end);
+      else if (!isLast) this.#sendPieces(pieces, index + 1);
       else this.#finished();
     });
-    if (!this.isSending) this.#onEnd(this.shouldKeepAlive);
+    if (isLast) this.#onEnd(this.shouldKeepAlive);
   }
 
   destroy(): void {

@@ -1,6 +1,7 @@
 import { Server } from 'node:http';
 import type { ServerOptions } from 'node:http';
 import type { Socket } from 'node:net';
+import type { ConnectionLimit } from '../connection-limit.ts';
 import { FastPathConnection } from './fast-path-connection.ts';
 import type { FastPathHandler } from './fast-path-connection.ts';
 
@@ -13,11 +14,13 @@ const TIMEOUT_CHECK_MS = 5_000;
  */
 export class FastPathServer extends Server {
   readonly #handler: FastPathHandler;
+  readonly #limit: ConnectionLimit | undefined;
   readonly #connections = new Set<FastPathConnection>();
   readonly #timeoutCheck: NodeJS.Timeout;
 
-  constructor(options: ServerOptions, handler: FastPathHandler) {
+  constructor(options: ServerOptions, handler: FastPathHandler, limit?: ConnectionLimit) {
     super(options);
+    this.#limit = limit;
     this.#handler = handler;
     this.#timeoutCheck = setInterval(() => {
       // A monotonic clock: a system clock that is set forward must not close every connection.
@@ -29,6 +32,7 @@ export class FastPathServer extends Server {
 
   override emit(event: string, ...values: unknown[]): boolean {
     if (event !== 'connection') return super.emit(event, ...values);
+    if (this.#limit?.admit(values[0] as Socket) === false) return true;
     this.#connections.add(
       new FastPathConnection({
         socket: values[0] as Socket,

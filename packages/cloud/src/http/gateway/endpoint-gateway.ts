@@ -2,13 +2,16 @@ import type { Duplex } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import type { EndpointCache } from '../../resources/endpoints/endpoint-cache.ts';
 import type { Authenticator } from '../../auth/authenticator.ts';
+import type { OpenAccesses } from '../../auth/open-access.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import { BerthError } from '../../support/errors.ts';
 import { bearerOrBareKey } from '../../auth/bearer.ts';
 import { authorizeForEndpoint } from '../../auth/endpoint-access.ts';
+import type { EndpointAccess } from '../../auth/endpoint-access.ts';
 import { toBerthError } from '../http.errors.ts';
 import { abortOnClose } from '../raw-http.ts';
 import type { Request, Response } from '../raw-http.ts';
+import { endWhenRevoked } from '../revocable-response.ts';
 import type { GatewayUrl } from './gateway-url.ts';
 import { parseWorkerAffinity, WORKER_HEADER } from './worker-affinity.ts';
 import { LoadBalancer } from './load-balancer.ts';
@@ -30,6 +33,7 @@ const AFFINITY_HEADER = WORKER_HEADER.toLowerCase();
 export interface EndpointGatewayDeps {
   pool: WorkerPool;
   authenticator: Authenticator;
+  openAccesses: OpenAccesses;
   endpoints: EndpointCache;
   log: FastifyBaseLogger;
   limits?: Partial<GatewayLimits>;
@@ -59,7 +63,14 @@ export class EndpointGateway {
   /** `expectsContinue`: the client has sent its headers and waits for `100 Continue`, which it gets once there is a worker. */
   async serve(request: Request, response: Response, url: GatewayUrl, expectsContinue = false): Promise<void> {
     try {
-      const endpoint = await this.#authorize(request, url.endpointId);
+      const { endpoint, key, token } = await this.#authorize(request, url.endpointId);
+      endWhenRevoked(this.#deps.openAccesses, {
+        response,
+        credential: token,
+        expiresAt: key.expiresAt,
+        authorize: async () => (await this.#authorize(request, url.endpointId)).key,
+        sendError: (error) => sendGatewayError(response, error),
+      });
       const head = upstreamRequestHead(request, url);
       if (head.length !== undefined && head.length > this.#limits.bodyBytes)
         throw requestTooLarge(this.#limits.bodyBytes);
@@ -97,7 +108,15 @@ export class EndpointGateway {
     this.#upgrades.add(socket);
     socket.on('close', () => this.#upgrades.delete(socket));
     try {
-      const endpoint = await this.#authorize(request, url.endpointId);
+      const { endpoint, key, token } = await this.#authorize(request, url.endpointId);
+      const unwatch = this.#deps.openAccesses.watch({
+        credential: token,
+        expiresAt: key.expiresAt,
+        authorize: async () => (await this.#authorize(request, url.endpointId)).key,
+        revoke: () => socket.destroy(),
+      });
+      if (socket.destroyed) unwatch();
+      else socket.on('close', unwatch);
       const upgradeHead = upstreamRequestHead(request, url, request.headers.upgrade);
       if (upgradeHead.length !== 0) throw new BerthError('rule', 'an upgrade request must not have a body');
       await this.#withWorker(
@@ -144,11 +163,11 @@ export class EndpointGateway {
     this.#connections.close();
   }
 
-  async #authorize(request: Request, endpointId: string): Promise<Endpoint> {
-    const token = bearerOrBareKey(request.headers.authorization);
-    const { endpoint } = await authorizeForEndpoint(this.#deps, token, endpointId, 'write');
+  async #authorize(request: Request, endpointId: string): Promise<EndpointAccess & { token: string }> {
+    const token = bearerOrBareKey(request.headers.authorization) ?? '';
+    const { endpoint, key } = await authorizeForEndpoint(this.#deps, token, endpointId, 'write');
     if (endpoint.type !== 'LOAD_BALANCER') throw new BerthError('rule', 'not allowed for QB API');
-    return endpoint;
+    return { endpoint, key, token };
   }
 
   /** Finds a worker for a request, and another one if it cannot be reached. */

@@ -18,6 +18,7 @@ import { EndpointGateway } from './endpoint-gateway.ts';
 import type { GatewayLimits } from './gateway-limits.ts';
 import type { Upstream, WorkerPool } from '../../domain/endpoints/worker-pool.ts';
 import { requestsUpgrade } from './upgrade-detector.ts';
+import { OpenAccesses } from '../../auth/open-access.ts';
 
 export const DOMAIN = 'berth.test';
 const domain = new WildcardDomain(DOMAIN);
@@ -170,6 +171,7 @@ export async function createGatewayFixture({
   const gateway = new EndpointGateway({
     pool,
     authenticator,
+    openAccesses: new OpenAccesses(context),
     endpoints,
     log: createLog({ level: 'silent', format: 'json' }),
     limits,

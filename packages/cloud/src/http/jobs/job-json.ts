@@ -5,6 +5,20 @@ import type { Job, JobOutcome, JobWithPayloads } from '../../domain/job-records.
 
 /** A job as `/status` and its neighbours show it. Payloads are spliced in as the text that they are. */
 export function jobStatusJson({ job, payloads }: JobOutcome, reason?: string, phases?: StartPhases): string {
+  let text = statusStart(job);
+  if (payloads.output !== null) text += `,"output":${payloads.output}`;
+  return text + statusEnd({ job, payloads }, reason, phases);
+}
+
+/** The same around an output that is sent as it is stored: what comes before it, and what after. */
+export function aroundOutput(
+  { job, payloads }: JobOutcome,
+  phases?: StartPhases,
+): [before: string, after: string] {
+  return [`${statusStart(job)},"output":`, statusEnd({ job, payloads }, undefined, phases)];
+}
+
+function statusStart(job: Job): string {
   let text = `{"id":"${job.id}","status":"${job.status}"`;
   const delay = delayTime(job);
   if (delay !== undefined || hasEnded(job)) text += `,"delayTime":${delay ?? 0}`;
@@ -12,7 +26,11 @@ export function jobStatusJson({ job, payloads }: JobOutcome, reason?: string, ph
   if (execution !== undefined) text += `,"executionTime":${execution}`;
   if (job.workerId !== null || hasEnded(job)) text += `,"workerId":${JSON.stringify(job.workerId ?? '')}`;
   if (job.retries > 0) text += `,"retries":${job.retries}`;
-  if (payloads.output !== null) text += `,"output":${payloads.output}`;
+  return text;
+}
+
+function statusEnd({ job, payloads }: JobOutcome, reason?: string, phases?: StartPhases): string {
+  let text = '';
   if (payloads.error !== null) text += `,"error":${payloads.error}`;
   if (!hasEnded(job)) text += `,"input":${memberText(payloads.request ?? '{}', 'input') ?? 'null'}`;
   if (reason !== undefined) text += `,"reason":${JSON.stringify(reason)}`;

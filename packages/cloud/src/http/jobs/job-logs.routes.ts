@@ -1,6 +1,6 @@
 import { MAX_TIMESTAMP } from '../../support/clock.ts';
 import { abortOnClose, asStreamingResponse, sendJson } from '../raw-http.ts';
-import { findJob, parseJobId } from './job-operation.ts';
+import { checkJob, parseJobId } from './job-operation.ts';
 import type { JobCall, JobOperations, JobRoutesDeps } from './job-operation.ts';
 
 /** A followed log ends after this long. */
@@ -10,13 +10,14 @@ const LOG_TAIL_MS = 500;
 
 /** `logs`: what the worker of a job wrote while it ran the job. */
 export function jobLogOperations(deps: JobRoutesDeps): JobOperations {
-  return { logs: { methods: ['GET'], segments: 1, mode: 'read', handle: (call) => logs(deps, call) } };
+  const handle = (call: JobCall): Promise<void> => logs(deps, call);
+  return { logs: { methods: ['GET'], segments: 1, mode: 'read', long: true, handle } };
 }
 
 /** A list, or server-sent events while the job runs. */
 async function logs(deps: JobRoutesDeps, { request, response, endpoint, rest }: JobCall): Promise<void> {
   const { seq, id } = parseJobId(rest);
-  const { job } = await findJob(deps.queue, endpoint.id, seq, id);
+  const job = await checkJob(deps.queue, endpoint.id, seq, id);
   const disconnected = abortOnClose(response);
   const live = request.headers.accept?.includes('text/event-stream') === true;
   const lines =
@@ -33,6 +34,8 @@ async function logs(deps: JobRoutesDeps, { request, response, endpoint, rest }: 
     'cache-control': 'no-cache',
     'x-accel-buffering': 'no',
   });
+  // The first line may take long to come.
+  events.flushHeaders();
   // The worker's log continues after the job; the response ends with the job.
   if (job.endedAt === null) {
     const ended = deps.queue.waitForEnd(endpoint.id, seq, MAX_LOG_FOLLOW_MS, disconnected);

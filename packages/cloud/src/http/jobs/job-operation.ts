@@ -1,5 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { Authenticator } from '../../auth/authenticator.ts';
+import type { OpenAccesses } from '../../auth/open-access.ts';
 import { seqFromJobId } from '../../domain/job-ids.ts';
 import type { Job, JobOutcome, JobWithPayloads } from '../../domain/job-records.ts';
 import type { StartPhases } from '../../domain/endpoints/start-phases.ts';
@@ -9,6 +10,7 @@ import type { JobQueue } from '../../queue/job-queue.ts';
 import type { WebhookDeliveries } from '../../queue/webhooks/webhook-deliveries.ts';
 import type { EndpointCache } from '../../resources/endpoints/endpoint-cache.ts';
 import { BerthError } from '../../support/errors.ts';
+import type { AnswerBudget } from '../answer-budget.ts';
 import type { BasicRequest, BasicResponse } from '../raw-http.ts';
 import type { JobRateLimits } from './job-rate-limits.ts';
 
@@ -20,6 +22,9 @@ export interface JobRoutesDeps {
   webhooks: WebhookDeliveries;
   endpoints: EndpointCache;
   authenticator: Authenticator;
+  openAccesses: OpenAccesses;
+  /** The memory of large answers; default: one of its own. */
+  answerBudget?: AnswerBudget;
   rateLimits: JobRateLimits | undefined;
   log: FastifyBaseLogger;
   /** Why an endpoint has no workers, if that is known. */
@@ -50,6 +55,8 @@ export interface JobOperation {
   /** How many path segments may follow the operation; default: 0. */
   segments?: number;
   mode: 'read' | 'write';
+  /** Its answer may take long: it waits for the job, or may be large. */
+  long?: boolean;
   handle(call: JobCall): Promise<void>;
 }
 
@@ -68,6 +75,13 @@ export async function findJob(
   id: string,
 ): Promise<JobWithPayloads> {
   return requireJob(await queue.find(endpointId, seq), id);
+}
+
+/** Whether there is such a job, without what it carries. */
+export async function checkJob(queue: JobQueue, endpointId: string, seq: number, id: string): Promise<Job> {
+  const found = await queue.findOutline(endpointId, seq, 0);
+  if (found === undefined || found.job.id !== id) throw missingJob(id);
+  return found.job;
 }
 
 /** A job is found by the number inside its id, so the rest of the id has to be compared. */

@@ -11,6 +11,8 @@ import { parseJobStream } from '../workers/worker-posts.ts';
 export const DEFAULT_STREAM_WAIT_MS = 4_000;
 /** The approximate size of one response. */
 const RESPONSE_BYTES = 8 * 1024 * 1024;
+/** Events are read and sent this many bytes at a time: others are served in between. */
+const EVENT_BYTES = 256 * 1024;
 const HEARTBEAT_MS = 15_000;
 
 export interface StreamPage {
@@ -32,15 +34,15 @@ export async function readStreamPage(
   const until = performance.now() + hold;
   for (;;) {
     const changed = queue.waitForChange(endpointId, seq, Math.max(0, until - performance.now()), signal);
-    const found = await queue.find(endpointId, seq);
+    const found = await queue.findOutline(endpointId, seq, 0);
     if (found === undefined || found.job.id !== id) throw notFound('job', id);
     const { job } = found;
-    const chunks = await unreadChunks(queue, job, found.payloads.output, RESPONSE_BYTES);
+    const chunks = await unreadChunks(queue, job, RESPONSE_BYTES);
     const last = chunks.at(-1);
     if (last !== undefined) {
       // Another reader may have taken them; then check again.
       if (!(await queue.streams.markDrained(job, last.number))) continue;
-      const more = await unreadChunks(queue, { ...job, drained: last.number }, found.payloads.output, 1);
+      const more = await unreadChunks(queue, { ...job, drained: last.number }, 1);
       return { status: more.length > 0 && hasEnded(job) ? 'IN_PROGRESS' : job.status, chunks };
     }
     if (hasEnded(job) || signal.aborted || queue.isClosing || performance.now() >= until)
@@ -49,22 +51,29 @@ export async function readStreamPage(
   }
 }
 
-/** The next chunks, up to the size of a response. The output of a job that streamed nothing counts as its chunk. */
+/**
+ * The next chunks, together up to so many bytes. The output of a job that streamed nothing counts as its chunks, up to
+ * `outputBytes`: all of it has to be read and taken apart for each part.
+ */
 async function unreadChunks(
   queue: JobQueue,
   { endpointId, seq, status, drained }: Job,
-  output: string | null,
   bytes: number,
+  outputBytes = bytes,
 ): Promise<Chunk[]> {
   const chunks = await queue.streams.read(endpointId, seq, drained, bytes);
-  if (chunks.length > 0 || status !== 'COMPLETED' || output === null) return chunks;
+  if (chunks.length > 0 || status !== 'COMPLETED') return chunks;
   const hasStreamed = drained > 0 && (await queue.streams.read(endpointId, seq, 0, 1)).length > 0;
   if (hasStreamed) return [];
-  const pieces = parseJobStream(`{"output":${output}}`)
+  const output = await queue.readOutput(endpointId, seq);
+  if (output === undefined) return [];
+  const pieces = parseJobStream(
+    `{"output":${Buffer.from(output.buffer, output.byteOffset, output.length).toString()}}`,
+  )
     .map((text, index) => ({ number: index + 1, text }))
     .slice(drained);
   let size = 0;
-  return pieces.filter(({ text }, index) => (size += text.length) <= bytes || index === 0);
+  return pieces.filter(({ text }, index) => (size += text.length) <= outputBytes || index === 0);
 }
 
 /** The position of a reader of events. */
@@ -108,7 +117,7 @@ export async function sendStreamEvents(
   };
   while (!signal.aborted) {
     const changed = queue.waitForChange(endpointId, seq, HEARTBEAT_MS, signal);
-    const found = await queue.find(endpointId, seq);
+    const found = await queue.findOutline(endpointId, seq, 0);
     if (found === undefined || found.job.id !== id) {
       if (!begun) throw notFound('job', id);
       break;
@@ -118,7 +127,7 @@ export async function sendStreamEvents(
     const chunks = await unreadChunks(
       queue,
       { ...found.job, drained: sent.number },
-      found.payloads.output,
+      EVENT_BYTES,
       RESPONSE_BYTES,
     );
     await write(

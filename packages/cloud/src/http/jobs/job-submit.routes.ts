@@ -9,7 +9,7 @@ import { jobSummaryJson } from './job-json.ts';
 import { missingJob } from './job-operation.ts';
 import type { JobCall, JobOperations, JobRoutesDeps } from './job-operation.ts';
 import { MAX_RUN_BODY_BYTES, MAX_RUNSYNC_BODY_BYTES, parseJobRequest, parseWait } from './job-request.ts';
-import { sendJobStatus } from './job-status.routes.ts';
+import { sendJobStatus } from './job-status-sender.ts';
 
 const MAX_IDEMPOTENCY_KEY_LENGTH = 255;
 
@@ -17,7 +17,7 @@ const MAX_IDEMPOTENCY_KEY_LENGTH = 255;
 export function submitOperations(deps: JobRoutesDeps): JobOperations {
   return {
     run: { methods: ['POST'], mode: 'write', handle: (call) => run(deps, call) },
-    runsync: { methods: ['POST'], mode: 'write', handle: (call) => runSync(deps, call) },
+    runsync: { methods: ['POST'], mode: 'write', long: true, handle: (call) => runSync(deps, call) },
   };
 }
 

@@ -21,6 +21,7 @@ import { parseJobUrl } from './job-url.ts';
 import type { JobUrl } from './job-url.ts';
 import { JobRoutes } from './jobs.routes.ts';
 import { EventBus } from '../../support/event-bus.ts';
+import { OpenAccesses } from '../../auth/open-access.ts';
 
 let context: ServiceContext;
 before(async () => {
@@ -64,6 +65,7 @@ async function served(
     webhooks: undefined as never,
     endpoints,
     authenticator: authenticator,
+    openAccesses: new OpenAccesses(context),
     rateLimits: undefined,
     log: asked.log ?? log,
     noWorkersReason: () => undefined,

@@ -1,9 +1,10 @@
 import { checkScope } from '../../auth/authenticator.ts';
 import { bearerOrBareKey } from '../../auth/bearer.ts';
-import { authenticateForEndpoint } from '../../auth/endpoint-access.ts';
+import { authenticateForEndpoint, authorizeForEndpoint } from '../../auth/endpoint-access.ts';
 import { BerthError } from '../../support/errors.ts';
 import { toBerthError } from '../http.errors.ts';
 import type { BasicRequest, BasicResponse } from '../raw-http.ts';
+import { endWhenRevoked } from '../revocable-response.ts';
 import { jobLogOperations } from './job-logs.routes.ts';
 import { noSuchRoute } from './job-operation.ts';
 import type { JobOperation, JobOperations, JobRoutesDeps } from './job-operation.ts';
@@ -51,6 +52,9 @@ export class JobRoutes {
         );
       }
       checkScope(key, { scope: 'serverless', mode: operation.mode, endpointId: endpoint.id });
+      // A short operation whose body has arrived is over before a check would be.
+      if (operation.long === true || request.body === undefined)
+        this.#endWhenRevoked(response, token ?? '', url, operation.mode, key.expiresAt);
       if (endpoint.type !== 'QUEUE')
         throw new BerthError('rule', 'not allowed for a load balancing endpoint: it has no queue');
       release = this.#deps.rateLimits?.acquire(
@@ -78,5 +82,21 @@ export class JobRoutes {
       // An open connection would keep the server from stopping.
       if (this.#deps.queue.isClosing) request.socket.destroySoon();
     }
+  }
+
+  #endWhenRevoked(
+    response: BasicResponse,
+    token: string,
+    { endpointId }: JobUrl,
+    mode: 'read' | 'write',
+    expiresAt: number | null,
+  ): void {
+    endWhenRevoked(this.#deps.openAccesses, {
+      response,
+      credential: token,
+      expiresAt,
+      authorize: async () => (await authorizeForEndpoint(this.#deps, token, endpointId, mode)).key,
+      sendError: (error) => sendJobError(response, error),
+    });
   }
 }

@@ -21,6 +21,7 @@ import { parseJobUrl } from '../jobs/job-url.ts';
 import { JobRateLimits } from '../jobs/job-rate-limits.ts';
 import { OpenAiRoutes } from './openai.routes.ts';
 import { EventBus } from '../../support/event-bus.ts';
+import { OpenAccesses } from '../../auth/open-access.ts';
 
 const WORKER = 'w1';
 const log = createLog({ level: 'silent', format: 'json' });
@@ -94,6 +95,7 @@ describe('the OpenAI interface of a queue endpoint', () => {
       queue,
       endpoints,
       authenticator: authenticator,
+      openAccesses: new OpenAccesses(context),
       rateLimits: new JobRateLimits(systemClock),
       log,
     });

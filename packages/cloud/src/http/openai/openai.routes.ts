@@ -4,6 +4,7 @@ import { memberText } from '../../support/json-text.ts';
 import type { JobQueue } from '../../queue/job-queue.ts';
 import type { EndpointCache } from '../../resources/endpoints/endpoint-cache.ts';
 import type { Authenticator } from '../../auth/authenticator.ts';
+import type { OpenAccesses } from '../../auth/open-access.ts';
 import type { Job, JobOutcome } from '../../domain/job-records.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import { BerthError } from '../../support/errors.ts';
@@ -15,6 +16,7 @@ import { MAX_RUNSYNC_BODY_BYTES } from '../jobs/job-request.ts';
 import type { JobRateLimits } from '../jobs/job-rate-limits.ts';
 import { abortOnClose, readUtf8Body, sendJson } from '../raw-http.ts';
 import type { Request, Response } from '../raw-http.ts';
+import { endWhenRevoked } from '../revocable-response.ts';
 import { completionJson } from './openai-output.ts';
 import { errorJson, sendOpenAiError, toJobFailure, SERVER_STOPPING } from './openai.errors.ts';
 import { postCall, getCall, openAiRoute } from './openai-request.ts';
@@ -30,6 +32,7 @@ export interface OpenAiRoutesDeps {
   queue: JobQueue;
   endpoints: EndpointCache;
   authenticator: Authenticator;
+  openAccesses: OpenAccesses;
   rateLimits: JobRateLimits | undefined;
   log: FastifyBaseLogger;
 }
@@ -57,6 +60,13 @@ export class OpenAiRoutes {
       const { rateLimits, queue } = this.#deps;
       const token = bearerOrBareKey(request.headers.authorization);
       const { key, endpoint } = await authorizeForEndpoint(this.#deps, token, url.endpointId, 'write');
+      endWhenRevoked(this.#deps.openAccesses, {
+        response,
+        credential: token ?? '',
+        expiresAt: key.expiresAt,
+        authorize: async () => (await authorizeForEndpoint(this.#deps, token, url.endpointId, 'write')).key,
+        sendError: (error) => sendOpenAiError(response, error),
+      });
       if (endpoint.type !== 'QUEUE')
         throw new BerthError('rule', 'not allowed for a load balancing endpoint: it has no queue');
       if (!METHODS.includes(request.method ?? ''))

@@ -2,11 +2,13 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../../domain/caller.ts';
 import type { Authenticator, AccessRequest } from '../../auth/authenticator.ts';
+import type { OpenAccesses } from '../../auth/open-access.ts';
 import { BerthError, schemaError } from '../../support/errors.ts';
 import { bearerKey } from '../../auth/bearer.ts';
 import { toBerthError } from '../http.errors.ts';
 import { allowLongUpload } from '../long-uploads.ts';
 import { abortOnClose } from '../raw-http.ts';
+import { endWhenRevoked } from '../revocable-response.ts';
 import { checkText, parseJsonBody } from '../json-body.ts';
 import { sendServerSentEvents } from './server-sent-events.ts';
 import type { ServerSentEvent } from './server-sent-events.ts';
@@ -32,7 +34,7 @@ export interface RestApi {
 }
 
 /** Serves an interface below its prefix. */
-export function restApiRoutes(routes: RestApi, authenticator: Authenticator) {
+export function restApiRoutes(routes: RestApi, authenticator: Authenticator, openAccesses?: OpenAccesses) {
   return async function mount(app: FastifyInstance): Promise<void> {
     app.removeAllContentTypeParsers();
     app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
@@ -56,7 +58,8 @@ export function restApiRoutes(routes: RestApi, authenticator: Authenticator) {
       routes.sendError(reply, toBerthError(error, request.log, request.id)),
     );
     app.setNotFoundHandler((request, reply) => routes.sendError(reply, noRouteError(routes, request)));
-    for (const operation of routes.operations) registerOperation(app, routes, operation, authenticator);
+    for (const operation of routes.operations)
+      registerOperation(app, routes, operation, authenticator, openAccesses);
   };
 }
 
@@ -65,6 +68,7 @@ function registerOperation(
   routes: RestApi,
   operation: Operation,
   authenticator: Authenticator,
+  openAccesses: OpenAccesses | undefined,
 ): void {
   const limit =
     operation.upload === undefined ? (operation.bodyLimit ?? routes.bodyLimit) : Number.MAX_SAFE_INTEGER;
@@ -88,13 +92,22 @@ function registerOperation(
           podId: (request.params as Record<string, string>)[operation.podIdParam] ?? '',
         }),
       };
+      const key = bearerKey(request.headers.authorization);
       const caller = await authenticator.authorize(
-        bearerKey(request.headers.authorization),
+        key,
         access,
         (known) => void reply.headers(routes.checkRateLimit?.(known) ?? {}),
       );
       checkOperator(operation.access, caller);
       callers.set(request, caller);
+      if (openAccesses !== undefined)
+        endWhenRevoked(openAccesses, {
+          response: reply.raw,
+          credential: key ?? '',
+          expiresAt: caller.expiresAt ?? null,
+          authorize: () => authenticator.authorize(key, access),
+          sendError: (error) => void routes.sendError(reply, error),
+        });
     },
     handler: async (request, reply) => {
       if (operation.upload !== undefined) allowLongUpload(request.raw.socket);

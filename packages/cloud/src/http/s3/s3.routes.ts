@@ -8,7 +8,9 @@ import type { NetworkVolume } from '../../domain/records.ts';
 import { BerthError } from '../../support/errors.ts';
 import { toBerthError } from '../http.errors.ts';
 import { allowLongUpload } from '../long-uploads.ts';
+import { endWhenRevoked } from '../revocable-response.ts';
 import { isS3Url, parseS3Url } from './s3-url.ts';
+import type { OpenAccesses } from '../../auth/open-access.ts';
 import { S3AuthError, S3Authenticator } from '../../auth/s3-authenticator.ts';
 import type { S3AuthenticatorDeps } from '../../auth/s3-authenticator.ts';
 import type { S3BucketExchange, S3Exchange } from './s3-exchange.ts';
@@ -17,6 +19,7 @@ import { sendS3Error, errorDocument, toS3Error, diskErrorToS3Error, S3Error } fr
 export interface S3RoutesDeps extends S3AuthenticatorDeps {
   volumes: Volumes;
   contents: VolumeContents;
+  openAccesses: OpenAccesses;
   log: FastifyBaseLogger;
 }
 
@@ -79,6 +82,14 @@ export class S3Routes {
       mode,
       requestId,
     );
+    endWhenRevoked(this.#deps.openAccesses, {
+      response,
+      ...auth.access,
+      sendError: () => {
+        response.destroy();
+        request.destroy();
+      },
+    });
     const exchange: S3Exchange = { request, response, url, auth };
     if (url.bucket === '') return listBuckets(exchange, await this.#deps.volumes.list(auth.caller));
     const { contents } = this.#deps;

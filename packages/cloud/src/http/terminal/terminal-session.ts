@@ -2,7 +2,6 @@ import type { Readable } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import type { RawData, WebSocket } from 'ws';
 import type { OpenTerminal } from '../../resources/terminals/terminals.ts';
-import { isAccessError } from '../../auth/authenticator.ts';
 import { BerthError } from '../../support/errors.ts';
 import { isTerminalSize } from './terminal-options.ts';
 
@@ -28,8 +27,6 @@ type Execution = OpenTerminal['execution'];
 export interface TerminalSessionDeps {
   webSocket: WebSocket;
   opened: OpenTerminal;
-  /** Rejects if the client has lost its access. Called at the start, when keys change, and with each ping: a key may also expire. */
-  authorize(): Promise<unknown>;
   log: FastifyBaseLogger;
   pingMs?: number;
   onClose(): void;
@@ -57,7 +54,6 @@ export class TerminalSession {
     webSocket.on('error', (error) => log.debug({ err: error }, 'the connection of a terminal failed'));
     webSocket.on('close', () => this.#end());
     this.#send({ type: 'open', command: argv, tty, ...(note !== null && { note }) });
-    this.reauthorize();
     this.#relay(execution).catch((error: unknown) => {
       if (this.#ended) return;
       log.warn({ err: error }, 'a terminal broke off');
@@ -73,11 +69,9 @@ export class TerminalSession {
     this.#disconnect(CLOSE_CODES.goingAway, 'this server stops');
   }
 
-  /** Ends the session, and the command, of a client that has lost its access. If that cannot be checked, it continues. */
-  reauthorize(): void {
-    this.#deps.authorize().catch((error: unknown) => {
-      if (isAccessError(error)) this.#disconnect(CLOSE_CODES.keyGone, 'the key does not open this any more');
-    });
+  /** Ends the session, and the command, of a client that has lost its access. */
+  keyRevoked(): void {
+    this.#disconnect(CLOSE_CODES.keyGone, 'the key does not open this any more');
   }
 
   /** Does not wait for the client's close frame: without one it could go on typing. */
@@ -164,7 +158,6 @@ export class TerminalSession {
     if (!this.#pongReceived && !webSocket.isPaused) return webSocket.terminate();
     this.#pongReceived = false;
     webSocket.ping(() => undefined);
-    this.reauthorize();
   }
 
   #end(): void {

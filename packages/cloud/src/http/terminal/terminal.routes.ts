@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import type { WebSocket, WebSocketServer } from 'ws';
-import type { CloudEventBus } from '../../domain/events.ts';
 import type { Caller } from '../../domain/caller.ts';
 import type { Authenticator } from '../../auth/authenticator.ts';
+import type { OpenAccess, OpenAccesses } from '../../auth/open-access.ts';
 import type { OpenTerminal, Terminals } from '../../resources/terminals/terminals.ts';
 import { BerthError } from '../../support/errors.ts';
 import { toBerthError } from '../http.errors.ts';
@@ -22,9 +22,9 @@ const MAX_FRAME_BYTES = 1024 * 1024;
 export interface TerminalRoutesDeps {
   terminals: Terminals;
   authenticator: Authenticator;
-  events: CloudEventBus;
+  openAccesses: OpenAccesses;
   log: FastifyBaseLogger;
-  /** How often a connection is pinged, and its key checked again. */
+  /** How often a connection is pinged. */
   pingMs?: number;
 }
 
@@ -32,14 +32,10 @@ export interface TerminalRoutesDeps {
 export class TerminalRoutes {
   readonly #deps: TerminalRoutesDeps;
   readonly #sessions = new Set<TerminalSession>();
-  readonly #unsubscribe: () => void;
   #server: Promise<WebSocketServer> | undefined;
 
   constructor(deps: TerminalRoutesDeps) {
     this.#deps = deps;
-    this.#unsubscribe = deps.events.subscribe('keys.changed', () => {
-      for (const session of this.#sessions) session.reauthorize();
-    });
   }
 
   match(url: string): TerminalUrl | undefined {
@@ -47,7 +43,7 @@ export class TerminalRoutes {
   }
 
   async upgrade(request: Request, socket: Duplex, head: Buffer, url: TerminalUrl): Promise<void> {
-    const { log, pingMs } = this.#deps;
+    const { log, pingMs, openAccesses } = this.#deps;
     const requestId = randomUUID();
     const key = terminalKey(request, url.query);
     const authorize = (): Promise<Caller> =>
@@ -67,13 +63,24 @@ export class TerminalRoutes {
         const session = new TerminalSession({
           webSocket,
           opened,
-          authorize,
           log,
           ...(pingMs !== undefined && { pingMs }),
-          onClose: () => this.#sessions.delete(session),
+          onClose: () => {
+            unwatch();
+            this.#sessions.delete(session);
+          },
         });
+        const access: OpenAccess = {
+          credential: key ?? '',
+          expiresAt: caller.expiresAt ?? null,
+          authorize,
+          revoke: () => session.keyRevoked(),
+        };
+        const unwatch = openAccesses.watch(access);
         this.#sessions.add(session);
         session.start();
+        // The key may have been revoked while the terminal was opened.
+        openAccesses.check(access);
       };
       // If the handshake fails, the command has to be ended here.
       const abandoned = (): void => terminateCommand(opened.execution);
@@ -89,7 +96,6 @@ export class TerminalRoutes {
 
   /** The server stops: open terminals are closed with a code that says so. */
   close(): void {
-    this.#unsubscribe();
     for (const session of this.#sessions) session.shutDown();
   }
 

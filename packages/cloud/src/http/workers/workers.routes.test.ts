@@ -21,6 +21,7 @@ import type { JobUrl } from '../jobs/job-url.ts';
 import { WorkerRoutes } from './workers.routes.ts';
 import { WorkerTokens } from '../../auth/worker-tokens.ts';
 import { EventBus } from '../../support/event-bus.ts';
+import { OpenAccesses } from '../../auth/open-access.ts';
 
 let context: ServiceContext;
 const servers: Server[] = [];
@@ -55,6 +56,7 @@ test('a worker that leaves while it is being let in is not taken for one that is
     queue,
     endpoints: new EndpointCache(slow, context.clock),
     authenticator: new Authenticator(context),
+    openAccesses: new OpenAccesses(context),
     tokens,
     log,
   });
@@ -110,6 +112,7 @@ async function serving(changed: Partial<JobStore> = {}): Promise<{
       context.clock,
     ),
     authenticator: new Authenticator(context),
+    openAccesses: new OpenAccesses(context),
     tokens,
     log,
   });

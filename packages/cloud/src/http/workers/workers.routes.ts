@@ -5,15 +5,18 @@ import type { JobQueue } from '../../queue/job-queue.ts';
 import type { EndpointCache } from '../../resources/endpoints/endpoint-cache.ts';
 import { isAccessError } from '../../auth/authenticator.ts';
 import type { Authenticator } from '../../auth/authenticator.ts';
+import type { OpenAccesses } from '../../auth/open-access.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import { BerthError } from '../../support/errors.ts';
 import { bearerOrBareKey } from '../../auth/bearer.ts';
 import { authorizeWorker } from '../../auth/endpoint-access.ts';
+import type { WorkerAccess } from '../../auth/endpoint-access.ts';
 import { toBerthError } from '../http.errors.ts';
 import type { JobUrl } from '../jobs/job-url.ts';
 import { sendJobError } from '../jobs/jobs.errors.ts';
 import { cancelOnClose, readBody, sendJson, sendNoContent } from '../raw-http.ts';
 import type { BasicRequest, BasicResponse } from '../raw-http.ts';
+import { endWhenRevoked } from '../revocable-response.ts';
 import { parseLeaseAndChunkNumber } from './chunk-number.ts';
 import { parseJobStream, parseJobDone } from './worker-posts.ts';
 import type { WorkerTokens } from '../../auth/worker-tokens.ts';
@@ -39,6 +42,7 @@ export interface WorkerRoutesDeps {
   queue: JobQueue;
   endpoints: EndpointCache;
   authenticator: Authenticator;
+  openAccesses: OpenAccesses;
   tokens: WorkerTokens;
   log: FastifyBaseLogger;
 }
@@ -84,7 +88,8 @@ export class WorkerRoutes {
     try {
       const [workerId = '', jobId = ''] = url.rest.map(decodePathSegment);
       const operation = this.#operations[url.operation] as WorkerOperation;
-      const endpoint = await this.authorize(request, url.endpointId, workerId);
+      const { endpoint, key } = await this.authorize(request, url.endpointId, workerId);
+      if (key !== undefined) this.#endWhenRevoked(request, response, url.endpointId, workerId, key.expiresAt);
       if (request.method !== operation.method) {
         throw new BerthError(
           'method',
@@ -113,7 +118,7 @@ export class WorkerRoutes {
   }
 
   /** The endpoint, if the token is this worker's or a key that may run things on it. */
-  async authorize(request: BasicRequest, endpointId: string, workerId: string): Promise<Endpoint> {
+  async authorize(request: BasicRequest, endpointId: string, workerId: string): Promise<WorkerAccess> {
     const token = bearerOrBareKey(request.headers.authorization) ?? '';
     if (workerId === '') throw new BerthError('no-route', 'the address names no worker');
     if (!WORKER_ID.test(workerId))
@@ -122,6 +127,23 @@ export class WorkerRoutes {
         'the address names no valid worker: 1 to 200 characters without spaces',
       );
     return authorizeWorker(this.#deps, token, endpointId, workerId);
+  }
+
+  /** A worker's own token ends with the worker; a key may be revoked during a long poll. */
+  #endWhenRevoked(
+    request: BasicRequest,
+    response: BasicResponse,
+    endpointId: string,
+    workerId: string,
+    expiresAt: number | null,
+  ): void {
+    endWhenRevoked(this.#deps.openAccesses, {
+      response,
+      credential: bearerOrBareKey(request.headers.authorization) ?? '',
+      expiresAt,
+      authorize: async () => (await this.authorize(request, endpointId, workerId)).key ?? {},
+      sendError: (error) => sendJobError(response, error),
+    });
   }
 
   async #take({ request, response, endpoint, workerId, query }: Call, batch: boolean): Promise<void> {
