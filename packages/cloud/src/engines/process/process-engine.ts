@@ -29,23 +29,18 @@ import { StartAttempts } from '../start-attempts.ts';
 import { Cgroups, removeCgroup } from './cgroups.ts';
 import { ProcessFiles } from './process-files.ts';
 import { HostAllocations } from './host-allocations.ts';
-import { type LocalImagePaths, imageProblem, resolveImage } from './local-images.ts';
+import { ImageEnvironments, type ImageEnvironmentsOptions } from './image-environments.ts';
+import { type LocalImagePaths, imageProblem } from './local-images.ts';
 import type { InstanceFolder, SavedInstance, StartedProcesses } from './instance-folder.ts';
 import { launchProcess, type LaunchedProcess, type HostResources } from './process-launch.ts';
 import { ProcessInstance } from './process-instance.ts';
 import { findInstances, type RecoveredInstance, recoverInstances } from './process-recovery.ts';
-import {
-  type PythonEnvironmentsOptions,
-  type PythonImage,
-  PythonEnvironments,
-} from './python/python-environments.ts';
 import { RemovedFolders } from './removed-folders.ts';
 import { StartLog } from './start-log.ts';
 import { supervisionProblem } from './supervise.ts';
 import { findPtyProgram } from './pty.ts';
 import { PeerProcessInstances } from './peer-process-instances.ts';
 import type { Capacity, EngineCapabilities, GpuCapacity } from '../../domain/placement/engine-capacity.ts';
-import { ROOT_ACCOUNT_ID } from '../../domain/caller.ts';
 import { DEFAULT_LOG_LIMITS, LOG_RETENTION_MS, type LogLimits } from '../../domain/limits.ts';
 
 /** How long a reading of the machine is cached. */
@@ -59,8 +54,6 @@ const SWEEP_EVERY_MS = 3_600_000;
 const SWEEP_LOCK = '.sweep';
 const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const BYTES_PER_GB = 1024 ** 3;
-/** Without settings. */
-const DEFAULT_EVICTION = { keepMs: 14 * 24 * 3_600_000, maxBytes: 50 * BYTES_PER_GB };
 
 export interface ProcessEngineOptions {
   /** Offered where the machine has no real GPU. */
@@ -86,9 +79,9 @@ export interface ProcessEngineOptions {
   /** Whether to use cgroups where this user may create them. */
   useCgroups?: boolean;
   /** How Python environments are built and kept. */
-  python?: Partial<Pick<PythonEnvironmentsOptions, 'eviction' | 'uv' | 'interpreters' | 'run'>>;
+  python?: Pick<ImageEnvironmentsOptions, 'eviction' | 'uv' | 'interpreters' | 'run'>;
   /** The local images of all endpoints: their environments are kept. */
-  deployedImages?: () => Promise<readonly { image: string; accountId: string }[]>;
+  deployedImages?: ImageEnvironmentsOptions['deployedImages'];
 }
 
 /** Runs instances as processes of this machine, under the user that runs Berth. */
@@ -114,8 +107,7 @@ export class ProcessEngine implements InstanceEngine {
   readonly #removed: RemovedFolders;
   readonly #mutex = new KeyedMutex();
   readonly #starts = new StartAttempts();
-  readonly #python: PythonEnvironments;
-  readonly #deployedImages: NonNullable<ProcessEngineOptions['deployedImages']>;
+  readonly #environments: ImageEnvironments;
   readonly #instances = new Map<string, ProcessInstance>();
   readonly #listeners = new Set<(event: InstanceEvent) => void>();
   readonly #adopted = new Set<ProcessInstance>();
@@ -151,15 +143,15 @@ export class ProcessEngine implements InstanceEngine {
       workerModule: options.workerModule ?? workerModule(),
       pythonCache: join(data, 'cache', 'python'),
     };
-    this.#python = new PythonEnvironments({
+    this.#environments = new ImageEnvironments({
       path: join(data, 'python'),
       workerPackage: PYTHON_WORKER_PACKAGE,
-      eviction: DEFAULT_EVICTION,
+      imagePaths: this.#imagePaths,
+      deployedImages: options.deployedImages ?? (() => Promise.resolve([])),
       clock: this.#clock,
       ids: this.#ids,
       ...options.python,
     });
-    this.#deployedImages = options.deployedImages ?? (() => Promise.resolve([]));
     this.#peers = new PeerProcessInstances((id) => join(this.#instancesPath(), id), this.#clock);
     this.#removed = new RemovedFolders({
       path: this.#instancesPath(),
@@ -214,7 +206,7 @@ export class ProcessEngine implements InstanceEngine {
       onOpened: onLogOpened,
       onProgress: spec.onProgress,
     });
-    const python = await this.#ensurePython(spec, startLog, signal);
+    const python = await this.#environments.ensure(spec, startLog, signal);
     spec.onImageReady?.();
     const hostResources = await this.#hostResources();
     const openedLog = await startLog.opened();
@@ -226,40 +218,11 @@ export class ProcessEngine implements InstanceEngine {
     return instance.handle;
   }
 
-  /** The Python environment of the image; undefined if it needs none. */
-  async #ensurePython(
-    spec: InstanceSpec,
-    startLog: StartLog,
-    signal: AbortSignal,
-  ): Promise<string | undefined> {
-    const image = this.#pythonImage(spec.image, spec.labels['account']);
-    if (image === undefined) return undefined;
-    try {
-      return await this.#python.ensure(image, {
-        onLine: (line) => startLog.write(line, buildProgress(line)),
-        signal,
-      });
-    } catch (error) {
-      await startLog.fail(error);
-      throw error;
-    }
-  }
-
   prepareImage(image: string, accountId: string): void {
-    if (this.#unsupportedReason() !== undefined || this.imageProblem(image) !== undefined) return;
-    const found = this.#pythonImage(image, accountId);
-    if (found !== undefined)
-      this.#python
-        .prepare(found)
-        .catch((error: unknown) =>
-          this.#log?.info({ err: error, image }, 'an environment could not be built'),
-        );
-  }
-
-  /** Undefined for an image without files. */
-  #pythonImage(image: string, owner = ROOT_ACCOUNT_ID): PythonImage | undefined {
-    const { folder } = resolveImage(image, this.#imagePaths);
-    return folder === null ? undefined : { image, folder, owner };
+    if (this.#unsupportedReason() !== undefined) return;
+    this.#environments
+      .prepare(image, accountId)
+      .catch((error: unknown) => this.#log?.info({ err: error, image }, 'an environment could not be built'));
   }
 
   async #launch(
@@ -389,7 +352,7 @@ export class ProcessEngine implements InstanceEngine {
   async close(): Promise<void> {
     await this.#opening?.catch(() => undefined);
     await this.#starts.cancelAll(new BerthError('unavailable', 'Berth ends'));
-    await this.#python.close();
+    await this.#environments.close();
     await this.#mutex.waitUntilAllFree();
     for (const timer of this.#timers) clearInterval(timer);
     await Promise.all([...this.#instances.values()].map((instance) => instance.detach()));
@@ -444,9 +407,9 @@ export class ProcessEngine implements InstanceEngine {
     await this.#adopt(await recoverInstances(this.#instancesPath(), this.#removed));
     await this.#sweepLogs();
     void this.#sweepFolders();
-    void this.#sweepPython();
+    void this.#sweepEnvironments();
     const sweep = (): void =>
-      void Promise.all([this.#sweepLogs(), this.#sweepFolders(), this.#sweepPython()]);
+      void Promise.all([this.#sweepLogs(), this.#sweepFolders(), this.#sweepEnvironments()]);
     this.#timers = [
       setInterval(() => this.#checkAdopted(), ADOPTED_POLL_INTERVAL_MS),
       setInterval(sweep, SWEEP_EVERY_MS),
@@ -525,16 +488,10 @@ export class ProcessEngine implements InstanceEngine {
     }
   }
 
-  async #sweepPython(): Promise<void> {
+  async #sweepEnvironments(): Promise<void> {
     try {
-      const deployed = (await this.#deployedImages()).filter(({ image }) => !this.imageProblem(image));
       const running = new Set([...this.#instances.values()].map(({ saved }) => saved.python));
-      await this.#mutex.runExclusive(SWEEP_LOCK, () =>
-        this.#python.sweep(
-          (folder) => running.has(folder),
-          deployed.flatMap(({ image, accountId }) => this.#pythonImage(image, accountId) ?? []),
-        ),
-      );
+      await this.#mutex.runExclusive(SWEEP_LOCK, () => this.#environments.sweep(running));
     } catch (error) {
       this.#log?.warn({ err: error }, 'unused Python environments could not be deleted');
     }
@@ -570,11 +527,6 @@ export class ProcessEngine implements InstanceEngine {
   #instancesPath(): string {
     return join(this.#data ?? '', 'instances');
   }
-}
-
-/** A line of pip or uv says little by itself. */
-function buildProgress(line: string): string {
-  return line.includes('Python environment') ? line : `building the Python environment: ${line.trim()}`;
 }
 
 function isSame(one: InstanceHandle, other: InstanceHandle): boolean {
