@@ -1,4 +1,4 @@
-"""Answers how long it waited for its first job after it was loaded, in milliseconds. SDK names the worker SDK."""
+"""Answers how long it waited for its first job after it was loaded, in milliseconds. SDK names its SDK."""
 
 import importlib
 import os

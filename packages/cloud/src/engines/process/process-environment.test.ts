@@ -15,11 +15,13 @@ function environment(
   realGpus = false,
   pythonHook?: PythonHook,
   python?: string,
+  pythonWorkerFolder?: string,
 ): Record<string, string> {
   const ports = declared.map(({ port }, index) => ({ port, hostPort: 20_000 + index }));
   return buildEnvironment({
     spec: { env, ports: declared },
     pythonHook,
+    pythonWorkerFolder,
     folder,
     python,
     ports,
@@ -49,6 +51,18 @@ describe('the environment of an instance', () => {
     assert.equal(pythonPath({}), '/berth/berth_worker/accelerate/path');
     assert.equal(pythonPath({ PYTHONPATH: '/mine:/app' }), '/berth/berth_worker/accelerate/path:/mine:/app');
     assert.equal(environment({ PYTHONPATH: '/mine' })['PYTHONPATH'], '/mine');
+  });
+
+  test('PYTHONPATH ends with the folder of the Python SDK', () => {
+    const hook = { source: '/berth/berth_worker', path: '/opt/berth/berth_worker', entry: 'accelerate/path' };
+    const pythonPath = (env: Record<string, string>, withHook?: PythonHook) =>
+      environment(env, [], null, false, withHook, undefined, '/berth')['PYTHONPATH'];
+    assert.equal(pythonPath({}), '/berth');
+    assert.equal(pythonPath({ PYTHONPATH: '/mine' }), '/mine:/berth');
+    assert.equal(
+      pythonPath({ PYTHONPATH: '/mine' }, hook),
+      '/berth/berth_worker/accelerate/path:/mine:/berth',
+    );
   });
 
   test('the programs of a Python environment come first, also before those of the spec', () => {

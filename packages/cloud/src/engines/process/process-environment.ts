@@ -8,6 +8,8 @@ import { bytecodeCache } from './python/environment-build.ts';
 export interface EnvironmentOptions {
   spec: Pick<InstanceSpec, 'env' | 'ports'>;
   pythonHook: PythonHook | undefined;
+  /** Where Python finds Berth's SDK, if nothing before it has the SDK. */
+  pythonWorkerFolder?: string | undefined;
   folder: InstanceFolder;
   /** The folder of its Python environment. */
   python: string | undefined;
@@ -21,6 +23,7 @@ export interface EnvironmentOptions {
 export function buildEnvironment({
   spec,
   pythonHook,
+  pythonWorkerFolder,
   folder,
   python,
   ports,
@@ -34,7 +37,7 @@ export function buildEnvironment({
     TMPDIR: folder.tmp,
     ...firstHttpPort(spec, ports),
     ...spec.env,
-    ...pythonPath(spec, pythonHook),
+    ...pythonPath(spec, pythonHook, pythonWorkerFolder),
     ...(python !== undefined && pythonEnvironment(python, spec)),
     BERTH_ROOT: folder.root,
     ...portVariables(spec, ports),
@@ -45,9 +48,12 @@ export function buildEnvironment({
 function pythonPath(
   { env }: EnvironmentOptions['spec'],
   pythonHook: PythonHook | undefined,
+  workerFolder: string | undefined,
 ): Record<string, string> {
-  if (pythonHook === undefined) return {};
-  return { PYTHONPATH: prependPythonPath(join(pythonHook.source, pythonHook.entry), env['PYTHONPATH']) };
+  const own = [env['PYTHONPATH'] ?? '', workerFolder ?? ''].filter((path) => path !== '').join(delimiter);
+  if (pythonHook !== undefined)
+    return { PYTHONPATH: prependPythonPath(join(pythonHook.source, pythonHook.entry), own || undefined) };
+  return own === '' ? {} : { PYTHONPATH: own };
 }
 
 /** As the activation script of the environment sets it: `python3` and the programs of its packages come first. */

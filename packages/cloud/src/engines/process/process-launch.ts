@@ -1,6 +1,7 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Clock } from '../../support/clock.ts';
 import type { Ids } from '../../support/ids.ts';
+import { PYTHON_WORKER_PACKAGE } from '../../support/program-files.ts';
 import type { InstanceSpec } from '../instance.ts';
 import type { LogRetention } from '../logs/log-retention.ts';
 import { SegmentedLog } from '../logs/segmented-log.ts';
@@ -125,6 +126,9 @@ export async function launchProcess(
   const env = buildEnvironment({
     spec,
     pythonHook: hookProblem === undefined ? spec.pythonHook : undefined,
+    // An environment has the SDK installed.
+    ...(image.folder !== null &&
+      python === undefined && { pythonWorkerFolder: dirname(PYTHON_WORKER_PACKAGE) }),
     folder,
     python,
     ports,
