@@ -21,6 +21,7 @@ import { SteadyClock } from '../support/steady-clock.ts';
 import { createAccountLimits } from './accounts.ts';
 import type { AppContext } from './app-context.ts';
 import { createAuth } from './auth.ts';
+import { createBackups } from './backups.ts';
 import { runClockKeeper } from './run-clock-keeper.ts';
 import { createCompute } from './compute.ts';
 import { createEngines } from './engines.ts';
@@ -107,7 +108,9 @@ async function composeApp(app: AppContext): Promise<App> {
     flash: new FlashApps(context, artifacts),
   };
   const compute = createCompute(app, { ...base, queue: queue.queue, address, limits });
-  const services = createServices(app, { ...base, queue, compute, limits });
+  const backups = createBackups(app, storage);
+  await backups.backups.removeLeftovers();
+  const services = createServices(app, { ...base, queue, compute, backups, limits });
   const http = createHttp(app, { ...base, queue, compute, services, artifacts, address, limits });
   connectWakeups(events, store.wakeups);
 
@@ -121,11 +124,13 @@ async function composeApp(app: AppContext): Promise<App> {
     compute.start();
     limits.start(services.accountRemoval);
     if (clockKeeper !== undefined) clockKeeper.isLeading = true;
+    backups.backupSchedule.start();
   };
   const follow = (): void => {
     limits.stop();
     compute.pause();
     if (clockKeeper !== undefined) clockKeeper.isLeading = false;
+    backups.backupSchedule.pause();
   };
   const clockChecks = clockKeeper && runClockKeeper(clockKeeper, log);
   return {
@@ -152,6 +157,7 @@ async function composeApp(app: AppContext): Promise<App> {
       await engines.close();
       await queue.close();
       await auth.close();
+      await backups.backupSchedule.close();
       await clockChecks?.close();
       await store.close();
     },

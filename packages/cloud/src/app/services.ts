@@ -27,6 +27,7 @@ import type { AccountRemoval } from '../resources/accounts/account-removal.ts';
 import { createAccountRemoval } from './accounts.ts';
 import type { AccountLimits } from './accounts.ts';
 import type { AppContext } from './app-context.ts';
+import type { BackupServices } from './backups.ts';
 import type { Compute } from './compute.ts';
 import type { Engines } from './engines.ts';
 import type { Queue } from './queue.ts';
@@ -41,6 +42,7 @@ export interface ServicesDeps {
   secrets: Secrets;
   flash: FlashApps;
   limits: AccountLimits;
+  backups: BackupServices;
 }
 
 /** The services behind every interface: one for each kind of resource. */
@@ -52,7 +54,7 @@ export interface Services {
 
 export function createServices(
   { config, log, clock, events }: AppContext,
-  { storage, queue, engines, compute, endpointCache, secrets, flash, limits }: ServicesDeps,
+  { storage, queue, engines, compute, endpointCache, secrets, flash, backups, limits }: ServicesDeps,
 ): Services {
   const { store, context, masterKey } = storage;
   const { catalog } = engines;
@@ -126,6 +128,8 @@ export function createServices(
       images,
       workers: new EndpointWorkers(endpoints, compute.workers, store.workers, clock),
       s3Keys: new S3Keys(context),
+      backups: backups.backups,
+      backupSchedule: backups.backupSchedule,
       webhookSecretFor: (accountId) => queue.webhookSecretFor(accountId),
     },
   };

@@ -37,5 +37,7 @@ export const commands: Readonly<Record<string, () => Promise<Command>>> = {
   'pod cp': async () => (await import('./commands/pod-cp.command.ts')).podCp,
   audit: async () => (await import('./commands/audit.command.ts')).audit,
   config: async () => (await import('./commands/config.command.ts')).config,
+  backup: async () => (await import('./commands/backup.command.ts')).backup,
+  restore: async () => (await import('./commands/restore.command.ts')).restore,
   doctor: async () => (await import('./commands/doctor.command.ts')).doctor,
 };

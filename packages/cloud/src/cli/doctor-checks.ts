@@ -35,6 +35,7 @@ export async function runDoctorChecks(
     health,
     await checkServer(client, 'ready', '/readyz', 'look at its log: a part that it needs does not answer'),
     await checkKey(client),
+    ...(await checkBackups(client)),
   ];
 }
 
@@ -103,6 +104,27 @@ async function checkSqlite(folder: string): Promise<CheckResult> {
     };
   } finally {
     await rm(directory, { recursive: true, force: true });
+  }
+}
+
+/** Only an operator's key may see how scheduled backups went. */
+async function checkBackups(client: ApiClient): Promise<CheckResult[]> {
+  try {
+    const { target, lastAt, error } = await client.get<{
+      target: string;
+      lastAt: string | null;
+      error: string | null;
+    }>('/v2/backup/status');
+    const check = 'backups';
+    if (target === '')
+      return [{ check, ok: true, found: 'none are scheduled; set backup.target to have them made' }];
+    if (error !== null)
+      return [{ check, ok: false, found: `the last one failed: ${error}`, remedy: `check ${target}` }];
+    return [
+      { check, ok: true, found: `${target}, ${lastAt === null ? 'none yet' : `the last one at ${lastAt}`}` },
+    ];
+  } catch {
+    return [];
   }
 }
 

@@ -1,4 +1,6 @@
 import type { Billing } from '../metering/billing.ts';
+import type { BackupSchedule } from './backups/backup-schedule.ts';
+import type { Backups } from './backups/backups.ts';
 import type { Accounts } from './accounts/accounts.ts';
 import type { Catalog } from './catalog/catalog.ts';
 import type { Clusters } from './clusters/clusters.ts';
@@ -43,6 +45,8 @@ export interface AllServices extends ResourceServices {
   images: Images;
   s3Keys: S3Keys;
   workers: EndpointWorkers;
+  backups: Backups;
+  backupSchedule: BackupSchedule;
   /** The secret that signs the webhooks of an account. */
   webhookSecretFor(accountId: string): string;
 }

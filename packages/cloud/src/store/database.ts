@@ -17,6 +17,8 @@ export interface Database {
   /** What tells the servers on this database of each other's changes. */
   wakeups(): Promise<WakeupBus>;
   leaderElection(): LeaderElection;
+  /** Writes a consistent copy of everything below a folder, while the database is used. Resolves to the version of its schema. */
+  copyTo(folder: string): Promise<number>;
   close(): Promise<void>;
 }
 

@@ -10,6 +10,7 @@ import { openSqlite } from './sqlite/open-database.ts';
 import type { Store } from './store.ts';
 import { accountTable } from './tables/accounts.table.ts';
 import { auditLogTable } from './tables/audit-log.table.ts';
+import { backupTable } from './tables/backup.table.ts';
 import { clockTable } from './tables/clock.table.ts';
 import { clusterTable } from './tables/clusters.table.ts';
 import { workersTable } from './tables/workers.table.ts';
@@ -93,6 +94,7 @@ export function createStore(
     workers: workersTable(database, sealer, usage),
     ledger: ledgerTable(database, usage),
     clock: clockTable(database),
+    backup: backupTable(database),
     wakeups,
     leaderElection: leadership,
     ping: async () => {

@@ -1,3 +1,4 @@
+import type { BackupStore } from './backup-store.ts';
 import type { ClockStore } from './clock-store.ts';
 import type { ClusterStore } from './cluster-store.ts';
 import type { FlashStore } from './flash-store.ts';
@@ -50,6 +51,7 @@ export interface Store {
   readonly clock: ClockStore;
   readonly wakeups: WakeupBus;
   readonly leaderElection: LeaderElection;
+  readonly backup: BackupStore;
   /** Resolves when the database answers. */
   ping(): Promise<void>;
   close(): Promise<void>;

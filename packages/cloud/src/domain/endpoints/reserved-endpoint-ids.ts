@@ -8,6 +8,7 @@ export const RESERVED_ENDPOINT_IDS: ReadonlySet<string> = new Set([
   'clusters',
   'serverless',
   'templates',
+  'backup',
   'network-volumes',
   'registries',
   'catalog',

@@ -7,6 +7,7 @@ import { text } from '../rest/json-schema.ts';
 import type { EndpointUrls } from '../endpoint-urls.ts';
 import { accountOperations } from './account.v2.routes.ts';
 import { apiKeyOperations } from './api-keys.v2.routes.ts';
+import { backupOperations } from './backups.v2.routes.ts';
 import { billingOperations } from './billing.v2.routes.ts';
 import { buildOperations } from './builds.v2.routes.ts';
 import { catalogOperations } from './catalog.v2.routes.ts';
@@ -69,6 +70,7 @@ export function restV2Api(
     ...catalogOperations(resources),
     ...billingOperations(resources),
     ...accountOperations(resources),
+    ...backupOperations(resources),
     ...secretOperations(resources),
     ...apiKeyOperations(resources),
     ...s3KeyOperations(resources),

@@ -19,7 +19,8 @@ export async function migrate(database: Database, steps: Migration[] = migration
   return database.write(() => applyMigrations(database.dialect, steps));
 }
 
-function* applyMigrations(dialect: Dialect, steps: Migration[]): Steps<number> {
+/** The same as steps of a transaction. */
+export function* applyMigrations(dialect: Dialect, steps: Migration[]): Steps<number> {
   yield sql`${migrationLock}`;
   yield sql`create table if not exists schema_version (version integer not null)`;
   const found = yield* row<{ version: number }>(sql`select version from schema_version`);

@@ -8,6 +8,7 @@ import { render } from '../sql.ts';
 import type { StatementResult, Row, Statement, Steps } from '../sql.ts';
 import { postgresJobStore } from './job-store-driver.ts';
 import { advisoryLockElection } from './advisory-lock-election.ts';
+import { copyPostgres } from './copy-database.ts';
 import { connectError } from './connect-error.ts';
 import { notifyWakeupBus } from './notify-wakeup-bus.ts';
 import { withClient, inTransaction, withTransactionRetries, translateErrors } from './transactions.ts';
@@ -81,6 +82,7 @@ export async function openPostgres({ url, poolSize, onError }: PostgresOptions):
     write: (steps) => withTransactionRetries(() => inTransaction(pool, (client) => run(client, steps))),
     jobs: () => postgresJobStore(pool, queuePool, server),
     wakeups: () => notifyWakeupBus({ url, server, pool, onError }),
+    copyTo: (folder) => copyPostgres(pool, folder),
     leaderElection: () => advisoryLockElection(url, onError),
     close: async () => {
       closing = true;

@@ -7,12 +7,15 @@ import { render } from '../sql.ts';
 import type { StatementResult, Row, Statement, Steps } from '../sql.ts';
 import { singleServerElection } from '../leader-election.ts';
 import { noopWakeupBus } from '../wakeup-bus.ts';
+import { checkSqliteCopy, copySqlite } from './copy-database.ts';
+import { checkOrigin, markEnded, markRunning } from './database-origin.ts';
 import { GroupCommit } from './group-commit.ts';
 import { sqliteJobStore } from './job-store-driver.ts';
 import { WalCheckpointer } from './wal-checkpointer.ts';
 import { WalSync } from './wal-sync.ts';
 import type { SyncFile } from './wal-sync.ts';
 
+const MAX_USER_VERSION = 2 ** 31;
 const SQLITE_FULL = 13;
 const SQLITE_IOERR = 10;
 const SQLITE_CONSTRAINT_PRIMARYKEY = 1555;
@@ -36,7 +39,10 @@ export interface SqliteOptions {
 }
 
 export function openSqlite(file: string, { onFull = () => false, syncFile }: SqliteOptions = {}): Database {
+  const { isCopy } = checkOrigin(file);
+  if (isCopy) checkSqliteCopy(file);
   const connection = openConnection(file, onFull);
+  markRunning(file);
   const room = new WalCheckpointer(connection, file);
   const wal = new WalSync(file, () => room.checkpoint(), syncFile);
   const group = new GroupCommit(connection, wal, failed, (error) => isFull(error) && onFull(true));
@@ -125,11 +131,14 @@ export function openSqlite(file: string, { onFull = () => false, syncFile }: Sql
     jobs: () => sqliteJobStore(connection, group),
     wakeups: async () => noopWakeupBus,
     leaderElection: singleServerElection,
+    copyTo: (folder) => copySqlite(connection, folder),
     close: async () => {
       group.close();
       await wal.pending;
+      const version = countUp(connection);
       connection.close();
       wal.close();
+      if (version !== undefined) markEnded(file, version);
     },
   };
 }
@@ -151,6 +160,19 @@ function openConnection(file: string, onFull: () => boolean): DatabaseSync {
 
 function codeOf(error: unknown): number {
   return error instanceof Error && 'errcode' in error ? Number(error.errcode) : 0;
+}
+
+/** Changes the first page, so that a copy that was begun before the end is told from one that was begun after it. */
+function countUp(connection: DatabaseSync): number | undefined {
+  try {
+    const before = Number(connection.prepare('pragma user_version').get()?.['user_version']);
+    const version = (before + 1) % MAX_USER_VERSION;
+    connection.exec(`pragma user_version = ${version}`);
+    return version;
+  } catch {
+    // The disk is full. A copy of the folder will then be refused.
+    return undefined;
+  }
 }
 
 function isFull(error: unknown): boolean {

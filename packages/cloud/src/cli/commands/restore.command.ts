@@ -1,0 +1,45 @@
+import { command } from '../command-definition.ts';
+import { dataFolder, serverOptions } from '../local-server.ts';
+
+export const restore = command({
+  name: 'restore',
+  summary: 'Restore a backup into a new data folder or database.',
+  details:
+    'The whole backup is checked first: the checksum of every file, the schema and the database. The data folder must not exist or be empty, and so must the database, unless --replace is given. Start the server afterwards with "berth up" and the same folder. The server of the backup must not run any more: two would run the same jobs.',
+  words: { FILE: 'A backup that "berth backup" or the schedule made.' },
+  options: {
+    data: { ...serverOptions.data, description: 'The data folder to create.' },
+    database: {
+      kind: 'text',
+      value: 'URL',
+      description: 'An empty PostgreSQL database, for a backup of PostgreSQL. Default: BERTH_DATABASE_URL.',
+    },
+    replace: {
+      kind: 'switch',
+      description: 'Replace what is there. The data folder is kept under another name; tables are dropped.',
+    },
+  },
+  async run({ words, options, env, output }) {
+    const { restoreBackup } = await import('../../app/restore-backup.ts');
+    const data = dataFolder(options.data, env);
+    const { manifest, movedTo } = await restoreBackup({
+      file: words.FILE,
+      data,
+      database: options.database ?? env['BERTH_DATABASE_URL'] ?? '',
+      replace: options.replace === true,
+    });
+    output.printRecord(
+      {
+        data,
+        database: manifest.database.kind,
+        schema: manifest.database.schema,
+        createdAt: manifest.createdAt,
+        entries: manifest.entries.length,
+        ...(movedTo !== undefined && { before: movedTo }),
+      },
+      manifest.keys
+        ? `Start it with "berth up --data ${data}".`
+        : `The backup holds no keys: copy master.key to ${data} before you start it.`,
+    );
+  },
+});
