@@ -429,6 +429,12 @@ export class JobQueue {
     this.#deps.events.publish('worker.refresh-requested', { endpointId, workerId });
   }
 
+  /** The worker asked to be replaced in the result of a job. */
+  pauseWorkerAfterResult(endpointId: string, workerId: string): void {
+    this.heartbeats.recordLastResult(endpointId, workerId);
+    this.pauseWorker(endpointId, workerId);
+  }
+
   /** The worker is being stopped: it gets no more jobs, and its long polls end now. */
   drainWorker(endpointId: string, workerId: string): void {
     this.heartbeats.drain(endpointId, workerId);

@@ -109,6 +109,21 @@ describe('a worker', () => {
     assert.deepEqual(heartbeats.unstartedJobs('e', 'unknown'), []);
   });
 
+  test('starts no job after the result in which it asked to be replaced, on the channel', () => {
+    const { heartbeats } = fixture();
+    const notBegun = (): number[] => heartbeats.unstartedJobs('e', 'w').map(({ seq }) => seq);
+    for (let seq = 1; seq <= 4; seq += 1) heartbeats.assignJobs('e', 'w', job(seq));
+    heartbeats.recordConcurrency('e', 'w', 2);
+    heartbeats.unassignJob('e', 'w', 1);
+    heartbeats.recordLastResult('e', 'w');
+    assert.deepEqual(notBegun(), [4], 'the public protocol: it may go on with what it took');
+    heartbeats.recordChannel('e', 'w');
+    heartbeats.recordLastResult('e', 'w');
+    assert.deepEqual(notBegun(), [3, 4]);
+    heartbeats.recordConcurrency('e', 'w', 2);
+    assert.deepEqual(notBegun(), [4], 'it came back');
+  });
+
   test('is paused for as long as requested', () => {
     const { clock, heartbeats } = fixture();
     assert.equal(heartbeats.isPaused('e', 'w'), false);

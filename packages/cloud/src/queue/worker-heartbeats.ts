@@ -284,6 +284,16 @@ export class WorkerHeartbeats {
     this.recordHeartbeat(endpointId, workerId).pausedUntil = this.#clock.now() + milliseconds;
   }
 
+  /**
+   * It asked to be replaced in the result of a job: it starts no other job in that one's place. Only on the
+   * channel; a worker of the public protocol may start the jobs that it took before.
+   */
+  recordLastResult(endpointId: string, workerId: string): void {
+    const worker = this.recordHeartbeat(endpointId, workerId);
+    if (worker.accelerated && worker.concurrency !== Infinity)
+      worker.concurrency = Math.max(0, worker.concurrency - 1);
+  }
+
   isPaused(endpointId: string, workerId: string): boolean {
     return (this.#workers.get(endpointId, workerId)?.pausedUntil ?? 0) > this.#clock.now();
   }

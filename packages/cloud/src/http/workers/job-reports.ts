@@ -100,7 +100,7 @@ export class JobReports {
     await queue.finishAll(endpointId, workerId, results);
     for (const { jobId, lease, refresh } of results) {
       queue.cancellations.remove(endpointId, workerId, jobId);
-      if (refresh) queue.pauseWorker(endpointId, workerId);
+      if (refresh) queue.pauseWorkerAfterResult(endpointId, workerId);
       this.#deps.acknowledge(`A ${jobId} ${lease}`);
     }
   }

@@ -227,7 +227,7 @@ export class WorkerRoutes {
         const waited = queue.takeAhead.onResult(endpoint.id, workerId, seq, post.refresh);
         await queue.finish(endpoint.id, seq, { workerId, jobId }, { ...post, waited });
         queue.cancellations.remove(endpoint.id, workerId, jobId);
-        if (post.refresh) queue.pauseWorker(endpoint.id, workerId);
+        if (post.refresh) queue.pauseWorkerAfterResult(endpoint.id, workerId);
       }
     }
     // Late, repeated and unknown posts get the same response: the worker can do nothing about them.
