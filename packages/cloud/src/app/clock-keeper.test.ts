@@ -34,6 +34,7 @@ class World {
     databaseTime: async () => ({ now: this.trueTime + this.databaseStep, shared: this.shared }),
     saveShared: async (shared) => void (this.shared = shared),
     moveDueTimes: async () => false,
+    moveJobsOf: async () => undefined,
   };
 }
 
@@ -132,9 +133,11 @@ test('a machine whose clock is set: time is held over a restart, and set when no
     const store = {
       clock: {
         ...world.database,
-        moveDueTimes: async (by: number) => {
-          if (idle) moved = by;
-          return idle;
+        moveDueTimes: async (by: number, onMoved: () => void) => {
+          if (!idle) return false;
+          moved = by;
+          onMoved();
+          return true;
         },
       },
     };

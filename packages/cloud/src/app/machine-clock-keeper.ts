@@ -5,6 +5,8 @@ import type { ClockKeeper, ClockKeeperDeps } from './clock-keeper.ts';
 
 const SAVE_EVERY_MS = 60_000;
 const TRY_TO_SET_EVERY_MS = 5_000;
+/** Less than half of the smallest step. */
+const SAME_TURN_MS = 900;
 
 export interface MachineClockDeps extends ClockKeeperDeps {
   /** Holds the server's time across a restart, while it differs from the clock of the machine. */
@@ -68,8 +70,12 @@ export class MachineClockKeeper implements ClockKeeper {
     if (clock.monotonic() - this.#triedAt < TRY_TO_SET_EVERY_MS) return;
     this.#triedAt = clock.monotonic();
     const ahead = Math.round(clock.ahead);
-    if (!(await store.clock.moveDueTimes(ahead))) return;
-    clock.set(clock.now() + ahead);
+    const [before, monotonic] = [clock.now(), clock.monotonic()];
+    const set = (): void => clock.set(before + ahead + Math.round(clock.monotonic() - monotonic));
+    if (!(await store.clock.moveDueTimes(ahead, set))) return;
+    // A job that was submitted in the same turn is written after it.
+    await new Promise((resolve) => setImmediate(resolve));
+    await store.clock.moveJobsOf({ from: before - SAME_TURN_MS, to: before + SAME_TURN_MS }, ahead);
     log.info({ aheadMs: ahead }, 'nothing runs or waits: the time of the machine is used again');
   }
 

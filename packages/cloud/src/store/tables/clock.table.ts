@@ -27,7 +27,7 @@ export function clockTable(database: Database): ClockStore {
         );
       }),
 
-    moveDueTimes: (by) =>
+    moveDueTimes: (by, onMoved) =>
       database.write(function* () {
         const live = yield* row(
           sql`select 1 from jobs where status = 'IN_QUEUE'
@@ -40,7 +40,17 @@ export function clockTable(database: Database): ClockStore {
         yield* execute(
           sql`update webhook_deliveries set next_at = next_at + ${by} where next_at is not null`,
         );
+        onMoved();
         return true;
+      }),
+
+    moveJobsOf: ({ from, to }, by) =>
+      database.write(function* () {
+        yield* execute(
+          sql`update jobs set created_at = created_at + ${by}, queued_at = queued_at + ${by}, ttl_at = ttl_at + ${by},
+              taken_at = taken_at + ${by}, due_at = due_at + ${by}, look_at = look_at + ${by}
+            where status in ('IN_QUEUE', 'IN_PROGRESS') and created_at between ${from} and ${to}`,
+        );
       }),
   };
 }
