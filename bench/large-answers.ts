@@ -28,8 +28,10 @@ try {
   let bytes = 0;
   const readers = Array.from({ length: READERS }, async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    while (!stop.signal.aborted)
-      bytes += await readWhole(agent, `${server.url}/v2/${reader.id}/status/${job}`, reader.key);
+    while (!stop.signal.aborted) {
+      const size = await readWhole(agent, `${server.url}/v2/${reader.id}/status/${job}`, reader.key);
+      bytes += size;
+    }
     agent.destroy();
   });
   const loaded = await measureRuns(other, seconds);

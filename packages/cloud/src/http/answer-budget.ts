@@ -29,6 +29,8 @@ export class AnswerBudget {
   readonly #defer: (callback: () => void) => void;
   #inFlight = 0;
   #scheduled = false;
+  /** Nothing is granted before this time, by `performance.now()`. */
+  #restUntil = 0;
 
   constructor(options: AnswerBudgetOptions) {
     this.#options = options;
@@ -66,6 +68,11 @@ export class AnswerBudget {
     });
   }
 
+  /** An answer took so long to read, while everything else waited. As long again belongs to the others. */
+  rest(milliseconds: number): void {
+    this.#restUntil = performance.now() + milliseconds;
+  }
+
   #take(accountId: string, bytes: number): () => void {
     const queue = this.#accounts.get(accountId) as AccountQueue;
     queue.inFlight += bytes;
@@ -89,10 +96,13 @@ export class AnswerBudget {
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    this.#defer(() => {
+    const grant = (): void => {
+      const restMs = this.#restUntil - performance.now();
+      if (restMs > 0) return void setTimeout(grant, Math.ceil(restMs));
       this.#scheduled = false;
       if (this.#grantOne()) this.#schedule();
-    });
+    };
+    this.#defer(grant);
   }
 
   #grantOne(): boolean {

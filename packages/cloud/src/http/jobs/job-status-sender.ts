@@ -49,7 +49,10 @@ export class JobStatusSender {
     const release = await this.#budget.acquire(key.accountId, bytes, signal);
     if (release === undefined) return;
     try {
-      await sendLargeJson(response, await this.#parts(call, outline), signal);
+      const start = performance.now();
+      const parts = await this.#parts(call, outline);
+      this.#budget.rest(performance.now() - start);
+      await sendLargeJson(response, parts, signal);
     } finally {
       release();
     }
