@@ -1,6 +1,8 @@
 import { JobQueue } from '../queue/job-queue.ts';
 import { QueueAdmission } from '../queue/queue-admission.ts';
 import type { AccountDirectory } from '../resources/accounts/account-directory.ts';
+import { RequestCredentials } from '../queue/request-credentials.ts';
+import { Sealer } from '../support/crypto.ts';
 import { JobReaperLoop } from '../queue/job-reaper-loop.ts';
 import { WebhookDeliveries } from '../queue/webhooks/webhook-deliveries.ts';
 import { deliveryOf } from '../queue/webhooks/webhook-delivery.ts';
@@ -48,6 +50,7 @@ export async function createQueue(
       if (isOnDisk) disk.checkRoom();
       return admission?.admit(accountId, request);
     },
+    credentials: new RequestCredentials(new Sealer(masterKey)),
     deliveryOf: (job, payloads) => deliveryOf(job, payloads, ids.resource(), clock.now()),
     events,
     instanceRuns: async (endpointId, workerId) =>

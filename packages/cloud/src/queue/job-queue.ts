@@ -33,6 +33,7 @@ import { pinToAttempt } from './attempt-holder.ts';
 import { CancellationRegistry } from './cancellation-registry.ts';
 import { JobStreams } from './job-streams.ts';
 import { TakeAhead } from './take-ahead.ts';
+import type { RequestCredentials } from './request-credentials.ts';
 import { newJob } from './job-submission.ts';
 import type { EndpointQueueSettings, JobOptions } from './job-submission.ts';
 import * as transitions from '../domain/job-transitions.ts';
@@ -57,6 +58,8 @@ export interface JobQueueDeps {
    * called when the job is in the store, or not. Called for every job: it must be cheap.
    */
   admit?(accountId: string, request: string): Promise<() => void> | undefined;
+  /** Seals the credentials in requests; without it they are stored as they came. */
+  credentials?: RequestCredentials;
   store: JobStore;
   wakeups: WakeupBus;
   clock: Clock;
@@ -365,13 +368,25 @@ export class JobQueue {
     signal: CancelSignal,
   ): Promise<TakenJob[]> {
     if (!this.heartbeats.isPaused(endpointId, workerId))
-      return this.#dispatcher.waitForJobs(endpointId, workerId, room, milliseconds, signal);
+      return this.#openCredentials(
+        endpointId,
+        this.#dispatcher.waitForJobs(endpointId, workerId, room, milliseconds, signal),
+      );
     if (this.#closed) return Promise.resolve([]);
     // A paused worker gets nothing, but its poll is held: an immediate answer would make it poll again
     // immediately.
     return this.#resting
       .wait(endpointId, workerId, Math.min(milliseconds, PAUSED_POLL_MS), signal)
       .then(() => []);
+  }
+
+  /** Only the worker sees the credentials of a request. */
+  async #openCredentials(endpointId: string, taking: Promise<TakenJob[]>): Promise<TakenJob[]> {
+    const { credentials } = this.#deps;
+    const taken = await taking;
+    if (credentials !== undefined)
+      for (const job of taken) job.request = credentials.open(job.request, endpointId);
+    return taken;
   }
 
   /** Returns jobs that were taken and did not reach their worker. */
@@ -494,7 +509,8 @@ export class JobQueue {
     { endpoint, accountId, request, options, idempotency }: SubmitRequest,
   ): Promise<SubmitResult> {
     const { store, clock } = this.#deps;
-    const whole = newJob(endpoint, accountId, request, options, seq, clock.now());
+    const stored = this.#deps.credentials?.seal(request, endpoint.id) ?? request;
+    const whole = newJob(endpoint, accountId, stored, options, seq, clock.now());
     return withStoreRetries(() => {
       const submitting = store.submit(
         whole,
