@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
@@ -10,12 +11,38 @@ import type { TestDatabase } from '../packages/testing/src/test-database.ts';
 import { BERTH_COMMAND, runBerth } from '../packages/testing/src/berth-command.ts';
 import { startServerProcess } from '../packages/testing/src/server-process.ts';
 import type { ServerProcess } from '../packages/testing/src/server-process.ts';
+import { findPtyProgram } from '../packages/cloud/src/engines/process/pty.ts';
 import { parseLogLines } from '../packages/testing/src/server-fixture.ts';
 
 /** No mode of a folder keeps root out. */
 const user = process.getuid?.() === 0 ? 65534 : undefined;
 const isReadable =
   user === undefined || spawnSync(BERTH_COMMAND, ['--version'], { uid: user, gid: user }).status === 0;
+
+/** What a start prints on a terminal; the server is stopped then. */
+async function outputOnTerminal(data: string, rootKey = ''): Promise<string> {
+  const child = spawn('script', ['-qefc', `${BERTH_COMMAND} up --port 0 --data ${data}`, '/dev/null'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: {
+      PATH: process.env['PATH'],
+      HOME: process.env['HOME'],
+      BERTH_DOCKER: 'off',
+      BERTH_ROOT_KEY: rootKey,
+    },
+  });
+  let output = '';
+  const closed = once(child, 'close');
+  for await (const piece of child.stdout.setEncoding('utf8')) {
+    output += piece as string;
+    if (!/root key [^\n]*\n/.test(output)) continue;
+    const { pid } = JSON.parse(readFileSync(join(data, 'server.json'), 'utf8')) as { pid: number };
+    process.kill(pid, 'SIGTERM');
+    break;
+  }
+  child.stdout.resume();
+  await closed;
+  return output;
+}
 
 for (const kind of DATABASES) {
   describe(`the first start, on ${kind}`, () => {
@@ -33,14 +60,13 @@ for (const kind of DATABASES) {
       await database.drop();
     });
 
-    test('prints where everything is, and the root key this once', async () => {
+    test('prints where everything is, and of the root key where it is', async () => {
       assert.match(server.output(), /^berth is up at http:\/\/127\.0\.0\.1:\d+\n/);
       for (const address of ['/v2', '/v2/docs', '/v1', '/graphql'])
         assert.ok(server.output().includes(server.url + address), address);
-      const key = /root key {2}(rpa_\S+)/.exec(server.output())?.[1];
-      assert.ok(key !== undefined);
-      assert.equal(kept('root.key'), `${key}\n`);
-      assert.equal((await server.client(key).call('GET', '/v2/account')).status, 200);
+      assert.doesNotMatch(server.output(), /rpa_/);
+      assert.match(server.output(), new RegExp(`root key  in ${join(database.data, 'root.key')}$`, 'm'));
+      assert.equal((await server.client(kept('root.key').trim()).call('GET', '/v2/account')).status, 200);
     });
 
     test('keeps what is secret for its owner alone', () => {
@@ -185,19 +211,16 @@ describe('two servers', () => {
     await other.drop();
   });
 
-  test('the one that found its port taken shows its root key once it is up', async () => {
+  test('the one that found its port taken shows its root key once it is up, on a terminal', {
+    skip: findPtyProgram() !== 'script',
+  }, async () => {
     const first = await startServerProcess(database);
     const other = await createTestDatabase('sqlite');
     assert.equal((await runBerth(['up', '--port', new URL(first.url).port, '--data', other.data])).code, 1);
-    const second = await startServerProcess(other, { BERTH_ROOT_KEY: '' });
-    assert.equal(
-      /root key {2}(rpa_\S+)/.exec(second.output())?.[1],
-      readFileSync(join(other.data, 'root.key'), 'utf8').trim(),
-    );
-    await second.stop();
-    const again = await startServerProcess(other, { BERTH_ROOT_KEY: '' });
-    assert.doesNotMatch(again.output(), /rpa_/);
-    await again.stop();
+    const key = readFileSync(join(other.data, 'root.key'), 'utf8').trim();
+    assert.equal(/root key {2}(rpa_\S+)/.exec(await outputOnTerminal(other.data))?.[1], key);
+    assert.doesNotMatch(await outputOnTerminal(other.data), /rpa_/);
+    assert.doesNotMatch(await outputOnTerminal(other.data, 'rpa_GIVENGIVENGIVENGIVEN'), /rpa_/);
     await first.stop();
     await other.drop();
   });

@@ -26,8 +26,9 @@ export async function runServer({ config, warnings }: RunServerOptions): Promise
   const serverFile = join(config.data, 'server.json');
   writeServerFile(serverFile, url, config, log);
   app.start();
-  process.stdout.write(startupMessage(config, url, app.rootKey));
-  app.rootKey.markShown();
+  const isTerminal = process.stdout.isTTY === true;
+  process.stdout.write(startupMessage(config, url, app.rootKey, isTerminal));
+  if (isTerminal) app.rootKey.markShown();
 
   const signal = await stop;
   log.info({ signal }, 'stopping: requests under way may end');
@@ -56,7 +57,13 @@ async function listen(app: App, { host, port }: Config): Promise<string> {
   return listeningOrigin(app.http.server);
 }
 
-function startupMessage(config: Config, url: string, rootKey: RootKey): string {
+/** The root key is shown on a terminal only: other output is often kept, and read by others. */
+export function startupMessage(
+  config: Pick<Config, 'publicUrl' | 'v1' | 'data'>,
+  url: string,
+  rootKey: Pick<RootKey, 'file' | 'unshownKey'>,
+  isTerminal: boolean,
+): string {
   const origin = config.publicUrl === '' ? url : config.publicUrl.replace(/\/+$/, '');
   const lines = [
     `  REST v2   ${origin}/v2        reference at ${origin}/v2/docs`,
@@ -64,7 +71,7 @@ function startupMessage(config: Config, url: string, rootKey: RootKey): string {
     `  GraphQL   ${origin}/graphql`,
     `  data      ${config.data}`,
   ];
-  if (rootKey.unshownKey !== undefined)
+  if (rootKey.unshownKey !== undefined && isTerminal)
     lines.push(
       '',
       `  root key  ${rootKey.unshownKey}`,

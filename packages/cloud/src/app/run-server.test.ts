@@ -1,0 +1,13 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startupMessage } from './run-server.ts';
+
+test('the root key is shown on a terminal only, and only if Berth made it', () => {
+  const config = { publicUrl: '', v1: { enabled: true, sunset: '2026-11-15' }, data: '/data' };
+  const message = (unshownKey: string | undefined, isTerminal: boolean): string =>
+    startupMessage(config, 'http://127.0.0.1:1', { file: '/data/root.key', unshownKey }, isTerminal);
+  assert.match(message('rpa_MADE', true), /root key {2}rpa_MADE/);
+  assert.doesNotMatch(message('rpa_MADE', false), /rpa_MADE/);
+  assert.match(message('rpa_MADE', false), /root key {2}in \/data\/root\.key/);
+  assert.match(message(undefined, true), /root key {2}in \/data\/root\.key/);
+});
