@@ -14,7 +14,7 @@ import {
 import type { PodView } from '../packages/testing/src/pod-client.ts';
 import { listAuditLog, serverFixture } from '../packages/testing/src/server-fixture.ts';
 import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
-import { waitFor } from '../packages/testing/src/wait-for.ts';
+import { waitFor, waitUntilPasses } from '../packages/testing/src/wait-for.ts';
 
 const A40 = 'NVIDIA A40';
 const L4 = 'NVIDIA L4';
@@ -219,10 +219,13 @@ for (const kind of DATABASES) {
 
     test('all or nothing: one that does not fit whole is refused, and nothing of it is there', async () => {
       for (const count of [7, 250]) {
-        const { status, text } = await refused({ compute: { ...compute, podCount: count } });
-        assert.equal(status, 400, text);
-        assert.match(text, FULL);
-        assert.match(text, /has room for 6 pods/);
+        // A GPU is free again when the last process of its pod has ended.
+        await waitUntilPasses(async () => {
+          const { status, text } = await refused({ compute: { ...compute, podCount: count } });
+          assert.equal(status, 400, text);
+          assert.match(text, FULL);
+          assert.match(text, /has room for 6 pods/);
+        });
       }
       await nothingIsLeft();
       const { body: pendingTake } = await createPod(ann, { gpu: { id: A40, count: 2 } });

@@ -3,11 +3,15 @@ import { defineDataCenter, DOCKER_DATA_CENTER } from '../domain/catalog/data-cen
 import type { ContainerSandbox } from '../domain/placement/container-sandbox.ts';
 import { DockerConnection } from '../engines/docker/docker-connection.ts';
 import type { DockerEngine } from '../engines/docker/docker-engine.ts';
+import type { AccountIsolation } from '../domain/placement/engine-capacity.ts';
 import type { InstanceEngine } from '../engines/engine.ts';
 import { GpuAllocator } from '../engines/gpu-allocator.ts';
 import { ProcessEngine } from '../engines/process/process-engine.ts';
 import { Catalog } from '../resources/catalog/catalog.ts';
 import { virtualGpus } from '../resources/catalog/virtual-gpus.ts';
+import type { FileOwner } from '../support/file-owner.ts';
+import type { Log } from '../support/log.ts';
+import { DEFAULT_USER_RANGE, parseUserRange } from '../support/user-range.ts';
 import { loadInstallationId } from '../support/installation-id.ts';
 import type { AppContext } from './app-context.ts';
 import type { ServerAddress } from './server-address.ts';
@@ -25,6 +29,8 @@ export interface Engines {
   workerUrl(dataCenterId: string): Promise<string>;
   /** How the containers of this data center are confined, where the operator has changed it. */
   sandbox(dataCenterId: string): ContainerSandbox | undefined;
+  /** Whom the files of an account belong to in this data center; undefined for the user that runs Berth. */
+  fileOwner(accountId: string, dataCenterId: string): Promise<FileOwner | undefined>;
   /** Looks for a Docker daemon until one answers. `onDataCenter` is called for the data center that it then serves. */
   start(onDataCenter: (dataCenterId: string) => Promise<void>): void;
   destroyConnections(): Promise<void>;
@@ -61,13 +67,16 @@ export async function createEngines(
           ...(config.docker !== 'auto' && { host: config.docker }),
         });
   const { keepDays, maxGb } = config.pythonEnvironments;
-  const processes = new ProcessEngine({
+  const processEngine = new ProcessEngine({
     ...machine,
     ids,
+    isolation: config.process.isolation,
+    users: parseUserRange(config.process.users) ?? DEFAULT_USER_RANGE,
+    readablePaths: config.process.readablePaths === 'none' ? [] : config.process.readablePaths,
     python: { eviction: { keepMs: keepDays * MS_PER_DAY, maxBytes: maxGb * BYTES_PER_GB } },
     deployedImages: () => store.endpoints.listLocalImages(),
   });
-  const engines = new Map<string, InstanceEngine>([['process', processes]]);
+  const engines = new Map<string, InstanceEngine>([['process', processEngine]]);
   const dataCenters = config.dataCenters.map(({ id, name, region, engine }) =>
     defineDataCenter({
       id,
@@ -108,7 +117,13 @@ export async function createEngines(
       return config.workerUrl === '' ? address.listeningOrigin : config.workerUrl;
     },
     sandbox: (dataCenterId) => config.dataCenters.find(({ id }) => id === dataCenterId),
-    start: (onDataCenter) => docker?.start((engine) => addDocker(engine, onDataCenter)),
+    fileOwner: async (accountId, dataCenterId) =>
+      byDataCenter.get(dataCenterId) === processEngine ? processEngine.fileOwner(accountId) : undefined,
+    start: (onDataCenter) => {
+      // After the first answers: the probe starts processes.
+      setImmediate(() => void logIsolation(processEngine, log));
+      docker?.start((engine) => addDocker(engine, onDataCenter));
+    },
     destroyConnections: () => workerUrls.closeAllConnections(),
     stopDiscovery: async () => docker?.close(),
     closeWorkerServer: () => workerUrls.close(),
@@ -116,4 +131,23 @@ export async function createEngines(
       await Promise.all([...new Set(byDataCenter.values())].map((engine) => engine.close()));
     },
   };
+}
+
+const ISOLATION_MESSAGES: Readonly<Record<AccountIsolation, string>> = {
+  containers: 'accounts are kept apart by containers',
+  namespaces: 'process engine: each account runs as a user of its own, in namespaces',
+  users: 'process engine: each account runs as a user of its own, without namespaces',
+  refused: 'process engine: only the root account can run processes',
+  none: 'process engine: process.isolation is none, so every account can read and change everything of every other one and of Berth',
+};
+
+/** Says at the start how accounts are kept apart. */
+async function logIsolation(engine: ProcessEngine, log: Log): Promise<void> {
+  try {
+    const { mode, reason } = await engine.describeIsolation();
+    const level = mode === 'none' || mode === 'users' ? 'warn' : 'info';
+    log[level]({ isolation: mode, ...(reason !== undefined && { reason }) }, ISOLATION_MESSAGES[mode]);
+  } catch (error) {
+    log.warn({ err: error }, 'it is not known how accounts can be kept apart on this machine');
+  }
 }

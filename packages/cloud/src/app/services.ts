@@ -82,11 +82,15 @@ export function createServices(
     jupyterPassword: (podId) => jupyterPassword(masterKey, podId),
   });
   const keys = new ApiKeys(context);
-  const volumeContents = new VolumeContents(context, config.data, (error) =>
-    log.warn(
-      { err: error },
-      'the data of a deleted network volume is still on disk, below volumes/.s3/.removed',
-    ),
+  const volumeContents = new VolumeContents(
+    context,
+    config.data,
+    (error) =>
+      log.warn(
+        { err: error },
+        'the data of a deleted network volume is still on disk, below volumes/.s3/.removed',
+      ),
+    ({ accountId, dataCenterId }) => engines.fileOwner(accountId, dataCenterId),
   );
   const clusters = new Clusters(context, { pods, networkRange: config.clusterNetwork });
   const volumes = new Volumes(context, catalog, volumeContents);

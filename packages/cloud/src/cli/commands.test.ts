@@ -451,6 +451,7 @@ describe('doctor', () => {
         ['node', true],
         ['data folder', true],
         ['sqlite', true],
+        ['process isolation', true],
         ['docker', true],
         ['python', true],
         ['server', true],
@@ -473,6 +474,6 @@ describe('doctor', () => {
     assert.match(ran.out, /^not {2}data folder .* is not a folder; choose another/m);
     assert.match(ran.out, /^not {2}ready .*\/readyz answers 503; look at its log/m);
     assert.match(ran.out, /^not {2}key .*from BERTH_API_KEY is refused; set BERTH_API_KEY/m);
-    assert.equal(ran.err, 'berth: 3 of 8 checks are not ok\n');
+    assert.equal(ran.err, 'berth: 3 of 9 checks are not ok\n');
   });
 });

@@ -10,7 +10,12 @@ import type {
   InstanceUsage,
 } from './instance.ts';
 import type { LogLine, LogQuery } from '../domain/log-line.ts';
-import type { EngineKind, EngineCapabilities, Capacity } from '../domain/placement/engine-capacity.ts';
+import type {
+  AccountIsolation,
+  EngineKind,
+  EngineCapabilities,
+  Capacity,
+} from '../domain/placement/engine-capacity.ts';
 
 /** The read-only side of a driver: its kind and its capacity. */
 export interface Engine {
@@ -21,6 +26,9 @@ export interface Engine {
    * reached.
    */
   capacity(): Promise<Capacity>;
+
+  /** How it keeps the instances of accounts apart. */
+  isolation?(): Promise<AccountIsolation>;
 }
 
 /**
@@ -47,6 +55,12 @@ export interface InstanceEngine extends Engine {
    * reported by that start.
    */
   prepareImage?(image: string, accountId: string): void;
+
+  /**
+   * Why it cannot run anything for this account, as a message for users; undefined if it can, as far as is
+   * known without trying.
+   */
+  accountProblem?(accountId: string): string | undefined;
 
   /**
    * Resolves when the instance runs. If the id already runs, it resolves with the handle of that instance and

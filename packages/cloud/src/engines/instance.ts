@@ -54,6 +54,8 @@ export interface InstanceMount {
   source: string;
   /** The absolute path inside the instance. */
   path: string;
+  /** The instance may not change it, where the engine can prevent that. */
+  readOnly?: boolean;
 }
 
 /** A Python package whose start-up hook runs in every Python process of the instance. */

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { asUnprivilegedUser } from '../../../testing/src/unprivileged-user.ts';
-import { openDataDirectory } from './data-directory.ts';
+import { openDataDirectory, setPassable } from './data-directory.ts';
 
 describe('the data folder', () => {
   let base: string;
@@ -29,6 +29,40 @@ describe('the data folder', () => {
     openDataDirectory(folder);
     openDataDirectory(folder);
     assert.equal(statSync(folder).mode & 0o777, 0o700);
+  });
+
+  test('of an earlier version is closed to other users, with its files', () => {
+    const folder = join(base, 'earlier');
+    mkdirSync(join(folder, 'volumes'), { recursive: true });
+    writeFileSync(join(folder, 'berth.db'), '');
+    for (const path of [folder, join(folder, 'volumes')]) chmodSync(path, 0o755);
+    chmodSync(join(folder, 'berth.db'), 0o644);
+    symlinkSync(join(base, 'file'), join(folder, 'link'));
+    chmodSync(join(base, 'file'), 0o644);
+    openDataDirectory(folder);
+    const modes = ['', 'volumes', 'berth.db'].map((name) => statSync(join(folder, name)).mode & 0o777);
+    assert.deepEqual(modes, [0o700, 0o700, 0o600]);
+    assert.equal(statSync(join(base, 'file')).mode & 0o777, 0o644, 'a link is not followed');
+  });
+
+  test('lets users of accounts pass through, and not list it, only without namespaces', () => {
+    const folder = join(base, 'passable');
+    mkdirSync(join(folder, 'instances'), { recursive: true });
+    const modes = (): number[] =>
+      ['', 'instances', 'users'].map((name) => statSync(join(folder, name)).mode & 0o777);
+    setPassable(folder, true);
+    openDataDirectory(folder);
+    assert.deepEqual(modes(), [0o711, 0o711, 0o700]);
+    setPassable(folder, false);
+    assert.deepEqual(modes(), [0o700, 0o700, 0o700]);
+  });
+
+  test('that others use too is left open', () => {
+    const folder = join(base, 'shared');
+    mkdirSync(folder);
+    chmodSync(folder, 0o1777);
+    openDataDirectory(folder);
+    assert.equal(statSync(folder).mode & 0o1777, 0o1777);
   });
 
   test('that is a file or below one is refused with the setting to change', () => {

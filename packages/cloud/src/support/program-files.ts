@@ -21,6 +21,17 @@ export const PYTHON_WORKER_PACKAGE = fileAt(
   COMPILED ? '../berth_worker' : '../../../worker-python/src/berth_worker',
 );
 
+/** The folders with all programs that instances run. They hold no data. */
+export const PROGRAM_FOLDERS = COMPILED
+  ? [installationFolder(fileAt('../..'))]
+  : ['packages', 'examples', 'node_modules'].map((name) => fileAt(`../../../../${name}`));
+
+/** The packages that an installed package needs are beside it, in the outermost `node_modules`. */
+function installationFolder(packageFolder: string): string {
+  const end = packageFolder.indexOf('/node_modules/');
+  return end === -1 ? packageFolder : packageFolder.slice(0, end + '/node_modules'.length);
+}
+
 /** The module of the worker SDK that exports `serve`. */
 export function workerModule(): string {
   return COMPILED

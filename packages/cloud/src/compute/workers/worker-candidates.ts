@@ -84,5 +84,7 @@ export class WorkerCandidates {
 }
 
 function imageProblemFor({ accountId, image }: Endpoint, engine: InstanceEngine): string | undefined {
-  return foreignImageReason(accountId, image) ?? engine.imageProblem(image);
+  return (
+    foreignImageReason(accountId, image) ?? engine.accountProblem?.(accountId) ?? engine.imageProblem(image)
+  );
 }

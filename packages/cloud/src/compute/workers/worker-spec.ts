@@ -61,7 +61,9 @@ export function workerSpec({
     ports: portsOf(endpoint),
     mounts: [
       ...(volume === undefined ? [] : [{ source: volume.folder, path: VOLUME_PATH }]),
-      ...(artifact === undefined ? [] : [{ source: dirname(artifact), path: dirname(artifact) }]),
+      ...(artifact === undefined
+        ? []
+        : [{ source: dirname(artifact), path: dirname(artifact), readOnly: true }]),
     ],
     ...(pythonHook !== undefined && { pythonHook }),
     cpu: placement.cpu,

@@ -12,6 +12,14 @@ export interface EngineCapabilities {
   networks?: InstanceNetworkMode;
 }
 
+/**
+ * How an engine keeps the instances of accounts apart. `containers`: each in a container. `namespaces`: each
+ * account as a user of its own, in namespaces. `users`: only as a user of its own. `refused`: other accounts
+ * than root can run nothing. `none`: not at all, since the operator wants it so.
+ */
+export const ACCOUNT_ISOLATION = ['containers', 'namespaces', 'users', 'refused', 'none'] as const;
+export type AccountIsolation = (typeof ACCOUNT_ISOLATION)[number];
+
 /** `bridge`: instances are put into a network of their own, each at its address. `loopback`: they share this machine's addresses, and each has one of them to itself. */
 export type InstanceNetworkMode = 'bridge' | 'loopback';
 

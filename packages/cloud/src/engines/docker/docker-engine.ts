@@ -42,7 +42,12 @@ import {
 } from './container-network.ts';
 import { StartAttempts } from '../start-attempts.ts';
 import { PeerContainers } from './peer-containers.ts';
-import type { Capacity, EngineCapabilities, GpuCapacity } from '../../domain/placement/engine-capacity.ts';
+import type {
+  AccountIsolation,
+  Capacity,
+  EngineCapabilities,
+  GpuCapacity,
+} from '../../domain/placement/engine-capacity.ts';
 import { CLUSTER_NETWORK_RANGE, CONTAINER_NETWORK_RANGE, LOG_RETENTION_MS } from '../../domain/limits.ts';
 
 export interface DockerEngineOptions {
@@ -200,6 +205,10 @@ export class DockerEngine implements InstanceEngine {
     await this.#inventory.open();
     const hostResources = await this.#hostResources();
     return capacityOf(hostResources, this.#gpus.withFreeCounts(hostResources.gpus));
+  }
+
+  isolation(): Promise<AccountIsolation> {
+    return Promise.resolve('containers');
   }
 
   imageProblem(image: string): string | undefined {

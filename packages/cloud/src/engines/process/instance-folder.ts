@@ -1,9 +1,28 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import type { FileOwner } from '../../support/file-owner.ts';
 import { removeTree } from '../../support/remove-tree.ts';
+import type { InstanceMount } from '../instance.ts';
 import { type ProcessEntry, parseStat } from './process-table.ts';
 
 const SAVED_FILE = 'instance.json';
+/** Longer files are not read: an instance without isolation could have put them there. */
+const MAX_STATE_BYTES = 1024 * 1024;
+
+const STATE_FILE_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** The state that is saved before an instance starts. The environment is left out: it may hold secrets. */
 export interface SavedInstance {
@@ -22,6 +41,12 @@ export interface SavedInstance {
   cgroup: string | null;
   /** The folder of its Python environment, which stays as long as the instance. */
   python?: string;
+  /** The account's user; missing if it runs as the user that runs Berth. */
+  user?: FileOwner;
+  /** Whether it has namespaces of its own. */
+  namespaces?: true;
+  /** Folders of Berth that are mounted in it. */
+  mounts?: readonly InstanceMount[];
 }
 
 /** The two processes of an instance whose ids are recorded. */
@@ -34,7 +59,9 @@ export interface StartedProcesses {
 /**
  * The folder of one instance. `root` is the working folder and stands for the container disk; `tmp` holds
  * temporary files; `instance.json` is the state that Berth saves; the supervisor writes `started` and `exit`,
- * and its output writer the files in `output`, as long as there is a `pipe`.
+ * and its output writer the files in `output`, as long as there is a `pipe`. An account's user owns `root` and
+ * `tmp` and cannot change anything beside them: of the pipe it has an open descriptor. `view` and `cover` hold
+ * mount points.
  */
 export class InstanceFolder {
   readonly path: string;
@@ -42,6 +69,10 @@ export class InstanceFolder {
   readonly tmp: string;
   readonly output: string;
   readonly #pipe: string;
+  readonly view: string;
+  readonly cover: string;
+  readonly fstab: string;
+  readonly userNames: string;
 
   constructor(path: string) {
     this.path = path;
@@ -49,13 +80,21 @@ export class InstanceFolder {
     this.tmp = join(path, 'tmp');
     this.output = join(path, 'output');
     this.#pipe = join(path, 'pipe');
+    this.view = join(path, 'view');
+    this.cover = join(path, 'cover');
+    this.fstab = join(path, 'fstab');
+    this.userNames = join(path, 'names');
   }
 
   /** The folder must not exist yet. Synchronous because every start waits for it. */
-  create(): void {
+  create(user?: FileOwner): void {
     mkdirSync(this.root, { recursive: true, mode: 0o700 });
     mkdirSync(this.tmp, { mode: 0o700 });
     mkdirSync(this.output, { mode: 0o700 });
+    if (user === undefined) return;
+    for (const path of [this.root, this.tmp]) chownSync(path, user.uid, user.gid);
+    // Lets the user enter the two folders, not list what is beside them.
+    chmodSync(this.path, 0o711);
   }
 
   async clear(): Promise<void> {
@@ -89,19 +128,19 @@ export class InstanceFolder {
   /** Exit code and time; undefined if the supervisor died before it wrote them. */
   readExit(): { exitCode: number; at: number } | undefined {
     const text = this.#read('exit') ?? '';
-    return text.endsWith('\n')
-      ? { exitCode: Number(text), at: Math.round(statSync(join(this.path, 'exit')).mtimeMs) }
+    return /^\d{1,3}\n$/.test(text)
+      ? { exitCode: Number(text), at: Math.round(lstatSync(join(this.path, 'exit')).mtimeMs) }
       : undefined;
   }
 
   /** Whether there is output that is not in the log yet. */
   hasOutput(): boolean {
-    return statSync(this.output, { throwIfNoEntry: false }) !== undefined;
+    return lstatSync(this.output, { throwIfNoEntry: false }) !== undefined;
   }
 
   /** Whether the output writer may still write: a process that left the instance may have the pipe open. */
   isOutputOpen(): boolean {
-    return statSync(this.#pipe, { throwIfNoEntry: false })?.isFIFO() ?? false;
+    return lstatSync(this.#pipe, { throwIfNoEntry: false })?.isFIFO() ?? false;
   }
 
   deleteOutput(): void {
@@ -109,11 +148,18 @@ export class InstanceFolder {
   }
 
   #read(name: string): string | undefined {
+    let file: number;
     try {
-      return readFileSync(join(this.path, name), 'utf8');
+      file = openSync(join(this.path, name), STATE_FILE_FLAGS);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      if (['ENOENT', 'ELOOP'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
       throw error;
+    }
+    try {
+      const found = fstatSync(file);
+      return found.isFile() && found.size <= MAX_STATE_BYTES ? readFileSync(file, 'utf8') : undefined;
+    } finally {
+      closeSync(file);
     }
   }
 }

@@ -3,13 +3,24 @@ import { BerthError } from '../../support/errors.ts';
 import { killCgroup, membersOfCgroup } from './cgroups.ts';
 import { processSnapshot } from './process-snapshot.ts';
 import type { StartedProcesses } from './instance-folder.ts';
-import { allProcesses, environmentOf, findProcess, type ProcessEntry } from './process-table.ts';
+import {
+  allProcesses,
+  environmentOf,
+  findProcess,
+  type ProcessEntry,
+  processNamespaceOf,
+  userOf,
+} from './process-table.ts';
 
 export interface ProcessSelector {
   /** Unique to the instance. All its processes inherit it in the variable BERTH_ROOT. */
   root: string;
   cgroup: string | null;
   started: StartedProcesses | undefined;
+  /** The account's user; undefined if the instance runs as the user that runs Berth. */
+  uid?: number | undefined;
+  /** Whether the instance has a process namespace of its own. */
+  namespaces?: boolean;
 }
 
 const MIN_WAIT_MS = 2;
@@ -24,10 +35,13 @@ export function isAlive({ pid, startTicks }: Pick<ProcessEntry, 'pid' | 'startTi
 
 /**
  * The live processes of an instance, without its supervisor. A process belongs to the instance by its
- * session, its cgroup or its environment. The environment also finds a process that started its own session
- * before it joined the cgroup, or where there is no cgroup.
+ * namespace, its session, its cgroup or its environment. The environment also finds a process that started its
+ * own session before it joined the cgroup, or where there is no cgroup. Any process can have any environment,
+ * so that counts only for processes of the right user.
  */
-export function findInstanceProcesses({ root, cgroup, started }: ProcessSelector): ProcessEntry[] {
+export function findInstanceProcesses(selector: ProcessSelector): ProcessEntry[] {
+  const { root, cgroup, started } = selector;
+  const namespace = namespaceOf(selector);
   const inCgroup = new Set(cgroup === null ? [] : membersOfCgroup(cgroup));
   const since = started?.supervisor.startTicks ?? 0;
   const session = started === undefined ? undefined : ownSession(started);
@@ -38,9 +52,39 @@ export function findInstanceProcesses({ root, cgroup, started }: ProcessSelector
       inCgroup.has(process.pid) ||
       process.pid === session ||
       process.session === session ||
-      environmentOf(process.pid)?.['BERTH_ROOT'] === root
+      (namespace !== undefined && processNamespaceOf(process.pid) === namespace) ||
+      (environmentOf(process.pid)?.['BERTH_ROOT'] === root && isUserOf(selector, process.pid))
     );
   });
+}
+
+/** The first process in the instance's namespace, and the command that it runs. */
+export function findSandboxProcesses(
+  selector: ProcessSelector,
+): { init: ProcessEntry; command: ProcessEntry } | undefined {
+  const { started } = selector;
+  const namespace = namespaceOf(selector);
+  if (started === undefined || namespace === undefined) return undefined;
+  const members = allProcesses().filter(({ pid }) => processNamespaceOf(pid) === namespace);
+  const init = members.find(({ parent }) => parent === started.child.pid);
+  const [command] = members
+    .filter(({ parent, ended }) => parent === init?.pid && !ended)
+    .sort((one, other) => one.startTicks - other.startTicks || one.pid - other.pid);
+  return init === undefined || command === undefined ? undefined : { init, command };
+}
+
+/** Undefined if it has none, or if its session leader, which made it, is gone. */
+function namespaceOf({ namespaces, started }: ProcessSelector): string | undefined {
+  if (namespaces !== true || started === undefined || !isAlive(started.child)) return undefined;
+  const namespace = processNamespaceOf(started.child.pid, 'children');
+  // Not yet separated, right after the start.
+  return namespace === '' || namespace === processNamespaceOf(process.pid) ? undefined : namespace;
+}
+
+/** Programs that Berth runs for an account's instance, such as its supervisor, are Berth's own. */
+function isUserOf({ uid }: ProcessSelector, pid: number): boolean {
+  const user = userOf(pid);
+  return user === process.getuid?.() || (uid !== undefined && user === uid);
 }
 
 /**
@@ -51,10 +95,12 @@ export function recentInstanceProcesses(selector: ProcessSelector): ProcessEntry
   const pids = selector.cgroup === null ? [] : membersOfCgroup(selector.cgroup);
   if (pids.length > 0) return pids.flatMap((pid) => findProcess(pid) ?? []);
   const { root, started } = selector;
-  const { byRoot, bySession } = processSnapshot();
+  const { byRoot, bySession, byNamespace } = processSnapshot();
+  const namespace = namespaceOf(selector);
   const session = started === undefined ? undefined : ownSession(started);
   const found = [
-    ...(byRoot.get(root) ?? []),
+    ...(byRoot.get(root) ?? []).filter(({ pid }) => isUserOf(selector, pid)),
+    ...(namespace === undefined ? [] : (byNamespace().get(namespace) ?? [])),
     ...(session === undefined ? [] : (bySession.get(session) ?? [])),
   ];
   const members = new Map(found.map((process) => [process.pid, process]));

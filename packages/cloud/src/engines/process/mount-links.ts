@@ -39,6 +39,16 @@ export function createMounts(
   return created;
 }
 
+/** Links each mount below the root only. Returns the mount paths. */
+export function linkMountsBelow(mounts: readonly InstanceMount[], root: string): string[] {
+  return mounts
+    .filter(({ source, path }) => resolve('/', path) !== resolve(source))
+    .map(({ source, path }) => {
+      linkBelow(source, join(root, resolve('/', path)));
+      return path;
+    });
+}
+
 function linkBelow(source: string, linkPath: string): void {
   mkdirSync(source, { recursive: true });
   mkdirSync(dirname(linkPath), { recursive: true });

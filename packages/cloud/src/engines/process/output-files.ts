@@ -1,4 +1,4 @@
-import { readdir, rm, stat } from 'node:fs/promises';
+import { lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** A file of the output writer, see output-writer.sh. */
@@ -13,8 +13,10 @@ const NAME = /^(\d+)\.(\d+)$/;
 
 /** The files of an instance's output, oldest first. One that an earlier Berth started has a single file. */
 export async function listOutputFiles(folder: string): Promise<OutputFile[]> {
-  if ((await stat(folder).catch(() => undefined))?.isFile())
-    return [{ path: folder, number: 1, linesBefore: 0 }];
+  const found = await lstat(folder).catch(() => undefined);
+  if (found?.isFile() === true) return [{ path: folder, number: 1, linesBefore: 0 }];
+  // An instance that runs as Berth's own user can put a link there.
+  if (found?.isDirectory() !== true) return [];
   const files: OutputFile[] = [];
   for (const name of await namesIn(folder)) {
     const [, number, linesBefore] = NAME.exec(name) ?? [];
@@ -25,7 +27,7 @@ export async function listOutputFiles(folder: string): Promise<OutputFile[]> {
 }
 
 export async function sizeOf({ path }: OutputFile): Promise<number> {
-  return (await stat(path).catch(() => undefined))?.size ?? 0;
+  return (await lstat(path).catch(() => undefined))?.size ?? 0;
 }
 
 /** Deletes a file that is read. The writer may have deleted it before. */

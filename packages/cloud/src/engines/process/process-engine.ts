@@ -1,11 +1,20 @@
 import { createHash } from 'node:crypto';
+import { existsSync, realpathSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
+import { setPassable } from '../../support/data-directory.ts';
 import { type Clock, systemClock } from '../../support/clock.ts';
 import { BerthError, notFound, ruleError } from '../../support/errors.ts';
 import { type Ids, randomIds } from '../../support/ids.ts';
 import type { Log } from '../../support/log.ts';
-import { PYTHON_WORKER_PACKAGE, RUNNABLE_EXAMPLES, workerModule } from '../../support/program-files.ts';
+import type { FileOwner } from '../../support/file-owner.ts';
+import {
+  PROGRAM_FOLDERS,
+  PYTHON_WORKER_PACKAGE,
+  RUNNABLE_EXAMPLES,
+  workerModule,
+} from '../../support/program-files.ts';
+import { DEFAULT_USER_RANGE, type UserRange } from '../../support/user-range.ts';
 import { staleWhileRevalidate } from '../../support/stale-while-revalidate.ts';
 import type { InstanceEngine } from '../engine.ts';
 import { sequentialGpuIndexes, GpuAllocator } from '../gpu-allocator.ts';
@@ -40,7 +49,16 @@ import { StartLog } from './start-log.ts';
 import { supervisionProblem } from './supervise.ts';
 import { findPtyProgram } from './pty.ts';
 import { PeerProcessInstances } from './peer-process-instances.ts';
-import type { Capacity, EngineCapabilities, GpuCapacity } from '../../domain/placement/engine-capacity.ts';
+import type { Isolation, IsolationSetting } from './isolation/isolation.ts';
+import { Tenants } from './isolation/tenant.ts';
+import { tenantBuilds } from './isolation/tenant-builds.ts';
+import { ROOT_ACCOUNT_ID } from '../../domain/caller.ts';
+import type {
+  AccountIsolation,
+  Capacity,
+  EngineCapabilities,
+  GpuCapacity,
+} from '../../domain/placement/engine-capacity.ts';
 import { DEFAULT_LOG_LIMITS, LOG_RETENTION_MS, type LogLimits } from '../../domain/limits.ts';
 
 /** How long a reading of the machine is cached. */
@@ -82,9 +100,18 @@ export interface ProcessEngineOptions {
   python?: Pick<ImageEnvironmentsOptions, 'eviction' | 'uv' | 'interpreters' | 'run'>;
   /** The local images of all endpoints: their environments are kept. */
   deployedImages?: ImageEnvironmentsOptions['deployedImages'];
+  /** How instances of other accounts than root are kept apart. Default: as well as this machine can. */
+  isolation?: IsolationSetting;
+  /** The user ids of accounts. */
+  users?: UserRange;
+  /** Folders that instances of all accounts may read. */
+  readablePaths?: readonly string[];
 }
 
-/** Runs instances as processes of this machine, under the user that runs Berth. */
+/**
+ * Runs instances as processes of this machine: those of the root account under the user that runs Berth, those
+ * of other accounts under a user of their own.
+ */
 export class ProcessEngine implements InstanceEngine {
   readonly kind = 'process';
   readonly capabilities: EngineCapabilities = {
@@ -117,6 +144,8 @@ export class ProcessEngine implements InstanceEngine {
   #opening: Promise<void> | undefined;
   readonly #useCgroups: boolean;
   readonly #logLimits: LogLimits;
+  readonly #tenants: Tenants;
+  readonly #readable: readonly string[];
   #cgroups: Cgroups | undefined;
   #timers: NodeJS.Timeout[] = [];
 
@@ -143,6 +172,21 @@ export class ProcessEngine implements InstanceEngine {
       workerModule: options.workerModule ?? workerModule(),
       pythonCache: join(data, 'cache', 'python'),
     };
+    this.#tenants = new Tenants({
+      setting: options.isolation ?? 'auto',
+      range: options.users ?? DEFAULT_USER_RANGE,
+      usersFolder: join(data, 'users'),
+      data,
+      onProbed: (mode) => {
+        if (existsSync(data)) setPassable(data, mode === 'users');
+      },
+    });
+    this.#readable = [
+      ...PROGRAM_FOLDERS,
+      dirname(process.execPath),
+      dirname(realpathSync(this.#imagePaths.workerModule)),
+      ...(options.readablePaths ?? []),
+    ];
     this.#environments = new ImageEnvironments({
       path: join(data, 'python'),
       workerPackage: PYTHON_WORKER_PACKAGE,
@@ -150,6 +194,12 @@ export class ProcessEngine implements InstanceEngine {
       deployedImages: options.deployedImages ?? (() => Promise.resolve([])),
       clock: this.#clock,
       ids: this.#ids,
+      run: tenantBuilds({
+        tenantOf: (accountId) => this.#tenants.tenantOf(accountId),
+        data,
+        readable: () => this.#readable.filter((path) => existsSync(path)),
+        ids: this.#ids,
+      }),
       ...options.python,
     });
     this.#peers = new PeerProcessInstances((id) => join(this.#instancesPath(), id), this.#clock);
@@ -179,6 +229,25 @@ export class ProcessEngine implements InstanceEngine {
 
   imageProblem(image: string): string | undefined {
     return imageProblem(image, this.#imagePaths);
+  }
+
+  accountProblem(accountId: string): string | undefined {
+    return this.#tenants.problem(accountId);
+  }
+
+  async isolation(): Promise<AccountIsolation> {
+    return (await this.#tenants.isolation()).mode;
+  }
+
+  /** What an operator should know about the isolation of accounts here. */
+  describeIsolation(): Promise<Isolation> {
+    return this.#tenants.isolation();
+  }
+
+  /** The owner of an account's files; undefined for the user that runs Berth. */
+  async fileOwner(accountId: string): Promise<FileOwner | undefined> {
+    if ((await this.#tenants.isolation()).mode === 'refused') return undefined;
+    return (await this.#tenants.tenantOf(accountId))?.user;
   }
 
   async start(spec: InstanceSpec): Promise<InstanceHandle> {
@@ -239,20 +308,24 @@ export class ProcessEngine implements InstanceEngine {
       this.#clock,
       this.#ids,
     ];
+    const deps = {
+      path: this.#instancesPath(),
+      data: this.#data ?? '',
+      readable: this.#readable.filter((path) => existsSync(path)),
+      removedFolders: removed,
+      imagePaths: this.#imagePaths,
+      logs,
+      logBytes: this.#logLimits.bytes,
+      allocations,
+      cgroups,
+      python,
+      openedLog,
+      clock,
+      ids,
+    };
     try {
-      return await launchProcess(spec, hostResources, {
-        path: this.#instancesPath(),
-        removedFolders: removed,
-        imagePaths: this.#imagePaths,
-        logs,
-        logBytes: this.#logLimits.bytes,
-        allocations,
-        cgroups,
-        python,
-        openedLog,
-        clock,
-        ids,
-      });
+      const tenant = await this.#tenants.tenantOf(spec.labels['account'] ?? ROOT_ACCOUNT_ID);
+      return await launchProcess(spec, hostResources, deps, tenant);
     } catch (error) {
       if (error instanceof BerthError) throw error;
       throw new BerthError('unavailable', `${spec.id} could not be started: ${(error as Error).message}`, {
@@ -353,6 +426,7 @@ export class ProcessEngine implements InstanceEngine {
     await this.#opening?.catch(() => undefined);
     await this.#starts.cancelAll(new BerthError('unavailable', 'Berth ends'));
     await this.#environments.close();
+    await this.#tenants.close();
     await this.#mutex.waitUntilAllFree();
     for (const timer of this.#timers) clearInterval(timer);
     await Promise.all([...this.#instances.values()].map((instance) => instance.detach()));

@@ -17,6 +17,8 @@ export interface EnvironmentOptions {
   gpus: GpuAllocation | null;
   /** The machine has real GPUs, which are hidden from an instance without any. */
   realGpus: boolean;
+  /** The instance has a /tmp of its own. */
+  privateTmp?: boolean;
 }
 
 /** The whole environment of an instance. Of Berth's own environment only PATH and LANG are passed on. */
@@ -29,12 +31,13 @@ export function buildEnvironment({
   ports,
   gpus,
   realGpus,
+  privateTmp = false,
 }: EnvironmentOptions): Record<string, string> {
   return {
     PATH: searchPath(),
     HOME: folder.root,
     LANG: process.env['LANG'] ?? 'C.UTF-8',
-    TMPDIR: folder.tmp,
+    TMPDIR: privateTmp ? '/tmp' : folder.tmp,
     ...firstHttpPort(spec, ports),
     ...spec.env,
     ...pythonPath(spec, pythonHook, pythonWorkerFolder),

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { ChildProcess } from 'node:child_process';
+import type { ChildProcess, SpawnOptions } from 'node:child_process';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -11,6 +11,14 @@ import type { Execution, TerminalSize } from '../instance.ts';
 import { EXECUTION_MARKER, signalMarked } from '../marked-processes.ts';
 import { findProgram } from './local-images.ts';
 import { sendSignal } from './instance-processes.ts';
+import {
+  ENVIRONMENT_FD,
+  environmentScript,
+  TRUSTED_ENVIRONMENT,
+  withUnusualVariables,
+} from './isolation/account-command.ts';
+import { allProcesses } from './process-table.ts';
+import { writeEnvironment } from './isolation/write-environment.ts';
 import { findPtyProgram, ptyCommand, sttySizeArguments } from './pty.ts';
 import type { PtyProgram } from './pty.ts';
 
@@ -23,13 +31,15 @@ export interface ProcessExecutionOptions {
   tty?: TerminalSize;
   /** The program that provides the terminal; found in PATH by default. */
   ptyProgram?: PtyProgram;
+  /** The command as it is run for an account: by its user, in the instance's namespaces. */
+  asTenant?: (argv: readonly string[]) => readonly string[];
 }
 
 /** Starts a command for an instance, in its own session. */
 export async function startExecution(
   options: ProcessExecutionOptions,
 ): Promise<{ pid: number; execution: Execution }> {
-  const { argv, cwd, env, tty, ptyProgram = findPtyProgram() } = options;
+  const { argv, cwd, env, tty, ptyProgram = findPtyProgram(), asTenant } = options;
   const [wanted] = argv;
   if (wanted === undefined || wanted === '') throw ruleError('there is no command to run');
   if (tty !== undefined && ptyProgram === undefined)
@@ -37,22 +47,23 @@ export async function startExecution(
       'unavailable',
       'this machine has no program that makes terminals (script of util-linux, or python3)',
     );
-  await findProgram(wanted, cwd, env['PATH'] ?? '');
-  const [program = '', ...args] =
-    tty === undefined || ptyProgram === undefined ? argv : ptyCommand(argv, tty, ptyProgram);
+  // What a path leads to in the account's view is not known here.
+  if (asTenant === undefined || !wanted.includes('/')) await findProgram(wanted, cwd, env['PATH'] ?? '');
+  const command = tty === undefined || ptyProgram === undefined ? argv : ptyCommand(argv, tty, ptyProgram);
   const marker = randomUUID();
-  const spawnOptions = {
-    cwd,
-    env: {
-      ...(tty === undefined ? env : { TERM: 'xterm-256color', ...env, SHELL: '/bin/sh' }),
-      [EXECUTION_MARKER]: marker,
-    },
-    detached: true,
+  const commandEnv = {
+    ...(tty === undefined ? env : { TERM: 'xterm-256color', ...env, SHELL: '/bin/sh' }),
+    [EXECUTION_MARKER]: marker,
   };
+  const [program = '', ...args] =
+    asTenant === undefined ? command : asTenant(withUnusualVariables(commandEnv, command));
+  const terminalPipe = tty === undefined ? 'ignore' : 'pipe';
   const child = spawn(program, args, {
-    ...spawnOptions,
-    stdio: ['pipe', 'pipe', 'pipe', ...(tty === undefined ? [] : ['pipe' as const])],
-  });
+    detached: true,
+    ...(asTenant === undefined
+      ? { cwd, env: commandEnv, stdio: ['pipe', 'pipe', 'pipe', ...(tty === undefined ? [] : ['pipe'])] }
+      : { cwd: '/', env: TRUSTED_ENVIRONMENT, stdio: ['pipe', 'pipe', 'pipe', terminalPipe, 'pipe'] }),
+  } as SpawnOptions);
   try {
     await once(child, 'spawn');
   } catch (error) {
@@ -62,13 +73,19 @@ export async function startExecution(
           cause: error,
         });
   }
+  if (asTenant !== undefined) writeEnvironment(child, environmentScript(commandEnv));
   return {
     pid: child.pid as number,
-    execution: executionOf(child, marker, tty === undefined ? undefined : readTerminalName(child)),
+    execution: executionOf(child, marker, tty === undefined ? undefined : readTerminalName(child), asTenant),
   };
 }
 
-function executionOf(child: ChildProcess, marker: string, terminal: Promise<string> | undefined): Execution {
+function executionOf(
+  child: ChildProcess,
+  marker: string,
+  terminal: Promise<string> | undefined,
+  asTenant: ProcessExecutionOptions['asTenant'],
+): Execution {
   const stdin = child.stdin as Writable;
   // A write error needs no report: the exit tells that the command has ended.
   stdin.on('error', () => stdin.destroy());
@@ -84,10 +101,17 @@ function executionOf(child: ChildProcess, marker: string, terminal: Promise<stri
     resize: async (size) => {
       const name = await terminal;
       // Empty if the command ended before it had a terminal.
-      if (name) await run('stty', ['-F', name, ...sttySizeArguments(size)]);
+      if (!name) return;
+      const stty = ['stty', '-F', name, ...sttySizeArguments(size)];
+      const [program = '', ...args] =
+        asTenant === undefined
+          ? stty
+          : ['/bin/sh', '-c', `exec "$@" ${ENVIRONMENT_FD}</dev/null`, 'sh', ...asTenant(stty)];
+      await run(program, args);
     },
     kill: (signal = 'SIGTERM') => {
-      if (child.exitCode === null && child.signalCode === null) kill(child.pid as number, marker, signal);
+      if (child.exitCode === null && child.signalCode === null)
+        kill(child.pid as number, marker, signal, asTenant !== undefined);
     },
   };
 }
@@ -96,9 +120,13 @@ function executionOf(child: ChildProcess, marker: string, terminal: Promise<stri
  * Signals the command's process group. With a terminal, that group belongs to the terminal program, and the
  * command gets a hangup with it. SIGKILL also reaches every process that the command started.
  */
-function kill(pid: number, marker: string, signal: NodeJS.Signals): void {
+function kill(pid: number, marker: string, signal: NodeJS.Signals, isTenant: boolean): void {
   if (signal === 'SIGKILL') signalMarked(EXECUTION_MARKER, marker, signal);
-  sendSignal(-pid, signal);
+  if (!isTenant || signal === 'SIGKILL') sendSignal(-pid, signal);
+  // The program that entered the namespaces waits for the command and is not meant.
+  else
+    for (const member of allProcesses())
+      if (member.group === pid && member.pid !== pid) sendSignal(member.pid, signal);
 }
 
 async function readTerminalName(child: ChildProcess): Promise<string> {

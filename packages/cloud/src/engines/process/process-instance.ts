@@ -24,11 +24,13 @@ import {
   isAlive,
   recentInstanceProcesses,
   findInstanceProcesses,
+  findSandboxProcesses,
   sendSignal,
 } from './instance-processes.ts';
 import { sampleResources } from './resource-sample.ts';
 import { throttle } from '../../support/throttle.ts';
-import { bootId, environmentOf } from './process-table.ts';
+import { asUser, inCgroup, inSandbox } from './isolation/account-command.ts';
+import { bootId, environmentOf, type ProcessEntry, userOf } from './process-table.ts';
 import { OutputSpool } from './output-spool.ts';
 import { watchFolder } from './watch-folder.ts';
 
@@ -38,6 +40,9 @@ const ADDRESS_CACHE_TTL_MS = 1000;
 const CAPTURE_INTERVAL_MS = 10;
 /** How often it is reported that the log cannot be written. */
 const CAPTURE_PROBLEM_INTERVAL_MS = 60_000;
+/** How long a command waits for a sandbox that is being made. */
+const SANDBOX_TIMEOUT_MS = 10_000;
+const SANDBOX_POLL_INTERVAL_MS = 5;
 /** The longest delay of a timer. */
 const MAX_GRACE_MS = 2 ** 31 - 1;
 /** How long the log of an ended instance waits for its last output. */
@@ -294,16 +299,54 @@ export class ProcessInstance {
   }
 
   async exec(argv: readonly string[], { tty, env: added }: ExecutionOptions): Promise<Execution> {
-    const own = this.#deps.env ?? environmentOf(this.#deps.started.supervisor.pid);
+    const sandbox = this.saved.namespaces === true ? await this.#sandbox() : undefined;
+    const own = this.#deps.env ?? environmentOf(this.#environmentPid(sandbox));
     if (!this.isRunning || own === undefined) throw new BerthError('state', `${this.id} does not run`);
+    const asTenant = this.#tenantCommand(sandbox);
     const { pid, execution } = await startExecution({
       argv,
       cwd: this.folder.root,
       env: { ...own, ...added },
       ...(tty === undefined ? {} : { tty }),
+      ...(asTenant === undefined ? {} : { asTenant }),
     });
-    if (this.saved.cgroup !== null) await joinCgroup(this.saved.cgroup, pid);
+    if (this.saved.cgroup !== null && asTenant === undefined) await joinCgroup(this.saved.cgroup, pid);
     return execution;
+  }
+
+  /**
+   * The processes of a sandbox that is complete: its command runs as the account's user. Before that its first
+   * process still sees the files of the machine.
+   */
+  async #sandbox(): Promise<{ init: ProcessEntry; command: ProcessEntry }> {
+    const since = performance.now();
+    while (this.isRunning && performance.now() - since < SANDBOX_TIMEOUT_MS) {
+      const found = findSandboxProcesses(this.#selector);
+      if (found !== undefined && userOf(found.command.pid) === this.saved.user?.uid) return found;
+      await pause(SANDBOX_POLL_INTERVAL_MS);
+    }
+    throw new BerthError('state', `${this.id} does not run`);
+  }
+
+  #tenantCommand(
+    sandbox: { init: ProcessEntry } | undefined,
+  ): ((command: readonly string[]) => readonly string[]) | undefined {
+    const { user, cgroup } = this.saved;
+    if (user === undefined) return undefined;
+    const { root } = this.folder;
+    return (command) => {
+      const argv =
+        sandbox === undefined
+          ? asUser(user, root, command)
+          : inSandbox(sandbox.init.pid, root, user, command);
+      return cgroup === null ? argv : inCgroup(cgroup, argv);
+    };
+  }
+
+  /** The process whose environment is the instance's. The supervisor of an account's instance has Berth's own. */
+  #environmentPid(sandbox: { command: ProcessEntry } | undefined): number {
+    const { supervisor, child } = this.#deps.started;
+    return this.saved.user === undefined ? supervisor.pid : (sandbox?.command ?? child).pid;
   }
 
   address(port: number): InstanceAddress | undefined {
@@ -337,7 +380,13 @@ export class ProcessInstance {
   }
 
   get #selector(): ProcessSelector {
-    return { root: this.folder.root, cgroup: this.saved.cgroup, started: this.#deps.started };
+    return {
+      root: this.folder.root,
+      cgroup: this.saved.cgroup,
+      started: this.#deps.started,
+      uid: this.saved.user?.uid,
+      namespaces: this.saved.namespaces === true,
+    };
   }
 
   /** Its first process runs for a few milliseconds before it is moved, and may have forked by then. */

@@ -1,3 +1,4 @@
+import { chown, mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../../support/clock.ts';
 import type { Ids } from '../../support/ids.ts';
@@ -19,11 +20,22 @@ import {
 } from './local-images.ts';
 import { InstanceFolder, type SavedInstance } from './instance-folder.ts';
 import { killInstanceProcesses } from './instance-processes.ts';
-import { createMounts } from './mount-links.ts';
 import { bytecodeCache } from './python/environment-build.ts';
+import { type CreatedMounts, createMounts, linkMountsBelow } from './mount-links.ts';
+import {
+  asUser,
+  environmentScript,
+  inNewSandbox,
+  TRUSTED_ENVIRONMENT,
+  withUnusualVariables,
+} from './isolation/account-command.ts';
+import { programFolders } from './isolation/program-folders.ts';
+import { buildInstanceView, type InstanceViewOptions } from './isolation/instance-view.ts';
+import type { Tenant } from './isolation/tenant.ts';
+import { createOwnedFolder, giveTree, grantRead, makePassable } from './isolation/tenant-files.ts';
 import { bootId } from './process-table.ts';
 import type { RemovedFolders } from './removed-folders.ts';
-import { supervise, type SupervisedProcess } from './supervise.ts';
+import { supervise, type SupervisedProcess, type SuperviseOptions } from './supervise.ts';
 import type { GpuCapacity } from '../../domain/placement/engine-capacity.ts';
 
 /** Runtimes reserve memory that they never use (Node more than 0.5 GB), and a process limit counts it. */
@@ -45,6 +57,10 @@ export interface ProcessLaunchDeps {
   python: string | undefined;
   /** Its log, where that is open already. */
   openedLog: SegmentedLog | undefined;
+  /** Berth's data folder. */
+  data: string;
+  /** Folders that instances of all accounts may read: Berth's programs and those that the operator names. */
+  readable: readonly string[];
   clock: Clock;
   ids: Ids;
 }
@@ -69,13 +85,12 @@ export async function launchProcess(
   spec: InstanceSpec,
   hostResources: HostResources,
   deps: ProcessLaunchDeps,
+  tenant: Tenant | undefined,
 ): Promise<LaunchedProcess> {
   const { allocations, cgroups, clock, python } = deps;
   const hookProblem = spec.pythonHook && pythonHookProblem(spec.pythonHook);
-  const image = resolveImage(spec.image, {
-    ...deps.imagePaths,
-    ...(python !== undefined && { pythonCache: bytecodeCache(python) }),
-  });
+  const imagePaths = { ...deps.imagePaths, pythonCache: pythonCacheFor(deps, tenant) };
+  const image = resolveImage(spec.image, imagePaths);
   const argv = resolveCommand(image, spec.command);
   await using undo = new AsyncDisposableStack();
 
@@ -105,8 +120,22 @@ export async function launchProcess(
   // Remove the folder of an earlier run.
   await deps.removedFolders.remove(folder);
   undo.defer(() => deps.removedFolders.remove(folder));
-  folder.create();
-  const mounts = createMounts(spec.mounts, folder.root, (link) => allocations.isMountLink(link));
+  folder.create(tenant?.user);
+  const realGpus = hostResources.gpus.some(({ virtual }) => !virtual);
+  const mounts =
+    tenant === undefined
+      ? createMounts(spec.mounts, folder.root, (link) => allocations.isMountLink(link))
+      : await prepareForTenant(tenant, spec, folder, image.folder, {
+          data: deps.data,
+          readable: [
+            ...deps.readable,
+            ...(image.folder === null ? [] : [image.folder]),
+            ...(hookProblem === undefined && spec.pythonHook !== undefined ? [spec.pythonHook.source] : []),
+            ...(python === undefined ? [] : programFolders(join(python, 'bin', 'python3'))),
+          ],
+          writable: [python ?? imagePaths.pythonCache],
+          gpus: gpus !== null && realGpus,
+        });
   const saved = {
     id: spec.id,
     run: deps.ids.resource(),
@@ -118,10 +147,14 @@ export async function launchProcess(
     gpus,
     links: mounts.links,
     ...(python !== undefined && { python }),
+    mounts: spec.mounts,
+    ...(tenant !== undefined && { user: tenant.user }),
+    ...(tenant?.namespaces === true && { namespaces: true as const }),
   };
   allocations.reserve(saved);
   undo.defer(() => allocations.release(saved));
   if (image.folder !== null) await linkImageFiles(image.folder, folder.root);
+  if (tenant !== undefined) await giveContentOfRoot(folder, tenant);
 
   const env = buildEnvironment({
     spec,
@@ -133,16 +166,25 @@ export async function launchProcess(
     python,
     ports,
     gpus,
-    realGpus: hostResources.gpus.some(({ virtual }) => !virtual),
+    realGpus,
+    privateTmp: tenant?.namespaces === true,
   });
-  await findProgram(argv[0], folder.root, env['PATH'] ?? '');
+  // What a path leads to in the account's view is not known here.
+  if (tenant === undefined || !argv[0].includes('/'))
+    await findProgram(argv[0], folder.root, env['PATH'] ?? '');
   const cgroup = cgroups?.create(spec.id, { cpu: spec.cpu, memoryInBytes: spec.memoryInGb * BYTES_PER_GB });
   undo.defer(() => void (cgroup && removeCgroup(cgroup.path)));
   const savedInstance: SavedInstance = { ...saved, cgroup: cgroup?.path ?? null };
   folder.save(savedInstance);
 
   undo.defer(() =>
-    killInstanceProcesses({ root: folder.root, cgroup: savedInstance.cgroup, started: folder.readStarted() }),
+    killInstanceProcesses({
+      root: folder.root,
+      cgroup: savedInstance.cgroup,
+      started: folder.readStarted(),
+      uid: tenant?.user.uid,
+      namespaces: tenant?.namespaces === true,
+    }),
   );
   const memoryInKb =
     cgroup?.limitsMemory || spec.memoryInGb <= 0
@@ -157,11 +199,73 @@ export async function launchProcess(
     ),
   );
   const [running, log] = await Promise.all([
-    supervise({ folder, argv, env, cgroup: savedInstance.cgroup, memoryInKb }),
+    supervise({
+      folder,
+      ...(tenant === undefined ? { argv, env } : asTenant(tenant, folder, argv, env)),
+      cgroup: savedInstance.cgroup,
+      memoryInKb,
+    }),
     opening,
   ]);
   undo.move();
   return { saved: savedInstance, folder, env, log, ...running };
+}
+
+/** Compiled code that another account could change would run as this one. */
+function pythonCacheFor({ python, imagePaths }: ProcessLaunchDeps, tenant: Tenant | undefined): string {
+  if (python !== undefined) return bytecodeCache(python);
+  return tenant === undefined
+    ? imagePaths.pythonCache
+    : join(imagePaths.pythonCache, String(tenant.user.uid));
+}
+
+/** Berth's own programs get BERTH_ROOT too: it marks the processes of the instance. */
+function asTenant(
+  { user, namespaces }: Tenant,
+  folder: InstanceFolder,
+  argv: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Pick<SuperviseOptions, 'argv' | 'env' | 'environmentScript'> {
+  const command = withUnusualVariables(env, argv);
+  const { fstab, view, root } = folder;
+  return {
+    argv: namespaces ? inNewSandbox({ fstab, view, cwd: root, user }, command) : asUser(user, root, command),
+    env: {
+      ...TRUSTED_ENVIRONMENT,
+      BERTH_ROOT: root,
+      BERTH_JOIN_CGROUP: 'yes',
+      BERTH_PIPE_OWNER: `${user.uid}:${user.gid}`,
+    },
+    environmentScript: environmentScript(env),
+  };
+}
+
+/** No link is made outside the instance's folder: the account chooses the mount paths, and Berth is root. */
+async function prepareForTenant(
+  { user, namespaces }: Tenant,
+  spec: InstanceSpec,
+  folder: InstanceFolder,
+  imageFolder: string | null,
+  view: Pick<InstanceViewOptions, 'data' | 'readable' | 'writable' | 'gpus'>,
+): Promise<CreatedMounts> {
+  for (const path of view.writable) await createOwnedFolder(path, user);
+  if (imageFolder?.startsWith(`${view.data}/`) === true) await grantRead(imageFolder, user);
+  for (const { source, readOnly } of spec.mounts) {
+    await mkdir(source, { recursive: true, mode: 0o700 });
+    await (readOnly === true ? grantRead(source, user) : giveTree(source, user));
+  }
+  if (!namespaces) {
+    const own = [...view.writable, ...spec.mounts.map(({ source }) => source), ...view.readable];
+    for (const path of own) await makePassable(view.data, path);
+  }
+  if (namespaces) return { links: [], ...buildInstanceView({ folder, user, mounts: spec.mounts, ...view }) };
+  return { links: [], belowRootOnly: linkMountsBelow(spec.mounts, folder.root) };
+}
+
+/** What Berth put there as root: folders of mount points, and links. */
+async function giveContentOfRoot({ root }: InstanceFolder, { user }: Tenant): Promise<void> {
+  await chown(root, 0, 0);
+  await giveTree(root, user);
 }
 
 async function openLog(

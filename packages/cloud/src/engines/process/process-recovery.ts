@@ -23,10 +23,12 @@ export async function recoverInstances(path: string, removed: RemovedFolders): P
     const found = readInstance(folder);
     if (found !== undefined) recovered.push(found);
     else {
+      const saved = folder.readSaved();
       await killInstanceProcesses({
         root: folder.root,
-        cgroup: folder.readSaved()?.cgroup ?? null,
+        cgroup: saved?.cgroup ?? null,
         started: undefined,
+        uid: saved?.user?.uid,
       });
       await removed.remove(folder);
     }

@@ -1,4 +1,4 @@
-import { allProcesses, environmentOf, type ProcessEntry } from './process-table.ts';
+import { allProcesses, environmentOf, processNamespaceOf, type ProcessEntry } from './process-table.ts';
 
 /** How long one snapshot is shared. */
 const CACHE_TTL_MS = 250;
@@ -7,6 +7,7 @@ interface ProcessSnapshot {
   at: number;
   byRoot: ReadonlyMap<string, readonly ProcessEntry[]>;
   bySession: ReadonlyMap<number, readonly ProcessEntry[]>;
+  byNamespace(): ReadonlyMap<string, readonly ProcessEntry[]>;
 }
 
 let last: ProcessSnapshot | undefined;
@@ -21,6 +22,12 @@ export function processSnapshot(): ProcessSnapshot {
   const live = allProcesses().filter(({ ended }) => !ended);
   const byRoot = Map.groupBy(live, ({ pid }) => environmentOf(pid)?.['BERTH_ROOT'] ?? '');
   byRoot.delete('');
-  last = { at: now, byRoot, bySession: Map.groupBy(live, ({ session }) => session) };
+  let byNamespace: ReturnType<ProcessSnapshot['byNamespace']> | undefined;
+  last = {
+    at: now,
+    byRoot,
+    bySession: Map.groupBy(live, ({ session }) => session),
+    byNamespace: () => (byNamespace ??= Map.groupBy(live, ({ pid }) => processNamespaceOf(pid))),
+  };
   return last;
 }

@@ -14,6 +14,7 @@ describe('the process table', () => {
       '4711 (a) b (c)) S 1 4700 4699 0 -1 4194304 114 0 0 0 10 20 3 4 20 0 1 0 642263 2654208 380 0';
     assert.deepEqual(parseStat(stat), {
       pid: 4711,
+      parent: 1,
       group: 4700,
       session: 4699,
       startTicks: 642263,

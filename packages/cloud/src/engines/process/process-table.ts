@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 /** One process of the kernel's process table. Times are in clock ticks. */
 export interface ProcessEntry {
   pid: number;
+  parent: number;
   group: number;
   session: number;
   /** Start time since boot. It differs for a later process with the same id. */
@@ -33,6 +34,7 @@ export function parseStat(stat: string): ProcessEntry {
   const number = (field: number): number => Number(fields[field - 3]);
   return {
     pid: Number.parseInt(stat, 10),
+    parent: number(4),
     group: number(5),
     session: number(6),
     startTicks: number(22),
@@ -49,6 +51,17 @@ export function environmentOf(pid: number): Record<string, string> | undefined {
   return Object.fromEntries(
     pairs.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]),
   );
+}
+
+/** The real user of a process. Not the owner of its folder in /proc, which a process can change. */
+export function userOf(pid: number): number | undefined {
+  const uid = /^Uid:\s+(\d+)/m.exec(readProc(`${pid}/status`) ?? '')?.[1];
+  return uid === undefined ? undefined : Number(uid);
+}
+
+/** The process namespace that a process is in, or that its children are in; empty if it is gone. */
+export function processNamespaceOf(pid: number, whose: 'own' | 'children' = 'own'): string {
+  return readLink(`/proc/${pid}/ns/${whose === 'own' ? 'pid' : 'pid_for_children'}`);
 }
 
 export function residentBytes(pid: number): number {

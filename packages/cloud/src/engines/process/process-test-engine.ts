@@ -20,14 +20,12 @@ const machine: Machine = {
   gpusKnown: true,
 };
 
+export const testEngineOptions = {
+  virtualGpus: [VIRTUAL_GPU],
+  readMachine: () => Promise.resolve(machine),
+};
+
 /** A process engine with virtual GPUs, whatever the real machine has. */
 export function openEngine(data: string, more: Partial<ProcessEngineOptions> = {}): Promise<InstanceEngine> {
-  return Promise.resolve(
-    new ProcessEngine({
-      data,
-      virtualGpus: [VIRTUAL_GPU],
-      readMachine: () => Promise.resolve(machine),
-      ...more,
-    }),
-  );
+  return Promise.resolve(new ProcessEngine({ data, ...testEngineOptions, ...more }));
 }

@@ -5,10 +5,16 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { BerthError } from '../../support/errors.ts';
 import { namesInvalidInShell } from './process-environment.ts';
+import { ENVIRONMENT_FD } from './isolation/account-command.ts';
+import { writeEnvironment } from './isolation/write-environment.ts';
 import type { InstanceFolder, StartedProcesses } from './instance-folder.ts';
 
 const SCRIPT = fileURLToPath(new URL('supervisor.sh', import.meta.url));
 const SETSID = ['/usr/bin/setsid', '/bin/setsid'].find((path) => existsSync(path));
+/** A pipe as ENVIRONMENT_FD and nothing else. */
+const ENVIRONMENT_STDIO = Array.from({ length: ENVIRONMENT_FD + 1 }, (_, fd) =>
+  fd === ENVIRONMENT_FD ? 'pipe' : 'ignore',
+);
 const POLL_INTERVAL_MS = 2;
 const START_TIMEOUT_MS = 10_000;
 
@@ -16,6 +22,8 @@ export interface SuperviseOptions {
   folder: InstanceFolder;
   argv: readonly [string, ...string[]];
   env: Readonly<Record<string, string>>;
+  /** What the command reads from ENVIRONMENT_FD. */
+  environmentScript?: string;
   cgroup: string | null;
   /** Limit per process; null if the cgroup limits memory, or for no limit. */
   memoryInKb: number | null;
@@ -44,6 +52,7 @@ export async function supervise({
   folder,
   argv,
   env,
+  environmentScript,
   cgroup,
   memoryInKb,
 }: SuperviseOptions): Promise<SupervisedProcess> {
@@ -60,7 +69,13 @@ export async function supervise({
     SETSID ?? 'setsid',
     ...command,
   ];
-  const supervisor = spawn('/bin/sh', args, { cwd: folder.root, env, detached: true, stdio: 'ignore' });
+  const supervisor = spawn('/bin/sh', args, {
+    // The supervisor of an account's instance is Berth's own and does not work in a folder of the account.
+    cwd: environmentScript === undefined ? folder.root : '/',
+    env,
+    detached: true,
+    stdio: environmentScript === undefined ? 'ignore' : ENVIRONMENT_STDIO,
+  });
   const ended = new Promise<void>((resolve) => supervisor.once('exit', () => resolve()));
   try {
     await once(supervisor, 'spawn');
@@ -70,6 +85,7 @@ export async function supervise({
     });
   }
   supervisor.unref();
+  if (environmentScript !== undefined) writeEnvironment(supervisor, environmentScript);
   for (let waited = 0; waited < START_TIMEOUT_MS; waited += POLL_INTERVAL_MS) {
     const started = folder.readStarted();
     if (started !== undefined) return { started, ended };

@@ -10,8 +10,9 @@
 # These signals are meant for the instance. The supervisor waits for its end.
 trap : HUP INT QUIT TERM
 
-# Group and others may write: an instance with a user of its own opens its pipe again through /dev/stdout.
-/usr/bin/mkfifo -m 622 "$1/pipe" || exit 1
+# Only its user: a program opens its pipe again through /dev/stdout.
+/usr/bin/mkfifo -m 600 "$1/pipe" || exit 1
+[ -z "$BERTH_PIPE_OWNER" ] || chown "$BERTH_PIPE_OWNER" "$1/pipe"
 # Not the environment of the instance: its processes are found by that.
 BERTH_ROOT='' PATH=/usr/bin:/bin /bin/sh "${0%/*}/output-writer.sh" "$1/output" "$1/pipe" 1024 8 \
   <"$1/pipe" >/dev/null 2>&1 &
@@ -19,7 +20,10 @@ BERTH_ROOT='' PATH=/usr/bin:/bin /bin/sh "${0%/*}/output-writer.sh" "$1/output" 
 (
   read -r berth_supervisor <"/proc/$$/stat"
   read -r berth_child <"/proc/self/stat"
-  printf '%s\n%s\n' "$berth_supervisor" "$berth_child" >"$1/started"
+  (umask 077; printf '%s\n%s\n' "$berth_supervisor" "$berth_child" >"$1/started")
+  # An account's instance must not be able to start processes before it is in its cgroup. Otherwise
+  # Berth moves it later: that takes the kernel some milliseconds.
+  [ -z "$BERTH_JOIN_CGROUP" ] || [ -z "$2" ] || { echo 0 >"$2/cgroup.procs"; } 2>/dev/null
   # Waits until the output writer reads.
   exec >"$1/pipe" 2>&1
   # When memory runs out, the kernel should kill an instance, not Berth.
@@ -38,4 +42,5 @@ kill -s KILL -- "-$berth_child"
 # An instance that was killed before it opened its pipe leaves the output writer waiting for that.
 [ ! -p "$1/pipe" ] || : <>"$1/pipe"
 
+umask 077
 echo "$berth_code" >"$1/exit"

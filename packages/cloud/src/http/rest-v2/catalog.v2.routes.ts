@@ -4,6 +4,7 @@ import {
   REGIONS,
   COMPLIANCE_STANDARDS,
 } from '../../domain/catalog/data-centers.ts';
+import { ACCOUNT_ISOLATION } from '../../domain/placement/engine-capacity.ts';
 import type { GpuOffer } from '../../resources/catalog/gpu-offer.ts';
 import type { Catalog, CpuFilter, GpuFilter } from '../../resources/catalog/catalog.ts';
 import { officialTemplates } from '../../resources/templates/official-templates.ts';
@@ -108,7 +109,14 @@ const dataCenter = named(
       networkVolumeTypes: list(volumeType),
       compliance: list(stringEnum(COMPLIANCE_STANDARDS)),
     },
-    { gpuAvailability: stock, cpuAvailability: stock },
+    {
+      isolation: stringEnum(ACCOUNT_ISOLATION, {
+        description:
+          'How accounts are kept apart here. containers: in containers. namespaces: each as a user of its own, in namespaces. users: each as a user of its own. refused: only the root account can run anything. none: not at all',
+      }),
+      gpuAvailability: stock,
+      cpuAvailability: stock,
+    },
     { description: 'A named place to run things' },
   ),
 );
@@ -368,6 +376,7 @@ async function serializeDataCenter(
 ): Promise<Static<typeof dataCenter>> {
   const gpus = wanted.includes('GPU_AVAILABILITY') ? await catalog.gpusIn(found.id) : [];
   const cpus = wanted.includes('CPU_AVAILABILITY') ? await catalog.cpusIn(found.id) : [];
+  const isolation = await catalog.isolation(found.id);
   return {
     id: found.id,
     name: found.name,
@@ -375,6 +384,7 @@ async function serializeDataCenter(
     globalNetwork: found.globalNetwork,
     networkVolumeTypes: [...found.networkVolumeTypes],
     compliance: [...found.compliance] as Static<typeof dataCenter>['compliance'],
+    ...(isolation !== undefined && { isolation }),
     ...(gpus.length > 0 && { gpuAvailability: gpus }),
     ...(cpus.length > 0 && { cpuAvailability: cpus }),
   };

@@ -19,7 +19,7 @@ import {
   listedGpuTypes,
 } from './data-center-capacity.ts';
 import { cpuPrices, gpuPrices, type PriceSettings } from '../../domain/catalog/prices.ts';
-import { type Capacity, NO_CAPACITY } from '../../domain/placement/engine-capacity.ts';
+import { type AccountIsolation, type Capacity, NO_CAPACITY } from '../../domain/placement/engine-capacity.ts';
 
 export interface CatalogDeps {
   dataCenters: readonly DataCenterDefinition[];
@@ -129,6 +129,11 @@ export class Catalog {
   async capacity(dataCenterId: string): Promise<Capacity | undefined> {
     const connected = this.#connected.find(({ dataCenter }) => dataCenter.id === dataCenterId);
     return connected === undefined ? undefined : (await readCapacity(connected)).capacity;
+  }
+
+  /** How a data center keeps accounts apart; undefined if its engine does not say. */
+  async isolation(dataCenterId: string): Promise<AccountIsolation | undefined> {
+    return this.#connectedDataCenter(dataCenterId).engine.isolation?.();
   }
 
   pools(): readonly GpuPool[] {

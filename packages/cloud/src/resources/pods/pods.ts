@@ -170,7 +170,7 @@ export class Pods {
     return {
       interruptible: wanted.interruptible,
       hardware: { ...hardware, cuda: this.#cuda(hardware, template) },
-      candidates: await this.#candidates(wanted.image),
+      candidates: await this.#candidates(wanted.accountId, wanted.image),
       referenceIds: {
         ...registryOf(input),
         ...(input.networkVolumeId !== undefined && { volumeId: input.networkVolumeId }),
@@ -249,7 +249,7 @@ export class Pods {
 
   async start(caller: Caller, id: string, request: StartPodOptions = {}): Promise<Pod> {
     const present = await this.get(caller, id);
-    const candidates = await this.#candidates(present.image);
+    const candidates = await this.#candidates(present.accountId, present.image);
     let interruptedPods: Pod[] = [];
     const needs = { gpus: request.gpuCount ?? present.gpuCount, logBytes: 1, spendPerMonth: 0 };
     const start = (): Promise<Pod> =>
@@ -520,7 +520,7 @@ export class Pods {
   }
 
   /** An engine that does not answer counts as having no capacity. */
-  async #candidates(image: string): Promise<PodCandidate[]> {
+  async #candidates(accountId: string, image: string): Promise<PodCandidate[]> {
     const names = new Map(this.#deps.catalog.dataCenters().map(({ id, engine }) => [id, engine]));
     const candidates = await Promise.all(
       [...this.#deps.engines].map(async ([dataCenterId, engine]): Promise<PodCandidate[]> => {
@@ -530,7 +530,7 @@ export class Pods {
               dataCenterId,
               engine: names.get(dataCenterId) ?? engine.kind,
               capacity: await engine.capacity(),
-              imageProblem: engine.imageProblem(image),
+              imageProblem: engine.accountProblem?.(accountId) ?? engine.imageProblem(image),
               ...(engine.capabilities.networks !== undefined && { network: engine.capabilities.networks }),
               ...(engine.subnetsInUse !== undefined && {
                 subnetsInUse: () => engine.subnetsInUse?.() ?? Promise.resolve([]),

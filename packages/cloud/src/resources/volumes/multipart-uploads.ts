@@ -9,7 +9,7 @@ import { BerthError, ruleError } from '../../support/errors.ts';
 import type { ObjectHeaders, StoredObject } from './object-metadata.ts';
 import { createDirectory } from './volume-directory.ts';
 import type { VolumeDirectory } from './volume-directory.ts';
-import { isMissingPathError } from './directory-handle.ts';
+import { isMissingPathError } from '../../support/directory-handle.ts';
 import { receiveFile } from './receive-file.ts';
 import { objectPath } from './object-key.ts';
 import type { WriteCondition, NewObject, VolumeObjects } from './volume-objects.ts';

@@ -1,8 +1,13 @@
 import { opendir } from 'node:fs/promises';
 import type { BigIntStats } from 'node:fs';
 import { isPermissionError } from '../../support/permission-error.ts';
-import { withParentDirectory, resolveInside, isMissingPathError, lstatIfExists } from './directory-handle.ts';
-import type { EntryLocation } from './directory-handle.ts';
+import {
+  withParentDirectory,
+  resolveInside,
+  isMissingPathError,
+  lstatIfExists,
+} from '../../support/directory-handle.ts';
+import type { EntryLocation } from '../../support/directory-handle.ts';
 import { compareObjectKeys, objectKeyProblem } from './object-key.ts';
 import type { StoredObject } from './object-metadata.ts';
 

@@ -3,7 +3,7 @@ import type { BigIntStats } from 'node:fs';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { createDirectory } from './volume-directory.ts';
-import { isMissingPathError } from './directory-handle.ts';
+import { isMissingPathError } from '../../support/directory-handle.ts';
 
 /**
  * Headers that a client stored with an object and that are returned when it is read. Names are in lower case.

@@ -2,11 +2,12 @@ import { mkdir, readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { KeyedMutex } from '../../support/keyed-mutex.ts';
 import type { NetworkVolume } from '../../domain/records.ts';
+import type { FileOwner } from '../../support/file-owner.ts';
 import { removeTree } from '../../support/remove-tree.ts';
 import type { ResourceContext } from '../resource-context.ts';
 import { volumeStatePath, volumeDirectoryPath } from './volume-paths.ts';
 import { VolumeDirectory } from './volume-directory.ts';
-import { isMissingPathError } from './directory-handle.ts';
+import { isMissingPathError } from '../../support/directory-handle.ts';
 import { VolumeObjects } from './volume-objects.ts';
 import { MultipartUploads } from './multipart-uploads.ts';
 import { VolumeUsageMeter } from './volume-usage.ts';
@@ -16,6 +17,11 @@ const BYTES_PER_GB = 1024 ** 3;
 /** The directory for the data of deleted volumes. Ids contain no dot. */
 const REMOVED_DIRECTORY = '.removed';
 
+/** Whom the files of a volume belong to; undefined for the user that runs Berth. */
+export type FileOwnerOf = (
+  volume: Pick<NetworkVolume, 'accountId' | 'dataCenterId'>,
+) => Promise<FileOwner | undefined>;
+
 /** The files of network volumes, on a local disk or one that several servers share. */
 export class VolumeContents {
   readonly #context: ResourceContext;
@@ -24,11 +30,19 @@ export class VolumeContents {
   readonly #locks = new KeyedMutex();
   readonly #usages = new Map<string, VolumeUsageMeter>();
 
+  readonly #fileOwner: FileOwnerOf;
+
   /** `onProblem` is called when the data of a deleted volume cannot be removed. */
-  constructor(context: ResourceContext, data: string, onProblem: (error: unknown) => void = () => undefined) {
+  constructor(
+    context: ResourceContext,
+    data: string,
+    onProblem: (error: unknown) => void = () => undefined,
+    fileOwner: FileOwnerOf = () => Promise.resolve(undefined),
+  ) {
     this.#context = context;
     this.#data = data;
     this.#onProblem = onProblem;
+    this.#fileOwner = fileOwner;
   }
 
   objects(volume: NetworkVolume): VolumeObjects {
@@ -98,13 +112,15 @@ export class VolumeContents {
     }
   }
 
-  #directory({ id, accountId }: NetworkVolume): VolumeDirectory {
+  #directory(volume: NetworkVolume): VolumeDirectory {
+    const { id, accountId } = volume;
     const volumeExists = async (): Promise<boolean> =>
       (await this.#context.store.volumes.find(accountId, id)) !== undefined;
     return new VolumeDirectory({
       path: volumeDirectoryPath(this.#data, id),
       statePath: volumeStatePath(this.#data, id),
       volumeExists,
+      fileOwner: () => this.#fileOwner(volume),
     });
   }
 

@@ -1,4 +1,6 @@
-import { mkdir, rmdir } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { chown, mkdir, open, rmdir } from 'node:fs/promises';
+import type { FileOwner } from '../../support/file-owner.ts';
 import { BerthError } from '../../support/errors.ts';
 
 export interface VolumeDirectoryOptions {
@@ -8,6 +10,8 @@ export interface VolumeDirectoryOptions {
   statePath: string;
   /** Whether the volume still exists. */
   volumeExists(): Promise<boolean>;
+  /** Whom its files belong to. Default: the user that runs Berth. */
+  fileOwner?(): Promise<FileOwner | undefined>;
 }
 
 /**
@@ -19,17 +23,19 @@ export class VolumeDirectory {
   readonly path: string;
   readonly statePath: string;
   readonly #volumeExists: () => Promise<boolean>;
+  readonly #fileOwner: () => Promise<FileOwner | undefined>;
 
-  constructor({ path, statePath, volumeExists }: VolumeDirectoryOptions) {
+  constructor({ path, statePath, volumeExists, fileOwner }: VolumeDirectoryOptions) {
     this.path = path;
     this.statePath = statePath;
     this.#volumeExists = volumeExists;
+    this.#fileOwner = fileOwner ?? (() => Promise.resolve(undefined));
   }
 
   /** Runs a write below these directories. If the volume is deleted meanwhile, throws a not-found error. */
   async runWrite<T>(work: () => Promise<T>): Promise<T> {
     try {
-      for (const folder of [this.path, this.statePath]) await mkdir(folder, { recursive: true });
+      await this.#create();
       // A deletion removes the record first: if the record still exists, the directories created above are
       // moved away with it.
       await this.#checkVolumeExists();
@@ -40,6 +46,19 @@ export class VolumeDirectory {
     }
   }
 
+  /** Whom the files of the volume belong to; undefined for the user that runs Berth. */
+  fileOwner(): Promise<FileOwner | undefined> {
+    return this.#fileOwner();
+  }
+
+  /** Other users of the machine cannot enter them. */
+  async #create(): Promise<void> {
+    const created = await mkdir(this.path, { recursive: true, mode: 0o700 });
+    await mkdir(this.statePath, { recursive: true, mode: 0o700 });
+    const owner = created === undefined ? undefined : await this.#fileOwner();
+    if (owner !== undefined) await chown(this.path, owner.uid, owner.gid);
+  }
+
   async #checkVolumeExists(): Promise<void> {
     if (await this.#volumeExists()) return;
     for (const folder of [this.path, this.statePath]) await removeEmptyDirectory(folder);
@@ -48,13 +67,24 @@ export class VolumeDirectory {
 }
 
 /** Creates a directory; the parent must exist. Returns false if it exists already. */
-export async function createDirectory(path: string): Promise<boolean> {
+export async function createDirectory(path: string, owner?: FileOwner): Promise<boolean> {
   try {
     await mkdir(path);
+    if (owner !== undefined) await giveDirectory(path, owner);
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
     throw error;
+  }
+}
+
+/** An account may have put something else there: only a directory is given away, and no link is followed. */
+async function giveDirectory(path: string, { uid, gid }: FileOwner): Promise<void> {
+  const handle = await open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  try {
+    await handle.chown(uid, gid);
+  } finally {
+    await handle.close();
   }
 }
 

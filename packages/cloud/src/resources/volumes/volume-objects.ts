@@ -1,9 +1,10 @@
 import { constants } from 'node:fs';
 import type { BigIntStats, ReadStream } from 'node:fs';
-import { copyFile, open, rename, rm } from 'node:fs/promises';
+import { chown, copyFile, open, rename, rm } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { KeyedMutex } from '../../support/keyed-mutex.ts';
+import type { FileOwner } from '../../support/file-owner.ts';
 import type { Ids } from '../../support/ids.ts';
 import { BerthError, ruleError } from '../../support/errors.ts';
 import { temporaryName } from '../../support/temporary-name.ts';
@@ -11,8 +12,13 @@ import { ObjectMetadataStore, derivedEtag, type StoredObject } from './object-me
 import type { ObjectMetadata, ObjectHeaders } from './object-metadata.ts';
 import { createDirectory, removeEmptyDirectory } from './volume-directory.ts';
 import type { VolumeDirectory } from './volume-directory.ts';
-import { withParentDirectory, resolveInside, isMissingPathError, lstatIfExists } from './directory-handle.ts';
-import type { EntryLocation } from './directory-handle.ts';
+import {
+  withParentDirectory,
+  resolveInside,
+  isMissingPathError,
+  lstatIfExists,
+} from '../../support/directory-handle.ts';
+import type { EntryLocation } from '../../support/directory-handle.ts';
 import { receiveFile } from './receive-file.ts';
 import type { ReceivedFile } from './receive-file.ts';
 import { listObjects } from './object-listing.ts';
@@ -122,6 +128,7 @@ export class VolumeObjects {
         await this.#inParent(names, async ({ directory, name }) => {
           if ((await lstatIfExists(directory.pathOf(name)))?.isDirectory() === true)
             throw isDirectoryError(key);
+          await giveFile(path, await this.#deps.directory.fileOwner());
           await move(
             path,
             directory.pathOf(name),
@@ -199,7 +206,7 @@ export class VolumeObjects {
   async #putFolder(key: string, names: string[]): Promise<StoredObject> {
     return this.#deps.locks.runExclusive(this.#lockKey(names), async () => {
       const stats = await this.#inParent(names, async ({ directory, name }) => {
-        await createDirectory(directory.pathOf(name));
+        await createDirectory(directory.pathOf(name), await this.#deps.directory.fileOwner());
         const made = await lstatIfExists(directory.pathOf(name));
         if (made !== undefined && !made.isDirectory())
           throw ruleError(`${JSON.stringify(key.slice(0, 80))} is a file in this volume`);
@@ -241,7 +248,7 @@ export class VolumeObjects {
    */
   #createImplicitDirectory(path: string, names: readonly string[]): Promise<void> {
     return this.#deps.locks.runExclusive(this.#lockKey(names), async () => {
-      if (!(await createDirectory(path))) return;
+      if (!(await createDirectory(path, await this.#deps.directory.fileOwner()))) return;
       const stats = await lstatIfExists(path);
       if (stats !== undefined) await this.#metadata.markImplicitDirectory(folderKey(names), stats);
     });
@@ -349,6 +356,11 @@ function isDirectoryError(key: string): BerthError {
 function isDirectoryConflict(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException).code ?? '';
   return code === 'EISDIR' || code === 'ENOTEMPTY' || code === 'EEXIST';
+}
+
+/** The file is still in a folder of Berth. */
+async function giveFile(path: string, owner: FileOwner | undefined): Promise<void> {
+  if (owner !== undefined) await chown(path, owner.uid, owner.gid);
 }
 
 /** Renames the file. If the volume is on another file system, copies it beside the target first. */

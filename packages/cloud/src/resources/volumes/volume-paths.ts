@@ -30,7 +30,7 @@ export async function findVolumeDirectory(
     const volume = await store.volumes.find(accountId, id);
     if (volume?.dataCenterId !== dataCenterId) continue;
     const folder = volumeDirectoryPath(data, id);
-    await mkdir(folder, { recursive: true });
+    await mkdir(folder, { recursive: true, mode: 0o700 });
     return { id, folder };
   }
   return undefined;

@@ -1,7 +1,7 @@
 import { opendir, lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isPermissionError } from '../../support/permission-error.ts';
-import { isMissingPathError } from './directory-handle.ts';
+import { isMissingPathError } from '../../support/directory-handle.ts';
 
 /**
  * A measurement is reused for this many times its own duration: measuring takes at most 5 % of the time, and

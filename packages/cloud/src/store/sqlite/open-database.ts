@@ -1,3 +1,4 @@
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import type { StatementSync } from 'node:sqlite';
 import { BerthError } from '../../support/errors.ts';
@@ -38,9 +39,15 @@ export interface SqliteOptions {
   syncFile?: SyncFile;
 }
 
+/** SQLite gives its other files the mode of this one. */
+function createPrivately(file: string): void {
+  if (file !== ':memory:' && !existsSync(file)) closeSync(openSync(file, 'a', 0o600));
+}
+
 export function openSqlite(file: string, { onFull = () => false, syncFile }: SqliteOptions = {}): Database {
   const { isCopy } = checkOrigin(file);
   if (isCopy) checkSqliteCopy(file);
+  createPrivately(file);
   const connection = openConnection(file, onFull);
   markRunning(file);
   const room = new WalCheckpointer(connection, file);

@@ -95,6 +95,7 @@ const anyValue: fc.Arbitrary<unknown> = fc.oneof(
     {},
   ),
   fc.constantFrom('64MB', '1.5 GB', '16MiB', '1 furlong', 250_000_000),
+  fc.tuple(fc.nat(5_000), fc.nat(9_000)).map(([first, last]) => `${first}-${last}`),
   fc.constantFrom({ gpu: { A40: -1 } }, { disk: { container: '1' } }, { ram: { A40: 1 } }, { cpu: 3 }),
 );
 

@@ -16,6 +16,7 @@ import { limitsType } from './limits.setting.ts';
 import { operationLimitType, type OperationLimit } from './operation-limit.setting.ts';
 import { noPrices, pricesType } from './prices.setting.ts';
 import { isSubnet } from '../subnet.ts';
+import { parseUserRange } from '../user-range.ts';
 
 /** The rate limit of one operation of the job API, for each account and endpoint. */
 function jobLimit(operation: string, per10s: number, concurrent: number): Setting<OperationLimit | 'off'> {
@@ -334,6 +335,29 @@ export const settings = {
       'capabilities grants Linux capabilities by name in addition to the default set, and pids is the number of processes in one container (8192); see docs/isolation.md.',
     example:
       'dataCenters:\n  - { id: LOCAL-1 }\n  - { id: EU-1, name: Rack 7, region: EUROPE, engine: docker }\n  - { id: EU-2, engine: docker, runtime: runsc, capabilities: [SYS_PTRACE] }',
+  }),
+  'process.isolation': defineSetting({
+    type: enumType(['auto', 'users', 'none']),
+    default: 'auto',
+    description:
+      'How the process engine keeps accounts apart. auto: instances of every account but root run as a user of their own, in namespaces where the machine can; if Berth may not do that, they are refused. users: without namespaces. ' +
+      'none: all instances run as the user that runs Berth and can read and change everything of each other and of Berth. See docs/isolation.md.',
+  }),
+  'process.users': defineSetting({
+    type: textType(
+      'a range of user ids such as 1900000000-1900065535',
+      (value) => parseUserRange(value) !== undefined,
+    ),
+    default: '1900000000-1900065535',
+    description:
+      'The user ids of accounts on the process engine, one for each account and never two for one. Nothing else on the machine may use them. Change it in a container whose ids end at 65535.',
+  }),
+  'process.readablePaths': defineSetting({
+    type: listOrWordType(['none'], 'folders'),
+    default: 'none',
+    description:
+      'Folders of this machine that instances of all accounts may read on the process engine, beside the system and Berth itself: a Python outside /usr, or shared models.',
+    example: 'process:\n  readablePaths: [/srv/models, /home/me/miniconda3]',
   }),
   docker: defineSetting({
     type: textType(

@@ -1,15 +1,22 @@
 import { createHash } from 'node:crypto';
 import type { Hash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { lstat, readlink } from 'node:fs/promises';
-import { join } from 'node:path';
+import { constants } from 'node:fs';
+import { lstat, open, readlink } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { pack } from 'tar-stream';
 import type { Headers, Pack } from 'tar-stream';
+import { DirectoryHandle, isMissingPathError } from '../directory-handle.ts';
 import { readEntryNames } from '../entry-names.ts';
+import { checkOwner } from './tar-owner.ts';
 
 const READ_BYTES = 256 * 1024;
 const PADDING_BYTES = 64 * 1024;
+/** Each folder on the way down is held open. */
+const MAX_DEPTH = 200;
+/** A pipe that has no writer is not waited for. */
+const OPEN_FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 export interface PackedEntry {
   name: string;
@@ -25,11 +32,14 @@ export interface PackOptions {
   onEntry?(entry: PackedEntry): void;
   /** A file that is added at the end. */
   lastFile?(): { name: string; content: string };
+  /** Only files of this user are packed; another one fails. */
+  ownerUid?: number | undefined;
 }
 
 /**
  * A tar archive of the file, symbolic link or folder at a path, under another name. Sockets and
- * devices are left out, and so are files whose names are not valid UTF-8.
+ * devices are left out, and so are files whose names are not valid UTF-8. No symbolic link is followed, even if
+ * one replaces a folder meanwhile.
  */
 export function packTree(
   path: string,
@@ -40,17 +50,37 @@ export function packTree(
 }
 
 /** Several of them in one archive. */
-export async function* packTrees(
+export function packTrees(
   trees: readonly { path: string; name: string }[],
   options: PackOptions = {},
 ): AsyncGenerator<Uint8Array> {
-  const archive = pack();
-  const addAll = async (): Promise<void> => {
-    for (const { path, name } of trees) await addTree(archive, path, name, options);
+  return packAll(async (archive) => {
+    for (const { path, name } of trees) {
+      const folder = await DirectoryHandle.open(dirname(path));
+      try {
+        await addTree(archive, folder, basename(path), name, options, 0);
+      } finally {
+        await folder.close();
+      }
+    }
     const last = options.lastFile?.();
     if (last !== undefined) await addText(archive, last.name, last.content);
-  };
-  const written = addAll().then(
+  });
+}
+
+/** A tar archive of an entry of an open folder. */
+export function packEntry(
+  folder: DirectoryHandle,
+  entry: string,
+  name: string,
+  options: PackOptions = {},
+): AsyncGenerator<Uint8Array> {
+  return packAll((archive) => addTree(archive, folder, entry, name, options, 0));
+}
+
+async function* packAll(add: (archive: Pack) => Promise<void>): AsyncGenerator<Uint8Array> {
+  const archive = pack();
+  const written = add(archive).then(
     () => archive.finalize(),
     (error: unknown) => archive.destroy(error as Error),
   );
@@ -62,7 +92,16 @@ export async function* packTrees(
   }
 }
 
-async function addTree(archive: Pack, path: string, name: string, options: PackOptions): Promise<void> {
+async function addTree(
+  archive: Pack,
+  folder: DirectoryHandle,
+  entry: string,
+  name: string,
+  options: PackOptions,
+  depth: number,
+): Promise<void> {
+  if (depth > MAX_DEPTH) throw new Error(`${name} has more than ${MAX_DEPTH} folders above it`);
+  const path = folder.pathOf(entry);
   const found = await lstat(path);
   // The file type stays in the mode: tar-stream replaces a mode of 0 by its default.
   const header = { name, mode: found.mode, mtime: found.mtime };
@@ -71,19 +110,41 @@ async function addTree(archive: Pack, path: string, name: string, options: PackO
     await addEntry(archive, { ...header, type: 'symlink', linkname });
     options.onEntry?.({ name, type: 'link', size: 0, sha256: sha256(linkname) });
   }
-  if (found.isFile()) {
-    const sink = archive.entry({ ...header, type: 'file', size: found.size });
-    const hash = options.onEntry && createHash('sha256');
-    const content = fileContent(path, found.size, hash, options.onBytes);
-    await pipeline(content, sink as unknown as NodeJS.WritableStream);
-    if (hash !== undefined)
-      options.onEntry?.({ name, type: 'file', size: found.size, sha256: hash.digest('hex') });
-  }
+  if (found.isFile()) await addFile(archive, path, name, options);
   if (!found.isDirectory()) return;
-  await addEntry(archive, { ...header, name: `${name}/`, type: 'directory' });
-  options.onEntry?.({ name, type: 'folder', size: 0, sha256: '' });
-  for (const child of (await readEntryNames(path)).names)
-    await addTree(archive, join(path, child), `${name}/${child}`, options);
+  const child = await folder.openChild(entry);
+  try {
+    await addEntry(archive, { ...header, name: `${name}/`, type: 'directory' });
+    options.onEntry?.({ name, type: 'folder', size: 0, sha256: '' });
+    for (const below of (await readEntryNames(child.pathOf())).names)
+      await skipIfGone(() => addTree(archive, child, below, `${name}/${below}`, options, depth + 1));
+  } finally {
+    await child.close();
+  }
+}
+
+/** What was deleted or replaced since the folder was read is left out. */
+async function skipIfGone(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!isMissingPathError(error)) throw error;
+  }
+}
+
+async function addFile(archive: Pack, path: string, name: string, options: PackOptions): Promise<void> {
+  const file = await open(path, OPEN_FILE);
+  try {
+    const { mode, mtime, size, uid } = await file.stat();
+    checkOwner(name, uid, options.ownerUid);
+    const sink = archive.entry({ name, mode, mtime, type: 'file', size });
+    const hash = options.onEntry && createHash('sha256');
+    const content = fileContent(file, size, hash, options.onBytes);
+    await pipeline(content, sink as unknown as NodeJS.WritableStream);
+    if (hash !== undefined) options.onEntry?.({ name, type: 'file', size, sha256: hash.digest('hex') });
+  } finally {
+    await file.close();
+  }
 }
 
 function sha256(text: string): string {
@@ -107,22 +168,21 @@ function addEntry(archive: Pack, header: Headers): Promise<void> {
  * filled with zeros.
  */
 async function* fileContent(
-  path: string,
+  file: FileHandle,
   size: number,
   hash: Hash | undefined,
   onBytes: ((count: number) => void) | undefined,
 ): AsyncGenerator<Uint8Array> {
   let left = size;
-  if (size > 0) {
-    for await (const piece of createReadStream(path, {
-      end: size - 1,
-      highWaterMark: READ_BYTES,
-    }) as AsyncIterable<Buffer>) {
-      left -= piece.length;
-      onBytes?.(piece.length);
-      hash?.update(piece);
-      yield piece;
-    }
+  while (left > 0) {
+    const buffer = Buffer.allocUnsafe(Math.min(left, READ_BYTES));
+    const { bytesRead } = await file.read(buffer, 0, buffer.length);
+    if (bytesRead === 0) break;
+    const piece = buffer.subarray(0, bytesRead);
+    left -= bytesRead;
+    onBytes?.(bytesRead);
+    hash?.update(piece);
+    yield piece;
   }
   for (; left > 0; left -= Math.min(left, PADDING_BYTES)) {
     const padding = Buffer.alloc(Math.min(left, PADDING_BYTES));

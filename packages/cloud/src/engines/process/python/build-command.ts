@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process';
+import type { Readable } from 'node:stream';
 import { setPriority } from 'node:os';
 import { createInterface } from 'node:readline';
 import { stripVTControlCharacters } from 'node:util';
 import { killInstanceProcesses } from '../instance-processes.ts';
+import { writeEnvironment } from '../isolation/write-environment.ts';
 
 /** One command of a build. Whoever runs it decides as which user. */
 export interface BuildCommand {
@@ -26,21 +28,47 @@ export type RunBuildCommand = (
 const NICENESS = 10;
 const MAX_LINE_LENGTH = 500;
 
-/** Runs as the user that runs Berth. When the signal aborts, no process of the command is left. */
-export const runBuildCommand: RunBuildCommand = async ({ argv, cwd, env, root }, onLine, signal) => {
+/** Runs as the user that runs Berth. */
+export const runBuildCommand: RunBuildCommand = ({ argv, cwd, env, root }, onLine, signal) =>
+  runToEnd({ argv, cwd, env, root }, onLine, signal);
+
+export interface BuildProcess extends Omit<BuildCommand, 'owner'> {
+  /** What the command reads from ENVIRONMENT_FD, if it runs as another user. */
+  environmentScript?: string;
+  /** That user. */
+  uid?: number;
+}
+
+/** When the signal aborts, no process of the command is left. */
+export async function runToEnd(
+  { argv, cwd, env, root, environmentScript, uid }: BuildProcess,
+  onLine: (line: string) => void,
+  signal: AbortSignal,
+): Promise<number | null> {
   signal.throwIfAborted();
   const [program, ...args] = argv;
-  const child = spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(program, args, {
+    cwd,
+    env,
+    detached: true,
+    stdio: [
+      'ignore',
+      'pipe',
+      'pipe',
+      ...(environmentScript === undefined ? [] : ['ignore' as const, 'pipe' as const]),
+    ],
+  });
   const kill = (): void => {
-    void killInstanceProcesses({ root, cgroup: null, started: undefined });
+    void killInstanceProcesses({ root, cgroup: null, started: undefined, uid });
   };
+  if (environmentScript !== undefined) writeEnvironment(child, environmentScript);
   signal.addEventListener('abort', kill);
   try {
     const ended = new Promise<number | null>((resolve, reject) => {
       child.once('error', reject);
       child.once('close', resolve);
     });
-    for (const input of [child.stdout, child.stderr])
+    for (const input of [child.stdout, child.stderr] as Readable[])
       createInterface({ input }).on('line', (line) => {
         const text = stripVTControlCharacters(line).trimEnd();
         if (text !== '') onLine(text.slice(0, MAX_LINE_LENGTH));
@@ -52,7 +80,7 @@ export const runBuildCommand: RunBuildCommand = async ({ argv, cwd, env, root },
   } finally {
     signal.removeEventListener('abort', kill);
   }
-};
+}
 
 function lowerPriority(pid: number): void {
   try {

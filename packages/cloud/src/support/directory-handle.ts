@@ -1,8 +1,9 @@
 import { constants } from 'node:fs';
-import type { BigIntStats } from 'node:fs';
+import type { BigIntStats, Stats } from 'node:fs';
 import { lstat, open, realpath } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { isAbsolute, join, relative } from 'node:path';
+import type { FileOwner } from './file-owner.ts';
 
 /** On Linux, an open directory can be used through its file descriptor even if its path changes. */
 const HAS_PROC_FD = process.platform === 'linux';
@@ -27,7 +28,11 @@ export class DirectoryHandle {
   }
 
   /** Opens a subdirectory; symbolic links are refused. If it does not exist, `make` may create it. */
-  async openChild(name: string, make?: (path: string) => Promise<void>): Promise<DirectoryHandle> {
+  async openChild(name: string | Buffer, make?: (path: string) => Promise<void>): Promise<DirectoryHandle> {
+    if (typeof name !== 'string') {
+      const bytes = Buffer.concat([Buffer.from(`${this.#path}/`), name]);
+      return new DirectoryHandle(await open(bytes, OPEN_DIRECTORY_NOFOLLOW), bytes.toString());
+    }
     const path = this.pathOf(name);
     try {
       return new DirectoryHandle(await open(path, OPEN_DIRECTORY_NOFOLLOW), path);
@@ -41,6 +46,18 @@ export class DirectoryHandle {
   /** The path of an entry; valid until the handle is closed. */
   pathOf(name = '.'): string {
     return join(this.#path, name);
+  }
+
+  async setOwner({ uid, gid }: FileOwner): Promise<void> {
+    await this.#handle.chown(uid, gid);
+  }
+
+  async setMode(mode: number): Promise<void> {
+    await this.#handle.chmod(mode);
+  }
+
+  async stat(): Promise<Stats> {
+    return this.#handle.stat();
   }
 
   /** Syncs the directory, so that added, removed and renamed entries are on disk. */
@@ -66,6 +83,31 @@ export interface EntryLocation {
  * root to it, without symbolic links.
  */
 export type CreateMissingDirectory = (path: string, names: readonly string[]) => Promise<void>;
+
+/**
+ * Opens the parent directory of the last name, without following any symbolic link below the root. Undefined
+ * if there is no such directory. The caller closes it.
+ */
+export async function openParentDirectory(
+  root: string,
+  names: readonly string[],
+): Promise<EntryLocation | undefined> {
+  const parentNames = names.slice(0, -1);
+  let directory: DirectoryHandle | undefined;
+  try {
+    directory = await DirectoryHandle.open(root);
+    for (const name of parentNames) {
+      const next: DirectoryHandle = await directory.openChild(name);
+      await directory.close();
+      directory = next;
+    }
+  } catch (error) {
+    await directory?.close();
+    if (isMissingPathError(error)) return undefined;
+    throw error;
+  }
+  return { directory, name: names.at(-1) ?? '.', parentNames };
+}
 
 /**
  * Opens the parent directory of the last name and calls `use` with it. Symbolic links on the path are

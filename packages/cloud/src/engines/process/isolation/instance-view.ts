@@ -1,0 +1,77 @@
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import type { FileOwner } from '../../../support/file-owner.ts';
+import type { InstanceMount } from '../../instance.ts';
+import type { InstanceFolder } from '../instance-folder.ts';
+import { SandboxView } from './sandbox-view.ts';
+
+export interface InstanceViewOptions {
+  folder: InstanceFolder;
+  user: FileOwner;
+  mounts: readonly InstanceMount[];
+  /** Folders that the instance sees read-only at their own paths. */
+  readable: readonly string[];
+  /** Folders that it sees at their own paths and may change. */
+  writable: readonly string[];
+  /** Berth's data folder, of which nothing else is visible. */
+  data: string;
+  /** The instance has real GPUs. */
+  gpus: boolean;
+}
+
+/**
+ * Prepares the files that an instance of an account sees: the programs of the machine and of Berth, its own
+ * folder and its mounts. Returns the mount paths that are only below its root.
+ */
+export function buildInstanceView(options: InstanceViewOptions): { belowRootOnly: string[] } {
+  const { folder, user, mounts, readable, writable, data, gpus } = options;
+  for (const path of [folder.view, folder.cover]) {
+    mkdirSync(path, { mode: 0o755 });
+    chmodSync(path, 0o755);
+  }
+  const view = new SandboxView(folder.view);
+  view.addSystem({ tmp: folder.tmp, gpus });
+  view.addUserNames(writeUserNames(folder, user));
+  const insideData = (path: string): boolean => path.startsWith(`${data}/`);
+  for (const path of readable.filter((entry) => !insideData(entry))) view.bindReadOnly(path);
+  view.hide(data, folder.cover);
+  for (const path of readable.filter(insideData)) view.bindReadOnly(path);
+  for (const path of [folder.root, ...writable]) view.bind(path, path);
+  const belowRootOnly = mounts.flatMap((mount) => (addMount(view, folder.root, mount) ? [] : [mount.path]));
+  writeFileSync(folder.fstab, view.toFstab(), { mode: 0o600 });
+  return { belowRootOnly };
+}
+
+/** Returns false if the mount path is not free: the mount is then only below the root. */
+function addMount(
+  view: SandboxView,
+  root: string,
+  { source, path, readOnly = false }: InstanceMount,
+): boolean {
+  const target = resolve('/', path);
+  if (target === resolve(source)) return view.bind(source, source, { readOnly });
+  const free = !view.isTaken(target) && view.bind(source, target, { readOnly });
+  if (!free) view.bind(source, source, { readOnly });
+  const link = join(root, target);
+  mkdirSync(dirname(link), { recursive: true });
+  symlinkSync(free ? target : source, link);
+  return free;
+}
+
+function writeUserNames(
+  { userNames, root }: InstanceFolder,
+  { uid, gid }: FileOwner,
+): { passwd: string; group: string } {
+  const files = { passwd: `${userNames}.passwd`, group: `${userNames}.group` };
+  const write = (path: string, lines: readonly string[]): void => {
+    writeFileSync(path, lines.map((line) => `${line}\n`).join(''), { mode: 0o644 });
+    chmodSync(path, 0o644);
+  };
+  write(files.passwd, [
+    'root:x:0:0:root:/root:/bin/sh',
+    'nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin',
+    `berth:x:${uid}:${gid}:account:${root.replace(/[:\n]/g, '_')}:/bin/sh`,
+  ]);
+  write(files.group, ['root:x:0:', 'tty:x:5:', 'nogroup:x:65534:', `berth:x:${gid}:`]);
+  return files;
+}
