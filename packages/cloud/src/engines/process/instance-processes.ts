@@ -48,6 +48,8 @@ export function findInstanceProcesses(selector: ProcessSelector): ProcessEntry[]
   return allProcesses().filter((process) => {
     // Processes older than the supervisor cannot belong to it. This skips most of the process table.
     if (process.ended || process.startTicks < since || process.pid === started?.supervisor.pid) return false;
+    // The output writer, which has the supervisor's environment until it runs its own program.
+    if (process.session === started?.supervisor.session && process.pid !== started.child.pid) return false;
     return (
       inCgroup.has(process.pid) ||
       process.pid === session ||
