@@ -46,12 +46,12 @@ describe('while a sync of the disk takes long', () => {
     const place = await createTestDatabase('sqlite');
     const disk = slowDisk();
     const database = openSqlite(join(place.data, 'berth.db'), { syncFile: disk.syncFile });
-    t.after(() => place.drop());
     await migrate(database);
     const store = createStore(database, new Sealer(Buffer.alloc(32, 1)));
-    t.after(() => {
+    t.after(async () => {
       disk.speedUp();
-      return store.close();
+      await store.close();
+      await place.drop();
     });
     const endpointId = ENDPOINT.id;
     await store.jobs.submit(job(1));
