@@ -267,7 +267,19 @@ export class ProcessInstance {
     }
   }
 
+  /**
+   * The first process of a namespace gets no signal that it does not handle, and the command is not there yet
+   * while the sandbox is made: a signal would be lost.
+   */
   #sendTermination(): void {
+    if (this.saved.namespaces !== true) return this.#terminateGroup();
+    this.#sandbox()
+      .catch(() => undefined)
+      .then(() => this.#terminateGroup())
+      .catch((error: unknown) => this.#deps.onProblem(`${this.id} could not be asked to end`, error));
+  }
+
+  #terminateGroup(): void {
     const { child } = this.#deps.started;
     // Right after the fork it is not a group leader yet.
     if (isAlive(child) && !sendSignal(-child.pid, 'SIGTERM')) sendSignal(child.pid, 'SIGTERM');

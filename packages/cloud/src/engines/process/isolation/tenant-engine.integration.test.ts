@@ -1,5 +1,11 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
 import { engineSuite } from '../../suite/engine.suite.ts';
 import { VIRTUAL_GPU } from '../process-test-engine.ts';
+import { openEngine } from './tenant-test-engine.ts';
 
 /** A port probe disconnects without reading, so socket errors are ignored. */
 const SERVER =
@@ -18,3 +24,37 @@ if (process.platform === 'linux' && process.getuid?.() === 0)
       gpuTypeId: VIRTUAL_GPU.gpuTypeId,
       listenCommand: ['node', '-e', SERVER],
     });
+
+test('a stop right after the start is not lost while the sandbox is made', {
+  skip: process.platform !== 'linux' || process.getuid?.() !== 0,
+  timeout: 60_000,
+}, async () => {
+  const data = await mkdtemp(join(tmpdir(), 'berth-stop-'));
+  const engine = await openEngine(data);
+  try {
+    for (let round = 0; round < 5; round += 1) {
+      const id = `pod-${round}`;
+      await engine.start({
+        id,
+        labels: {},
+        image: 'local/shell',
+        command: { entrypoint: ['sleep'], cmd: ['1000'] },
+        env: {},
+        ports: [],
+        mounts: [],
+        cpu: 1,
+        memoryInGb: 0.5,
+        gpus: null,
+        containerDiskInGb: 1,
+      });
+      // Longer than the test may take.
+      await engine.stop(id, 600_000);
+      const [stopped] = await engine.list();
+      assert.equal(stopped?.signal, 'SIGTERM');
+      await engine.remove(id);
+    }
+  } finally {
+    await engine.close();
+    await rm(data, { recursive: true });
+  }
+});
