@@ -20,6 +20,8 @@ export function signalMarked(name: string, value: string, signal: NodeJS.Signals
     .filter((entry) => /^\d+$/.test(entry))
     .map(Number)
     .filter((pid) => isMarked(pid, name, value));
+  // All are stopped first: a shell whose child is killed before it would end by itself, with the exit code 0.
+  if (signal === 'SIGKILL') for (const pid of pids) signalProcess(pid, 'SIGSTOP');
   return pids.filter((pid) => signalProcess(pid, signal)).length > 0;
 }
 

@@ -60,7 +60,7 @@ describe('the instance spec of a worker', () => {
     });
     assert.deepEqual(mounts, [
       { source: '/data/v', path: '/runpod-volume' },
-      { source: '/data/builds', path: '/data/builds' },
+      { source: '/data/builds', path: '/data/builds', readOnly: true },
     ]);
     assert.equal(env['FLASH_BUILD_ARTIFACT_PATH'], '/data/builds/b.tar.gz');
     assert.equal(env['RUNPOD_VOLUME_ID'], 'v');

@@ -56,12 +56,12 @@ function notWhole(file: string, why: string): BerthError {
 }
 
 function writeOrigin(file: string, endedAt: number | null): void {
-  const { ino, birthtimeMs } = statSync(file);
-  const origin: Origin = { inode: ino, createdAt: Math.round(birthtimeMs), endedAt };
   try {
+    const { ino, birthtimeMs } = statSync(file);
+    const origin: Origin = { inode: ino, createdAt: Math.round(birthtimeMs), endedAt };
     writeFileSync(`${file}-origin`, JSON.stringify(origin), { mode: 0o600 });
   } catch {
-    // The disk is full. Berth starts and stops all the same; a copy of the folder is then not recognised.
+    // The disk is full, or the folder was deleted. Berth starts and stops all the same; a copy of the folder is then not recognised.
   }
 }
 
