@@ -1,4 +1,4 @@
-import { isRecent } from '../support/clock.ts';
+import { isRecent, monotonicNow } from '../support/clock.ts';
 import type { Clock } from '../support/clock.ts';
 import { PairMap } from '../support/pair-map.ts';
 import type { CancelSignal } from '../support/cancel-signal.ts';
@@ -22,6 +22,7 @@ const EXPIRE_MS = 60_000;
 
 interface Cancellation {
   addedAt: number;
+  /** By the monotonic clock, as the timer that sends it again: the server's time may run a little slower. */
   sentAt: number;
   sendCount: number;
   /** When the worker last listed the job since the cancellation. */
@@ -140,12 +141,13 @@ export class CancellationRegistry {
   /** The cancellations that are due now. */
   due(endpointId: string, workerId: string): string[] {
     const now = this.#clock.now();
+    const sendingAt = monotonicNow(this.#clock);
     const stops = this.#stops.get(endpointId, workerId);
     const told: string[] = [];
     for (const [jobId, stop] of stops ?? []) {
       if (isExpired(stop, now)) this.remove(endpointId, workerId, jobId);
-      else if (now - stop.sentAt >= REPEAT_MS) {
-        stop.sentAt = now;
+      else if (sendingAt - stop.sentAt >= REPEAT_MS) {
+        stop.sentAt = sendingAt;
         stop.sendCount += 1;
         told.push(jobId);
       }
@@ -185,7 +187,7 @@ export class CancellationRegistry {
     const now = this.#clock.now();
     const aliveAt = Math.max(stops.polledAt, this.#loop.activeAt(endpointId, workerId));
     const isSilent = ({ addedAt, sentAt, isUnlisted }: Cancellation): boolean =>
-      sentAt > 0 && !isUnlisted && aliveAt <= addedAt && now - addedAt > IGNORED_AFTER_MS;
+      sentAt > -Infinity && !isUnlisted && aliveAt <= addedAt && now - addedAt > IGNORED_AFTER_MS;
     return [...stops]
       .filter(([, stop]) => stop.listedAt - stop.addedAt > IGNORED_AFTER_MS || isSilent(stop))
       .map(([jobId, { addedAt }]) => ({ jobId, addedAt, aliveAt }));
@@ -193,10 +195,11 @@ export class CancellationRegistry {
 
   /** Milliseconds until a cancellation has to be sent again. */
   #nextIn(endpointId: string, workerId: string): number {
-    const now = this.#clock.now();
+    const now = monotonicNow(this.#clock);
     let next = Infinity;
+    // A timer may fire a fraction of a millisecond early.
     for (const { sentAt } of this.#stops.get(endpointId, workerId)?.values() ?? [])
-      next = Math.min(next, Math.max(0, sentAt + REPEAT_MS - now));
+      next = Math.min(next, Math.max(0, Math.ceil(sentAt + REPEAT_MS - now) + 1));
     return next;
   }
 
