@@ -38,7 +38,7 @@ export function backupOperations({ backups, backupSchedule }: AllServices): Oper
         },
       ),
       status: 200,
-      errorStatuses: [403],
+      errorStatuses: [403, 422],
       handle: async ({ caller, query }) =>
         (await backups.create(caller, {
           keys: query.keys !== 'false',
