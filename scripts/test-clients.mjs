@@ -9,11 +9,13 @@ import { dirname, relative, resolve } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { run } from 'node:test';
 import { findOrStartDocker } from '../packages/testing/src/docker-daemon.mjs';
+import { endLeftoverProcesses } from './leftover-processes.mjs';
 import report from './test-reporter.mjs';
 
 /** Files that need a daemon. */
 const WITH_DOCKER = /-docker\.test\.ts$/;
-const FILE_LIMIT_MS = 400_000;
+const FILE_LIMIT_MS = 300_000;
+const MARKED = ['--import', resolve('scripts/mark-test-process.mjs')];
 /** To install is work; to try a client is, for the most part, to wait. */
 const INSTALLS_AT_ONCE = Math.max(2, Math.floor(availableParallelism() / 2));
 const FILES_AT_ONCE = INSTALLS_AT_ONCE + 1;
@@ -46,6 +48,7 @@ if (docker !== undefined && 'host' in docker) process.env['BERTH_TEST_DOCKER_HOS
 const canRun = (/** @type {string} */ file) =>
   docker === undefined || 'host' in docker || !WITH_DOCKER.test(file);
 
+endLeftoverProcesses((line) => process.stdout.write(line));
 /** @type {Map<string, Count>} */
 const counts = new Map(present.map(({ name }) => [name, { passed: 0, failed: 0 }]));
 let last = '';
@@ -125,7 +128,7 @@ async function* events() {
     present.flatMap(({ name, files }) => files.filter(canRun).map((file) => ({ name, file: resolve(file) }))),
     async ({ name, file }) => {
       for await (const { type, data } of /** @type {AsyncIterable<{ type: string, data: any }>} */ (
-        run({ files: [file], timeout: FILE_LIMIT_MS })
+        run({ files: [file], timeout: FILE_LIMIT_MS, execArgv: MARKED })
       )) {
         count(name, type, data);
         told.write({ type, data: { ...data, file } });

@@ -8,6 +8,7 @@ import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { run } from 'node:test';
+import { endLeftoverProcesses } from './leftover-processes.mjs';
 import report from './test-reporter.mjs';
 
 /** Files that need a Docker daemon. */
@@ -40,6 +41,7 @@ const cleanups = [];
 if (unit) process.env['BERTH_TEST_TIER'] = 'unit';
 else await startServices();
 
+endLeftoverProcesses((line) => process.stdout.write(line));
 const interrupted = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => interrupted.abort());
 const namePattern = flag('test-name-pattern');
@@ -47,6 +49,7 @@ const events = run({
   files: files.map((file) => resolve(file)),
   concurrency,
   timeout: FILE_TIMEOUT_MS,
+  execArgv: ['--import', resolve('scripts/mark-test-process.mjs')],
   signal: interrupted.signal,
   ...(namePattern !== undefined && { testNamePatterns: new RegExp(namePattern) }),
 });
