@@ -1,22 +1,14 @@
 import type { Readable } from 'node:stream';
-import type { InstanceEngine } from '../../engines/engine.ts';
 import type { InstanceFile } from '../../engines/instance-files.ts';
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
 import type { PodReferences, PodReferenceIds } from '../../store/pod-store.ts';
-import type { NetworkVolume, PageRequest, Template } from '../../domain/records.ts';
+import type { PageRequest } from '../../domain/records.ts';
 import type { ChangeNotifier } from '../../support/change-notifier.ts';
-import { BerthError, notFound, ruleError, schemaError } from '../../support/errors.ts';
+import { BerthError, notFound, ruleError } from '../../support/errors.ts';
 import type { Caller } from '../../domain/caller.ts';
-import type { Catalog } from '../catalog/catalog.ts';
-import { CPU_FLAVORS } from '../../domain/catalog/cpu-flavors.ts';
-import type { PriceSettings } from '../../domain/catalog/prices.ts';
 import { auditEntry, diffRecords, withinQuotas } from '../resource-context.ts';
 import type { ResourceContext } from '../resource-context.ts';
-import { cpuFindings } from '../../domain/catalog/cpu-selection.ts';
-import { gpuFindings, normalizeGpuIds } from '../../domain/catalog/gpu-selection.ts';
-import { dataCenterFindings } from '../../domain/endpoints/endpoint-locations.ts';
 import { POD_ACCESS_DENIED, SYSTEM_CALLER } from '../../domain/caller.ts';
-import type { Templates } from '../templates/templates.ts';
 import { podHourlyCost, bidFindings } from '../../domain/hourly-cost.ts';
 import { withoutInterruptible, placeOrInterrupt } from '../../domain/placement/pod-interruption.ts';
 import {
@@ -30,16 +22,10 @@ import {
 } from '../../domain/pods/pod-transitions.ts';
 import { podFiles } from './pod-file-access.ts';
 import { podLog } from './pod-log.ts';
-import { applyTemplate, POD_DEFAULTS, podFieldsFromTemplate } from '../../domain/pods/pod-input.ts';
-import type { NewPod, PodInput, PodTemplateUse } from '../../domain/pods/pod-input.ts';
+import { applyTemplate } from '../../domain/pods/pod-input.ts';
+import type { NewPod, PodInput } from '../../domain/pods/pod-input.ts';
 import { placeExistingPod, placePod } from '../../domain/placement/pod-placement.ts';
-import type { HardwareRequest, PodPlacement, PodCandidate } from '../../domain/placement/pod-placement.ts';
-import {
-  podChangeFindings,
-  needsNewInstance,
-  podFindings,
-  hardwareFindings,
-} from '../../domain/pods/pod-rules.ts';
+import { podChangeFindings, needsNewInstance, podFindings } from '../../domain/pods/pod-rules.ts';
 import { PodRuntimeReader } from './pod-runtime.ts';
 import type { PodPort, PodRuntime } from './pod-runtime.ts';
 import { checkAction, lockedError } from '../../domain/pods/pod-states.ts';
@@ -47,7 +33,8 @@ import { workerAsPod } from './worker-as-pod.ts';
 import type { WorkerPod } from './worker-as-pod.ts';
 import type { Pod } from '../../domain/pods/pod-record.ts';
 import type { AuditedChange } from '../../store/collection.ts';
-import { readCatalogSnapshot } from '../catalog/read-catalog-snapshot.ts';
+import { checkRegistry, PodPreparation, registryOf, throwFindings, withRegistry } from './pod-preparation.ts';
+import type { PodPreparationDeps, PreparedPod } from './pod-preparation.ts';
 
 const RESOURCE = 'pod';
 /** Values of environment variables may be secrets, so the audit log does not show them. */
@@ -55,26 +42,10 @@ const AUDIT_HIDDEN_FIELDS: (keyof Pod)[] = ['env'];
 /** How long a request to stop or terminate a pod waits for the result. Clients time out after ten seconds. */
 const SETTLE_TIMEOUT_MS = 8_000;
 
-export interface PodsDeps {
-  catalog: Catalog;
-  templates: Templates;
-  prices: PriceSettings;
-  /** By data center. */
-  engines: ReadonlyMap<string, InstanceEngine>;
+export interface PodsDeps extends PodPreparationDeps {
   changes: ChangeNotifier;
   /** The password of Jupyter in a pod. */
   jupyterPassword(podId: string): string;
-}
-
-/** A checked request for a pod that has no placement yet. */
-export interface PreparedPod {
-  interruptible: boolean;
-  hardware: HardwareRequest;
-  candidates: PodCandidate[];
-  referenceIds: PodReferenceIds;
-  /** Throws if a resource that the pod refers to does not exist. */
-  checkReferences(references: PodReferences): { volume: NetworkVolume | undefined };
-  build(id: string, placement: PodPlacement, volume: NetworkVolume | undefined): Pod;
 }
 
 /** Options for starting a stopped pod. */
@@ -86,22 +57,21 @@ export interface StartPodOptions {
 export class Pods {
   readonly #context: ResourceContext;
   readonly #deps: PodsDeps;
+  readonly #preparation: PodPreparation;
   readonly #runtimes: PodRuntimeReader;
 
   constructor(context: ResourceContext, deps: PodsDeps) {
     this.#context = context;
     this.#deps = deps;
+    this.#preparation = new PodPreparation(context, deps);
     this.#runtimes = new PodRuntimeReader(deps.engines, context.clock);
   }
 
   async create(caller: Caller, input: NewPod): Promise<Pod> {
     const { store, ids, clock } = this.#context;
     const id = ids.resource();
-    const { hardware, interruptible, candidates, referenceIds, checkReferences, build } = await this.prepare(
-      caller,
-      input,
-      id,
-    );
+    const { hardware, interruptible, candidates, referenceIds, checkReferences, build } =
+      await this.#preparation.prepare(caller, input, id);
     let interruptedPods: Pod[] = [];
     const needs = {
       pods: 1,
@@ -130,70 +100,9 @@ export class Pods {
     return created;
   }
 
-  /**
-   * Checks a request as far as that is possible before placement. `id` is the id of the pod, or a sample id
-   * if several pods are created from one request.
-   */
-  async prepare(caller: Caller, input: NewPod, id = this.#context.ids.resource()): Promise<PreparedPod> {
-    const now = this.#context.clock.now();
-    const hardware = await this.#checkedHardware(input.hardware);
-    const template = await this.#template(caller, input.template);
-    const buildPod = (podId: string): Pod => {
-      const blank: Pod = {
-        ...POD_DEFAULTS,
-        ...input.defaults,
-        compute: hardware.compute,
-        id: podId,
-        accountId: caller.accountId,
-        createdAt: now,
-        updatedAt: now,
-        statusChangedAt: now,
-      };
-      const base: Pod = {
-        ...blank,
-        ...(template && podFieldsFromTemplate(template, caller.accountId, hardware.compute)),
-        ...(input.networkVolumeId !== undefined && { volumeSize: 0 }),
-      };
-      return this.#withReferences(input, {
-        ...base,
-        ...input.settings(base),
-        templateId: input.template?.isRecorded === true ? input.template.id : null,
-        networkVolumeId: input.networkVolumeId ?? null,
-      });
-    };
-    const wanted = buildPod(id);
-    throwFindings([
-      ...podFindings(wanted),
-      ...hardwareFindings(hardware),
-      ...bidFindings(this.#deps.prices, hardware.gpuTypeIds, wanted),
-    ]);
-    return {
-      interruptible: wanted.interruptible,
-      hardware: { ...hardware, cuda: this.#cuda(hardware, template) },
-      candidates: await this.#candidates(wanted.accountId, wanted.image),
-      referenceIds: {
-        ...registryOf(input),
-        ...(input.networkVolumeId !== undefined && { volumeId: input.networkVolumeId }),
-        needsPlacement: true,
-      },
-      checkReferences: ({ registryFound, volume }) => {
-        checkRegistry(input, registryFound);
-        if (input.networkVolumeId !== undefined && volume === undefined)
-          throw ruleError(
-            `network volume ${JSON.stringify(input.networkVolumeId.slice(0, 64))} does not exist in this account; create it first or leave it out`,
-          );
-        return { volume };
-      },
-      build: (podId, placement, volume) => {
-        // Network volumes exist only in the secure cloud.
-        const record: Pod = {
-          ...buildPod(podId),
-          ...placement,
-          ...(volume !== undefined && { cloud: 'SECURE' }),
-        };
-        return { ...record, costPerHour: podHourlyCost(this.#deps.prices, record) };
-      },
-    };
+  /** Checks a request for pods that are stored by other code. */
+  prepare(caller: Caller, input: NewPod): Promise<PreparedPod> {
+    return this.#preparation.prepare(caller, input);
   }
 
   /**
@@ -227,7 +136,7 @@ export class Pods {
    * instance is created.
    */
   async update(caller: Caller, id: string, change: PodInput): Promise<Pod> {
-    const template = await this.#template(caller, change.template);
+    const template = await this.#preparation.template(caller, change.template);
     const changed = await this.#change(
       caller,
       id,
@@ -236,7 +145,7 @@ export class Pods {
         checkRegistry(change, registryFound);
         refuseClusterMember(current, 'changed');
         const base = template === undefined ? current : applyTemplate(current, template);
-        const edited = this.#withReferences(change, { ...base, ...change.settings(base), updatedAt: now });
+        const edited = withRegistry(change, { ...base, ...change.settings(base), updatedAt: now });
         throwFindings([...podFindings(edited), ...podChangeFindings(current, edited)]);
         if (current.wanted !== 'running' || !needsNewInstance(current, edited)) return edited;
         if (current.locked && edited.locked) throw lockedError(id, 'be changed in a way that resets it');
@@ -249,7 +158,7 @@ export class Pods {
 
   async start(caller: Caller, id: string, request: StartPodOptions = {}): Promise<Pod> {
     const present = await this.get(caller, id);
-    const candidates = await this.#candidates(present.accountId, present.image);
+    const candidates = await this.#preparation.candidates(present.accountId, present.image);
     let interruptedPods: Pod[] = [];
     const needs = { gpus: request.gpuCount ?? present.gpuCount, logBytes: 1, spendPerMonth: 0 };
     const start = (): Promise<Pod> =>
@@ -473,78 +382,6 @@ export class Pods {
   #publishChange(podId: string): void {
     this.#context.events.publish('pod.changed', { podId, source: 'request' });
   }
-
-  async #checkedHardware(request: HardwareRequest): Promise<HardwareRequest> {
-    const catalogSnapshot = await readCatalogSnapshot(this.#deps.catalog);
-    const selection = normalizeGpuIds({
-      gpuTypeIds: [...request.gpuTypeIds],
-      gpuPools: [],
-      excludedGpuTypes: [],
-    });
-    const cpuFlavors = CPU_FLAVORS.filter(({ products }) => products.includes('POD'));
-    throwFindings([
-      ...(request.compute === 'GPU'
-        ? gpuFindings(selection, catalogSnapshot)
-        : request.cpuFlavors.length === 0
-          ? []
-          : cpuFindings(request.cpuFlavors, { ...catalogSnapshot, cpuFlavors })),
-      ...dataCenterFindings(request.dataCenterIds, catalogSnapshot),
-    ]);
-    return { ...request, gpuTypeIds: selection.gpuTypeIds };
-  }
-
-  /** A template's CUDA versions are defaults; any CUDA requirement of the request replaces them. */
-  #cuda({ compute, cuda }: HardwareRequest, template: Template | undefined): HardwareRequest['cuda'] {
-    const isGiven = cuda.allowed !== undefined || typeof cuda.minimum === 'string';
-    return isGiven || template === undefined || compute === 'CPU'
-      ? cuda
-      : { allowed: template.allowedCudaVersions };
-  }
-
-  async #template(caller: Caller, use: PodTemplateUse | undefined): Promise<Template | undefined> {
-    if (use === undefined) return undefined;
-    const template = await this.#deps.templates.get(caller, use.id).catch((error: unknown) => {
-      if (use.isRecorded && error instanceof BerthError && error.code === 'not-found')
-        throw ruleError(
-          `template ${JSON.stringify(use.id.slice(0, 64))} does not exist, or is not yours to use; create it first or name another`,
-        );
-      throw error;
-    });
-    if (!template.serverless) return template;
-    const finding = `template ${JSON.stringify(template.name)} is for endpoints; a pod needs one that is not serverless`;
-    throw use.isRecorded ? ruleError(finding) : schemaError([`$.templateId: ${finding}`]);
-  }
-
-  #withReferences({ registryId }: PodInput, pod: Pod): Pod {
-    return registryId === undefined ? pod : { ...pod, registryId };
-  }
-
-  /** An engine that does not answer counts as having no capacity. */
-  async #candidates(accountId: string, image: string): Promise<PodCandidate[]> {
-    const names = new Map(this.#deps.catalog.dataCenters().map(({ id, engine }) => [id, engine]));
-    const candidates = await Promise.all(
-      [...this.#deps.engines].map(async ([dataCenterId, engine]): Promise<PodCandidate[]> => {
-        try {
-          return [
-            {
-              dataCenterId,
-              engine: names.get(dataCenterId) ?? engine.kind,
-              capacity: await engine.capacity(),
-              imageProblem: engine.accountProblem?.(accountId) ?? engine.imageProblem(image),
-              ...(engine.capabilities.networks !== undefined && { network: engine.capabilities.networks }),
-              ...(engine.subnetsInUse !== undefined && {
-                subnetsInUse: () => engine.subnetsInUse?.() ?? Promise.resolve([]),
-              }),
-            },
-          ];
-        } catch (error) {
-          if (error instanceof BerthError && error.code === 'unavailable') return [];
-          throw error;
-        }
-      }),
-    );
-    return candidates.flat();
-  }
 }
 
 /** Pods of a cluster are created, changed and deleted together. */
@@ -562,17 +399,6 @@ function checkPodCaller({ podId }: Caller, id: string): void {
   if (podId !== undefined && podId !== id) throw new BerthError('forbidden', POD_ACCESS_DENIED);
 }
 
-function registryOf({ registryId }: PodInput): { registryId?: string } {
-  return typeof registryId === 'string' ? { registryId } : {};
-}
-
-function checkRegistry({ registryId }: PodInput, found: boolean): void {
-  if (typeof registryId === 'string' && !found)
-    throw ruleError(
-      `registry ${JSON.stringify(registryId.slice(0, 64))} does not exist in this account; create it first or leave it out`,
-    );
-}
-
 /** A GPU pod may be started with zero GPUs, to reach its data. */
 function gpuCountFindings({ compute }: Pod, gpuCount: number): string[] {
   if (!Number.isInteger(gpuCount) || gpuCount < 0)
@@ -580,8 +406,4 @@ function gpuCountFindings({ compute }: Pod, gpuCount: number): string[] {
   return compute === 'CPU' && gpuCount > 0
     ? ['gpuCount must be 0 for a CPU pod; the compute type cannot be changed']
     : [];
-}
-
-function throwFindings(findings: string[]): void {
-  if (findings.length > 0) throw new BerthError('rule', findings.join('; '), { details: findings });
 }
