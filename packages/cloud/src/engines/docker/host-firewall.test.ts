@@ -83,14 +83,14 @@ describe('the rules of an installation', () => {
     );
   });
 
-  test('keep accounts, other containers and metadata services apart, in this order', () => {
+  test('accept what stays in one network before anything else, and keep the rest apart, in this order', () => {
     const any = `${bridgePrefix('here')}+`;
     assert.deepEqual(
       forwards.map((rule) => rule.replace(/^-A \S+ /, '').replace(/-m comment --comment "[^"]*" /, '')),
       [
-        '-m conntrack --ctstate ESTABLISHED,RELATED -j RETURN',
         '-i bt1234aaaaaaaa -o bt1234aaaaaaaa -j ACCEPT',
         '-i bt1234bbbbbbbb -o bt1234bbbbbbbb -j ACCEPT',
+        '-m conntrack --ctstate ESTABLISHED,RELATED -j RETURN',
         `-i ${any} -o ${any} -j REJECT`,
         `-i ${any} -d 169.254.0.0/16 -j REJECT`,
         `-i ${any} -d 172.17.0.0/16 -j REJECT`,

@@ -58,8 +58,10 @@ export function firewallRules({ installation, bridges, allowed, otherSubnets }: 
         `-A ${input} -d ${address}/32 -p tcp -m tcp --dport ${port} ${comment('the worker listener')} -j ACCEPT`,
     ),
     `-A ${input} ${comment('nothing else of this machine')} -j REJECT`,
-    `-A ${forward} -m conntrack --ctstate ESTABLISHED,RELATED ${comment('answers')} -j RETURN`,
+    // Before the answers: where bridged packets pass through iptables (br_netfilter), RETURN leaves answers within a
+    // network to the policy of the chain, which Docker sets to DROP.
     ...bridges.map((bridge) => `-A ${forward} -i ${bridge} -o ${bridge} ${comment('one account')} -j ACCEPT`),
+    `-A ${forward} -m conntrack --ctstate ESTABLISHED,RELATED ${comment('answers')} -j RETURN`,
     `-A ${forward} -i ${any} -o ${any} ${comment('other accounts')} -j REJECT`,
     ...[LINK_LOCAL, ...otherSubnets].map(
       (subnet) => `-A ${forward} -i ${any} -d ${subnet} ${comment('not the internet')} -j REJECT`,
