@@ -1,19 +1,14 @@
 import type { Clock } from '../../support/clock.ts';
 import type { GpuAllocator } from '../gpu-allocator.ts';
-import type { InstanceEvent } from '../instance.ts';
-import type { LogRetention } from '../logs/log-retention.ts';
+import { InstanceInventory, type InstanceInventoryDeps } from '../instance-inventory.ts';
 import { SegmentedLog } from '../logs/segmented-log.ts';
-import type { KeyedMutex } from '../../support/keyed-mutex.ts';
 import type { DockerContainer } from './docker-container.ts';
 import type { Daemon } from './daemon.ts';
 import { DockerInstance, inspectContainer, removeContainer } from './docker-instance.ts';
 import type { ContainerEvent } from './docker-events.ts';
-import { isInstanceId } from './instance-id.ts';
+import { isInstanceId } from '../instance-id.ts';
 import { ownershipFilter, readLabels } from './container-labels.ts';
 import type { DockerNetworks } from './docker-networks.ts';
-import type { StartAttempts } from '../start-attempts.ts';
-
-const LOG_SWEEP_INTERVAL_MS = 3_600_000;
 
 interface ListedContainer {
   Id: string;
@@ -21,57 +16,21 @@ interface ListedContainer {
   Labels: Record<string, string>;
 }
 
-export interface ContainerInventoryDeps {
+export interface ContainerInventoryDeps extends InstanceInventoryDeps {
   daemon: Daemon;
   installation: string;
   networks: DockerNetworks;
   gpus: GpuAllocator;
-  logs: LogRetention;
-  /** Serializes the operations on an instance. */
-  mutex: KeyedMutex;
-  starts: StartAttempts;
   clock: Clock;
-  onEvent(event: InstanceEvent): void;
-  onProblem(what: string, error: unknown): void;
 }
 
 /** The known instances, kept in sync with the daemon's containers. */
-export class ContainerInventory {
+export class ContainerInventory extends InstanceInventory<DockerInstance> {
   readonly #deps: ContainerInventoryDeps;
-  readonly #instances = new Map<string, DockerInstance>();
-  #opening: Promise<void> | undefined;
-  #sweepTimer: NodeJS.Timeout | undefined;
 
   constructor(deps: ContainerInventoryDeps) {
+    super(deps);
     this.#deps = deps;
-  }
-
-  get(id: string): DockerInstance | undefined {
-    return this.#instances.get(id);
-  }
-
-  all(): DockerInstance[] {
-    return [...this.#instances.values()];
-  }
-
-  /** Resolves when the instances of an earlier Berth process are adopted. */
-  open(): Promise<void> {
-    const opening = (this.#opening ??= this.#recover());
-    opening.catch(() => {
-      // Try again at the next call: the daemon may be up by then.
-      if (this.#opening === opening) this.#opening = undefined;
-    });
-    return opening;
-  }
-
-  /** Resolves when no open() is in progress. */
-  async waitUntilOpened(): Promise<void> {
-    await this.#opening?.catch(() => undefined);
-  }
-
-  async close(): Promise<void> {
-    clearInterval(this.#sweepTimer);
-    await Promise.all(this.all().map((instance) => instance.detach()));
   }
 
   /** Adds an instance for a container that runs. */
@@ -88,24 +47,8 @@ export class ContainerInventory {
       },
       onProblem: (what, error) => onProblem(what, error),
     });
-    this.#instances.set(instance.id, instance);
+    this.add(instance);
     return instance;
-  }
-
-  emitStatus(instance: DockerInstance): void {
-    const { id, status, exitCode, signal, startedAt, endedAt } = instance.describe();
-    this.#deps.onEvent({ id, status, exitCode, signal, at: endedAt ?? startedAt });
-  }
-
-  /** Forgets an instance that a new one replaces. */
-  untrack(id: string): void {
-    this.#instances.delete(id);
-  }
-
-  /** Forgets a removed instance and starts the retention of its log. */
-  async remove({ id }: DockerInstance): Promise<void> {
-    this.#instances.delete(id);
-    await this.#deps.logs.startRetention(id);
   }
 
   /** Compares the known instances with the daemon's containers. */
@@ -132,20 +75,11 @@ export class ContainerInventory {
     if (isGone) await this.#handleRemoved(instance);
   }
 
-  async deleteExpiredLogs(): Promise<void> {
-    const { logs, starts, onProblem } = this.#deps;
-    try {
-      await logs.deleteExpired((id) => this.#instances.has(id) || starts.has(id));
-    } catch (error) {
-      onProblem('expired logs could not be deleted', error);
-    }
-  }
-
   /**
    * Adopts the containers of an earlier Berth process. A container whose start was interrupted is removed;
    * its start was never acknowledged.
    */
-  async #recover(): Promise<void> {
+  protected async recover(): Promise<void> {
     const { daemon, networks } = this.#deps;
     const containers = await Promise.all(
       (await this.#containers()).map(({ Id: containerId }) => inspectContainer(daemon, containerId)),
@@ -156,8 +90,6 @@ export class ContainerInventory {
       else await this.#adopt(container);
     }
     await networks.removeUnused();
-    this.#sweepTimer ??= setInterval(() => void this.deleteExpiredLogs(), LOG_SWEEP_INTERVAL_MS).unref();
-    await this.deleteExpiredLogs();
   }
 
   async #adopt(container: DockerContainer): Promise<void> {
@@ -175,14 +107,13 @@ export class ContainerInventory {
 
   /** Adopts containers that another server started while it was the leader. */
   #adoptOthers(listed: readonly ListedContainer[]): Promise<void> {
-    const { daemon, mutex, starts } = this.#deps;
+    const { daemon, mutex } = this.#deps;
     return mutex.runExclusive('', async () => {
       for (const { Id: containerId, Labels: labels } of listed) {
         const { id } = readLabels(labels);
-        const isOurs = (): boolean => this.#instances.has(id) || starts.has(id) || mutex.isLocked(id);
-        if (isOurs()) continue;
+        if (this.isManaged(id)) continue;
         const container = await inspectContainer(daemon, containerId);
-        if (container !== undefined && !container.isNew && !isOurs()) await this.#adopt(container);
+        if (container !== undefined && !container.isNew && !this.isManaged(id)) await this.#adopt(container);
       }
     });
   }
@@ -195,7 +126,7 @@ export class ContainerInventory {
     const { daemon, mutex } = this.#deps;
     return mutex.runExclusive(instance.id, async () => {
       if (
-        this.#instances.get(instance.id) !== instance ||
+        this.get(instance.id) !== instance ||
         (await inspectContainer(daemon, instance.containerId)) !== undefined
       )
         return;

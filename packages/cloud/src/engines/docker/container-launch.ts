@@ -2,10 +2,11 @@ import { mkdir } from 'node:fs/promises';
 import type Docker from 'dockerode';
 import { BerthError } from '../../support/errors.ts';
 import type { Log } from '../../support/log.ts';
+import type { StartContext } from '../container-engine.ts';
 import type { GpuAllocator } from '../gpu-allocator.ts';
 import type { InstanceSpec } from '../instance.ts';
 import { notAcceleratedLine, pythonHookProblem } from '../python-hook.ts';
-import { parseReference } from './image-reference.ts';
+import { parseReference } from '../image-reference.ts';
 import { checkMemory } from '../memory-check.ts';
 import type { PortPool } from '../port-pool.ts';
 import { type ContainerContext, containerName, containerOptions } from './container-options.ts';
@@ -24,7 +25,7 @@ const BYTES_PER_GB = 1024 ** 3;
 const MAX_TRIES = 5;
 const PORT_TAKEN = /port is already allocated|address already in use/i;
 
-export interface ContainerLaunchDeps {
+export interface ContainerLaunchDeps extends Omit<StartContext, 'log'> {
   daemon: Daemon;
   installation: string;
   hostResources: () => Promise<DockerHostResources>;
@@ -32,13 +33,7 @@ export interface ContainerLaunchDeps {
   networks: DockerNetworks;
   /** Public port numbers for ports whose number is passed to the instance. */
   ports: PortPool;
-  /** Reports a progress line. */
-  reportProgress: (line: string) => Promise<void>;
-  /** Called right before the container is created: removes the container of an earlier run. */
-  removePrevious: () => Promise<void>;
-  /** Cancels the start. */
-  signal: AbortSignal;
-  log: Log | undefined;
+  systemLog: Log | undefined;
 }
 
 /** Starts a container from its spec. If a step fails, the resources taken so far are released. */
@@ -187,7 +182,7 @@ const OPTIONAL_FEATURES = [
 async function create(
   spec: InstanceSpec,
   context: ContainerContext,
-  deps: Pick<ContainerLaunchDeps, 'daemon' | 'log'>,
+  deps: Pick<ContainerLaunchDeps, 'daemon' | 'systemLog'>,
 ): Promise<Docker.Container> {
   const createContainer = (): Promise<Docker.Container> =>
     deps.daemon.call((client) => client.createContainer(containerOptions(spec, context)));
@@ -201,7 +196,7 @@ async function create(
         Object.keys(without).some((name) => Boolean(context[name as keyof ContainerContext])),
     );
     if (missing !== undefined) {
-      deps.log?.warn({ reason: message }, missing.warning);
+      deps.systemLog?.warn({ reason: message }, missing.warning);
       return create(spec, { ...context, ...missing.without }, deps);
     }
     if (isWrongState(error) && (await removeLeftoverContainer(spec.id, context.installation, deps.daemon)))

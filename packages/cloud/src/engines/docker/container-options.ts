@@ -3,7 +3,7 @@ import type { ContainerCreateOptions, HostConfig } from 'dockerode';
 import type { GpuAllocation } from '../gpu-allocator.ts';
 import type { InstanceSpec, PythonHook } from '../instance.ts';
 import { prependPythonPath } from '../python-hook.ts';
-import { parseReference } from './image-reference.ts';
+import { parseReference } from '../image-reference.ts';
 import { writeLabels } from './container-labels.ts';
 import { sandboxOptions } from './container-sandbox.ts';
 import { networkName } from './docker-networks.ts';

@@ -1,18 +1,10 @@
+import { type SourceLine, withoutReturn } from '../logs/source-line.ts';
 import type { Frame } from './stream-frames.ts';
-
-/** A line of the daemon's log. */
-export interface DaemonLine {
-  /** The daemon's timestamp, with nanoseconds. */
-  stamp: string;
-  ts: number;
-  line: Buffer;
-}
 
 /** Longer lines are split. */
 const MAX_LINE_BYTES = 64 * 1024;
 const SPACE = 0x20;
 const NEWLINE = 0x0a;
-const CARRIAGE_RETURN = 0x0d;
 
 /**
  * Assembles lines from frames. Each frame is a timestamp, a space, and a line or a part of one: the daemon
@@ -21,17 +13,17 @@ const CARRIAGE_RETURN = 0x0d;
 export class LineAssembler {
   readonly #parts: Record<Frame['stream'], Buffer[]> = { stdout: [], stderr: [] };
 
-  push(frames: readonly Frame[]): DaemonLine[] {
+  push(frames: readonly Frame[]): SourceLine[] {
     return frames.flatMap((frame) => this.#addFrame(frame) ?? []);
   }
 
   /** The unfinished lines, when the stream has ended. */
-  rest(ts: number): DaemonLine[] {
+  rest(ts: number): SourceLine[] {
     const open = Object.values(this.#parts).filter((parts) => parts.length > 0);
     return open.map((parts) => ({ stamp: '', ts, line: withoutReturn(Buffer.concat(parts.splice(0))) }));
   }
 
-  #addFrame({ stream, payload }: Frame): DaemonLine | undefined {
+  #addFrame({ stream, payload }: Frame): SourceLine | undefined {
     const space = payload.indexOf(SPACE);
     const stamp = payload.toString('latin1', 0, space);
     const ends = payload.at(-1) === NEWLINE;
@@ -43,8 +35,4 @@ export class LineAssembler {
     parts.length = 0;
     return { stamp, ts: Date.parse(stamp), line: ends ? withoutReturn(line) : line };
   }
-}
-
-function withoutReturn(line: Buffer): Buffer {
-  return line.at(-1) === CARRIAGE_RETURN ? line.subarray(0, -1) : line;
 }

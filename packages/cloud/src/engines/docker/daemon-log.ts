@@ -1,7 +1,8 @@
 import type { Readable } from 'node:stream';
 import type Docker from 'dockerode';
 import { FrameParser } from './stream-frames.ts';
-import { type DaemonLine, LineAssembler } from './daemon-log-lines.ts';
+import type { SourceLine } from '../logs/source-line.ts';
+import { LineAssembler } from './daemon-log-lines.ts';
 
 export interface DaemonLogQuery {
   container: string;
@@ -20,7 +21,7 @@ export interface DaemonLogQuery {
 export async function* readDaemonLog(
   client: Docker,
   query: DaemonLogQuery,
-): AsyncGenerator<DaemonLine[], void, undefined> {
+): AsyncGenerator<SourceLine[], void, undefined> {
   const stream = await openDaemonLog(client, query);
   const frames = new FrameParser();
   const assembler = new LineAssembler();

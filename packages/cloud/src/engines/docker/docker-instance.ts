@@ -1,6 +1,7 @@
 import type Docker from 'dockerode';
 import { BerthError } from '../../support/errors.ts';
 import { type Clock, fromWall } from '../../support/clock.ts';
+import { type ContainerInstance, exitMessages } from '../container-instance.ts';
 import { CpuMeter } from '../cpu-meter.ts';
 import { signalOf } from '../exit-code.ts';
 import type { GpuAllocation } from '../gpu-allocator.ts';
@@ -12,10 +13,11 @@ import type {
   InstanceHandle,
   InstanceUsage,
 } from '../instance.ts';
+import { OutputLog } from '../logs/output-log.ts';
 import type { SegmentedLog } from '../logs/segmented-log.ts';
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
 import { type DockerContainer, containerFromInspect } from './docker-container.ts';
-import { ContainerLog } from './container-log.ts';
+import { ContainerOutput } from './container-output.ts';
 import type { Daemon } from './daemon.ts';
 import { startExecution } from './docker-execution.ts';
 import { isNotFound, isWrongState } from './docker.errors.ts';
@@ -40,9 +42,9 @@ export interface DockerInstanceOptions {
 }
 
 /** One run of an instance, from the moment its container runs. */
-export class DockerInstance {
+export class DockerInstance implements ContainerInstance {
   readonly #deps: DockerInstanceOptions;
-  readonly #log: ContainerLog;
+  readonly #log: OutputLog;
   readonly #addressCache = new Map<number, { address: InstanceAddress; until: number }>();
   readonly #gone = Promise.withResolvers<void>();
   readonly #cpu: CpuMeter;
@@ -54,9 +56,8 @@ export class DockerInstance {
     this.#deps = options;
     this.#container = container;
     this.#cpu = new CpuMeter(0, container.instance.startedAt);
-    this.#log = new ContainerLog({
-      daemon: options.daemon,
-      containerId: container.containerId,
+    this.#log = new OutputLog({
+      source: new ContainerOutput(options.daemon, container.containerId),
       folder: options.logFolder,
       clock,
       onStreamEnd: async () => {
@@ -138,7 +139,8 @@ export class DockerInstance {
 
   /** Completes the log of a run that has ended. */
   async finalizeLog(): Promise<void> {
-    await this.#log.finish(exitMessages(this.#container), this.describe().endedAt ?? this.#deps.clock.now());
+    const messages = exitMessages(this.describe(), causesOfExit(this.#container));
+    await this.#log.finish(messages, this.describe().endedAt ?? this.#deps.clock.now());
   }
 
   /** Each call has its own timer, so a second call with a shorter grace period ends it sooner. */
@@ -279,14 +281,7 @@ function ignoreNotFound(error: unknown): undefined {
   if (!isNotFound(error)) throw error;
 }
 
-function exitMessages({
-  instance: { exitCode, signal },
-  outOfMemory,
-  memoryInBytes,
-}: DockerContainer): string[] {
-  if (exitCode === null) return ['Ended, and nobody saw how.'];
-  const end = `Ended with exit code ${exitCode}${signal === null ? '' : ` (${signal})`}.`;
-  return outOfMemory
-    ? [`It ran out of memory: it may use ${Math.round((10 * memoryInBytes) / BYTES_PER_GB) / 10} GB.`, end]
-    : [end];
+function causesOfExit({ outOfMemory, memoryInBytes }: DockerContainer): string[] {
+  const limitInGb = Math.round((10 * memoryInBytes) / BYTES_PER_GB) / 10;
+  return outOfMemory ? [`It ran out of memory: it may use ${limitInGb} GB.`] : [];
 }

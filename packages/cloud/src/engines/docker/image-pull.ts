@@ -3,7 +3,7 @@ import { BerthError } from '../../support/errors.ts';
 import type { InstanceSpec } from '../instance.ts';
 import type { Daemon } from './daemon.ts';
 import { isNotFound, daemonStatus, daemonMessage } from './docker.errors.ts';
-import { registryLogin, parseReference } from './image-reference.ts';
+import { registryLogin, parseReference } from '../image-reference.ts';
 import { jsonLines } from './json-lines.ts';
 import { type PullMessage, PullProgress } from './pull-progress.ts';
 

@@ -1,4 +1,4 @@
-import type { DaemonLine } from './daemon-log-lines.ts';
+import type { SourceLine } from './source-line.ts';
 
 /** Lines written at the same time may be out of order, by far less than this. */
 const REORDER_WINDOW_SECONDS = 2;
@@ -15,7 +15,7 @@ export interface LogAnchor {
 
 /**
  * The position up to which a container's lines are logged.
- * The daemon's lines have no numbers and can only be requested since a time. So the position is a second (the
+ * The runtime's lines have no numbers and can only be requested since a time. So the position is a second (the
  * anchor), the index of the first line since then, and the number of logged lines. For the same second the
  * daemon returns the same lines, and the logged ones are skipped. The anchor moves only to a second that
  * cleanly separates earlier lines from later ones, with nothing out of order around it.
@@ -62,7 +62,7 @@ export class LogCursor {
   }
 
   /** Called for each line of each read. Known lines change nothing. */
-  observe(index: number, { ts, stamp }: DaemonLine): void {
+  observe(index: number, { ts, stamp }: SourceLine): void {
     if (index !== this.#observed) return;
     this.#observed += 1;
     const second = Math.floor(ts / 1000);
@@ -81,6 +81,6 @@ export class LogCursor {
 }
 
 /** Whether the response starts with the anchor's line. */
-export function startsAtAnchor({ stamp }: Readonly<LogAnchor>, first: DaemonLine): boolean {
+export function startsAtAnchor({ stamp }: Readonly<LogAnchor>, first: SourceLine): boolean {
   return stamp === '' || stamp === first.stamp;
 }

@@ -1,4 +1,4 @@
-import { ruleError } from '../../support/errors.ts';
+import { ruleError } from '../support/errors.ts';
 
 /** The first part is a registry's host if it has a dot or a port, or is localhost. */
 const HOST = /^(?:localhost|[^/]*[.:][^/]*)$/;

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { startsAtAnchor, LogCursor } from './log-cursor.ts';
-import type { DaemonLine } from './daemon-log-lines.ts';
+import type { SourceLine } from './source-line.ts';
 
 const START = Date.UTC(2026, 0, 1);
 
-function lineAt(ts: number, index: number): DaemonLine {
+function lineAt(ts: number, index: number): SourceLine {
   return { ts, stamp: `${ts}.${index}`, line: Buffer.from(String(index)) };
 }
 
@@ -15,8 +15,8 @@ function lineAt(ts: number, index: number): DaemonLine {
  * time.
  */
 const DAEMONS = {
-  filters: (lines: readonly DaemonLine[], since: number) => lines.filter(({ ts }) => ts >= since * 1000),
-  skips: (lines: readonly DaemonLine[], since: number) =>
+  filters: (lines: readonly SourceLine[], since: number) => lines.filter(({ ts }) => ts >= since * 1000),
+  skips: (lines: readonly SourceLine[], since: number) =>
     lines.slice(lines.findIndex(({ ts }) => ts >= since * 1000)),
 };
 

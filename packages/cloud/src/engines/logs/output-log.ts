@@ -1,29 +1,54 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../../support/clock.ts';
 import { fromWall } from '../../support/clock.ts';
-import { SegmentedLog } from '../logs/segmented-log.ts';
+import { SegmentedLog } from './segmented-log.ts';
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
-import type { Daemon } from './daemon.ts';
-import { openDaemonLog, readDaemonLog } from './daemon-log.ts';
-import { isNotFound } from './docker.errors.ts';
 import { startsAtAnchor, LogCursor } from './log-cursor.ts';
-import type { DaemonLine } from './daemon-log-lines.ts';
+import type { SourceLine } from './source-line.ts';
 
 /** Delays between attempts to reconnect; the last one repeats. */
 const RETRY_DELAYS_MS = [100, 500, 1000, 5000];
-/** The longest time that the daemon's stream may lag behind its log. */
+/** The longest time that the stream may lag behind the runtime's log. */
 const MAX_STREAM_LAG_MS = 2000;
 /** The shortest interval between two readings from the anchor. */
 const REREAD_INTERVAL_MS = 200;
 
-export interface ContainerLogOptions {
-  daemon: Daemon;
-  containerId: string;
+export interface OutputQuery {
+  signal: AbortSignal;
+  /** Whole seconds since 1970: not every runtime handles fractions exactly. */
+  since?: number;
+  /** Only this many of the last lines. */
+  tail?: number;
+  /** Continue until the container ends. */
+  follow?: boolean;
+  /** The container has ended: an unfinished line counts as a line. */
+  last?: boolean;
+}
+
+/** The output of one container, as its runtime keeps it. */
+export interface OutputSource {
+  /** Identifies the run of the container in the mark of a log. */
+  readonly containerId: string;
+  /** A few lines at a time. */
+  read(query: OutputQuery): AsyncIterable<SourceLine[]>;
+  /**
+   * Where a followed stream may miss lines that the log has: resolves to a function that waits for new output; it
+   * resolves to false when the stream has ended.
+   */
+  openNotifier?(signal: AbortSignal): Promise<(() => Promise<boolean>) | undefined>;
+  /** Whether the error means that the container and its log are gone. */
+  isGone(error: unknown): boolean;
+  /** The system line where the runtime has dropped output. */
+  readonly lostLines: string;
+}
+
+export interface OutputLogOptions {
+  source: OutputSource;
   /** The folder of the instance's log. */
   folder: string;
   clock: Clock;
   /**
-   * Called when the daemon's stream ends: the container has ended or the connection broke. Returns whether
+   * Called when the stream ends: the container has ended or the connection broke. Returns whether
    * the container still runs.
    */
   onStreamEnd: () => Promise<boolean>;
@@ -31,29 +56,31 @@ export interface ContainerLogOptions {
 }
 
 /**
- * Copies a container's output from the daemon to the instance's log, which also has the system lines and
- * outlives the container. The daemon keeps the output meanwhile, so what is written while Berth is down is
+ * Copies a container's output from its runtime to the instance's log, which also has the system lines and
+ * outlives the container. The runtime keeps the output meanwhile, so what is written while Berth is down is
  * read later.
  */
-export class ContainerLog {
-  readonly #deps: ContainerLogOptions;
+export class OutputLog {
+  readonly #deps: OutputLogOptions;
   readonly #closing = new AbortController();
   #log: SegmentedLog | undefined;
   #cursor: LogCursor | undefined;
   #writing: Promise<unknown> = Promise.resolve();
   #following: Promise<void> | undefined;
   #finishing: Promise<void> | undefined;
-  /** The newest timestamp read so far, in the daemon's format. */
+  /** The stream only signals when to read. */
+  #isNotified = false;
+  /** The newest timestamp read so far, in the runtime's format. */
   #newest = '';
 
-  constructor(options: ContainerLogOptions) {
+  constructor(options: OutputLogOptions) {
     this.#deps = options;
   }
 
   /** Copies the output to this log from now on. */
   captureOutput(log: SegmentedLog): void {
     this.#log = log;
-    this.#cursor = new LogCursor(this.#deps.containerId, log.mark);
+    this.#cursor = new LogCursor(this.#deps.source.containerId, log.mark);
     this.#following = this.#follow();
   }
 
@@ -92,16 +119,17 @@ export class ContainerLog {
   async #finish(exitMessages: readonly string[], endedAt: number): Promise<void> {
     if (this.#log === undefined) {
       const { mark } = await SegmentedLog.openReadOnly(this.#deps.folder);
-      if (new LogCursor(this.#deps.containerId, mark).complete) return;
+      if (new LogCursor(this.#deps.source.containerId, mark).complete) return;
       this.#log = await SegmentedLog.open(this.#deps.folder);
-      this.#cursor = new LogCursor(this.#deps.containerId, mark);
+      this.#cursor = new LogCursor(this.#deps.source.containerId, mark);
     }
     const [log, cursor] = [this.#log, this.#cursor as LogCursor];
     try {
       await this.#read({ last: true });
     } catch (error) {
-      // The container was removed from outside, with its last output.
-      if (!isNotFound(error)) throw error;
+      if (!this.#deps.source.isGone(error)) throw error;
+      // The container was removed with its log; a stream that is still open may have its last output.
+      await Promise.race([this.#following, pause(MAX_STREAM_LAG_MS, undefined, { ref: false })]);
     }
     await this.#runInOrder(async () => {
       await log.append(
@@ -119,12 +147,15 @@ export class ContainerLog {
     const { signal } = this.#closing;
     for (let failures = 0; !signal.aborted; ) {
       try {
-        if (await this.#deps.daemon.isPodman()) await this.#readWithRetries();
-        else await this.#read({ follow: true });
+        const nextOutput = await this.#deps.source.openNotifier?.(signal);
+        this.#isNotified = nextOutput !== undefined;
+        if (nextOutput === undefined) await this.#read({ follow: true });
+        else await this.#readWhenNotified(nextOutput);
         if (signal.aborted || !(await this.#deps.onStreamEnd())) return;
         failures = 0;
       } catch (error) {
         if (signal.aborted) return;
+        if (this.#deps.source.isGone(error) && !(await this.#isRunning())) return;
         if (failures === 0)
           this.#deps.onProblem(
             'the output of a container could not be written to its log; trying again',
@@ -138,77 +169,55 @@ export class ContainerLog {
     }
   }
 
-  /**
-   * Podman's stream sometimes misses lines, its log does not. So the stream only signals when to read the
-   * log.
-   */
-  async #readWithRetries(): Promise<void> {
+  /** If that cannot be found out now, it is asked again. */
+  #isRunning(): Promise<boolean> {
+    return this.#deps.onStreamEnd().catch(() => true);
+  }
+
+  async #readWhenNotified(nextOutput: () => Promise<boolean>): Promise<void> {
     const { signal } = this.#closing;
-    const stream = await openDaemonLog(await this.#deps.daemon.client(), {
-      container: this.#deps.containerId,
-      follow: true,
-      tail: 0,
-      signal,
-    });
-    let dataReady = Promise.withResolvers<void>();
-    let isClosed = false;
-    stream.on('data', () => dataReady.resolve());
-    stream.on('error', () => stream.destroy());
-    stream.on('close', () => {
-      isClosed = true;
-      dataReady.resolve();
-    });
-    while (!isClosed) {
+    for (;;) {
       await this.#read({});
-      await dataReady.promise;
-      dataReady = Promise.withResolvers<void>();
-      if (!isClosed) await pause(REREAD_INTERVAL_MS, undefined, { signal });
+      if (!(await nextOutput())) return;
+      await pause(REREAD_INTERVAL_MS, undefined, { signal });
     }
   }
 
   /**
-   * Waits until everything that the daemon has now is logged. If the daemon does not answer, the log is used
-   * as it is.
+   * Waits until everything that the runtime has now is logged. If it does not answer, the log is used as it is.
    */
   async #catchUp(): Promise<void> {
     const log = this.#log;
     if (log === undefined) return;
     try {
-      if (await this.#deps.daemon.isPodman()) return await this.#read({});
+      if (this.#isNotified) return await this.#read({});
       const lag = AbortSignal.any([AbortSignal.timeout(MAX_STREAM_LAG_MS), this.#closing.signal]);
       const last = await this.#lastLine();
       while (this.#newest < last && !lag.aborted && !log.ended) await log.waitForChange(lag);
     } catch (error) {
-      if (!this.#closing.signal.aborted && !isNotFound(error))
+      if (!this.#closing.signal.aborted && !this.#deps.source.isGone(error))
         this.#deps.onProblem('the newest output of a container could not be read', error);
     }
   }
 
   async #lastLine(): Promise<string> {
-    const client = await this.#deps.daemon.client();
-    const lines = (
-      await Array.fromAsync(
-        readDaemonLog(client, { container: this.#deps.containerId, tail: 1, signal: this.#closing.signal }),
-      )
-    ).flat();
-    return lines.at(-1)?.stamp ?? '';
+    const read = this.#deps.source.read({ tail: 1, signal: this.#closing.signal });
+    return (await Array.fromAsync(read)).flat().at(-1)?.stamp ?? '';
   }
 
   /** Several reads may run at once: lines are numbered, and each is logged by the first reader. */
   async #read({ follow = false, last = false }: { follow?: boolean; last?: boolean }): Promise<void> {
     const cursor = this.#cursor as LogCursor;
-    const client = await this.#deps.daemon.client();
     const { anchor } = cursor;
     let { index } = anchor;
     let isFirst = true;
-    for await (const lines of readDaemonLog(client, {
-      container: this.#deps.containerId,
+    for await (const lines of this.#deps.source.read({
       since: anchor.second,
       follow,
       last,
       signal: this.#closing.signal,
     })) {
-      if (isFirst && !startsAtAnchor(anchor, lines[0] as DaemonLine)) {
+      if (isFirst && !startsAtAnchor(anchor, lines[0] as SourceLine)) {
         await this.#runInOrder(() => this.#loseLines(cursor));
         ({ index } = cursor.anchor);
       }
@@ -219,7 +228,7 @@ export class ContainerLog {
     }
   }
 
-  async #logLines(lines: readonly DaemonLine[], from: number, cursor: LogCursor): Promise<void> {
+  async #logLines(lines: readonly SourceLine[], from: number, cursor: LogCursor): Promise<void> {
     lines.forEach((line, position) => {
       cursor.observe(from + position, line);
       if (line.stamp > this.#newest) this.#newest = line.stamp;
@@ -236,8 +245,7 @@ export class ContainerLog {
 
   async #loseLines(cursor: LogCursor): Promise<void> {
     cursor.skipLostLines();
-    const line =
-      'Lines are missing here: Docker keeps only the newest of what is written while Berth is away.';
+    const line = this.#deps.source.lostLines;
     await this.#log?.append(
       [{ ts: this.#deps.clock.now(), source: 'system', line }],
       cursor.mark(cursor.written),
