@@ -1,9 +1,11 @@
 import { join, resolve } from 'node:path';
 import { jupyterPassword } from '../compute/pods/jupyter-password.ts';
 import { Billing } from '../metering/billing.ts';
+import { JobSearch } from '../queue/job-search.ts';
 import { Accounts } from '../resources/accounts/accounts.ts';
 import { Clusters } from '../resources/clusters/clusters.ts';
 import type { EndpointCache } from '../resources/endpoints/endpoint-cache.ts';
+import { EndpointJobs } from '../resources/endpoints/endpoint-jobs.ts';
 import { EndpointWorkers } from '../resources/endpoints/endpoint-workers.ts';
 import { Endpoints } from '../resources/endpoints/endpoints.ts';
 import type { FlashApps } from '../resources/flash/flash-apps.ts';
@@ -131,6 +133,7 @@ export function createServices(
       loginRequests: new LoginRequests(context, keys),
       images,
       workers: new EndpointWorkers(endpoints, compute.workers, store.workers, clock),
+      jobs: new EndpointJobs(endpoints, queue.queue, new JobSearch({ store: store.jobs, clock })),
       s3Keys: new S3Keys(context),
       backups: backups.backups,
       backupSchedule: backups.backupSchedule,

@@ -46,6 +46,11 @@ export class JobSequence {
   }
 }
 
+/** The lowest number of a job that was created at this time. */
+export function firstSeqAt(time: number): number {
+  return Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.floor(time) - EPOCH) * PER_MILLISECOND);
+}
+
 const SYNC_PREFIX = 'sync-';
 const SUFFIX = '-u1';
 const RANDOM_BYTES = 8;

@@ -75,6 +75,9 @@ export const MAX_ENDPOINT_TEXT_LENGTH = 1000;
 
 // Jobs, in milliseconds
 
+/** Of a request to `run`, and to `runsync`. */
+export const MAX_RUN_BODY_BYTES = 10 * 1024 * 1024;
+export const MAX_RUNSYNC_BODY_BYTES = 20 * 1024 * 1024;
 /** How long one attempt may run; of an endpoint, 0 is no limit. */
 export const EXECUTION_TIMEOUT_MS: Bounds = { minimum: 5000, maximum: 7 * DAY_MS };
 /** From submission until a job is dropped, whatever its state. */
@@ -127,6 +130,13 @@ export const DEFAULT_LOG_TAIL = 100;
 /** Jobs of one list in the job API. */
 export const JOB_LIST_LIMIT: Bounds = { minimum: 1, maximum: 1000 };
 export const DEFAULT_JOB_LIST_LIMIT = 100;
+/**
+ * One search through the jobs of an endpoint (REST v2) looks at so many jobs, for so long, and reads so much of each
+ * request for a text. It says where the next one goes on.
+ */
+export const JOB_SEARCH = { rows: 20_000, milliseconds: 2_000, textChars: 65_536 };
+/** Jobs that one call retries, cancels or sends again. */
+export const MAX_BULK_JOBS = 1000;
 /** Columns and rows of a terminal. */
 export const TERMINAL_SIZE: Bounds = { minimum: 1, maximum: 4096 };
 

@@ -324,6 +324,11 @@ export class JobQueue {
     return listJobs(this.#deps, endpointId, filter);
   }
 
+  /** A stored request as its client sent it, to submit it again. */
+  openRequest(endpointId: string, request: string): string {
+    return this.#deps.credentials?.open(request, endpointId) ?? request;
+  }
+
   counts(endpointId: string): Promise<JobCounts> {
     return this.#deps.store.counts(endpointId);
   }

@@ -4,6 +4,7 @@ import type { Backups } from './backups/backups.ts';
 import type { Accounts } from './accounts/accounts.ts';
 import type { Catalog } from './catalog/catalog.ts';
 import type { Clusters } from './clusters/clusters.ts';
+import type { EndpointJobs } from './endpoints/endpoint-jobs.ts';
 import type { EndpointWorkers } from './endpoints/endpoint-workers.ts';
 import type { Images } from './images/images.ts';
 import type { Endpoints } from './endpoints/endpoints.ts';
@@ -45,6 +46,7 @@ export interface AllServices extends ResourceServices {
   images: Images;
   s3Keys: S3Keys;
   workers: EndpointWorkers;
+  jobs: EndpointJobs;
   backups: Backups;
   backupSchedule: BackupSchedule;
   /** The secret that signs the webhooks of an account. */

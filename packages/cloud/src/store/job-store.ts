@@ -1,3 +1,4 @@
+import type { FoundJob, JobSearchFilter } from '../domain/job-search.ts';
 import type {
   JobOutline,
   Delivery,
@@ -65,6 +66,8 @@ export interface JobStore {
   purge(endpointId: string): Promise<number>;
   /** Which jobs there are, newest first, without what they carry: that may be large, and nobody may want it. Looks at a few rows of many, and says where the next look begins. */
   list(endpointId: string, look: JobListQuery): Promise<JobPage>;
+  /** Jobs that match, newest first. Looks at a few rows of many, and says where the next search begins. */
+  search(endpointId: string, query: JobSearchQuery): Promise<JobSearchPage>;
   /** Several jobs with all that they carry, newest first. Those that are gone are left out. */
   findAll(endpointId: string, seqs: readonly number[]): Promise<JobWithPayloads[]>;
   counts(endpointId: string): Promise<JobCounts>;
@@ -145,6 +148,23 @@ export interface JobPage {
   /** By their numbers, with the size of what they carry in bytes. */
   jobs: { seq: number; bytes: number }[];
   /** Older ones are `before` this one; undefined where there are none. */
+  next: number | undefined;
+}
+
+export interface JobSearchQuery extends Omit<JobSearchFilter, 'fingerprint'> {
+  /** Older than this one. */
+  before?: number;
+  /** How many jobs are returned. */
+  limit: number;
+  /** How many rows are looked at. */
+  maxRowsScanned: number;
+  /** Jobs whose retention is over by now are left out. */
+  now: number;
+}
+
+export interface JobSearchPage {
+  jobs: FoundJob[];
+  /** The search goes on `before` this one; undefined where there are no older jobs. */
   next: number | undefined;
 }
 

@@ -4,9 +4,6 @@ import { hasCredentials, CREDENTIALS_NOT_ALLOWED } from '../../queue/webhooks/we
 import { BerthError } from '../../support/errors.ts';
 import { EXECUTION_TIMEOUT_MS, JOB_RETENTION_MS, JOB_TTL_MS, SYNC_WAIT_MS } from '../../domain/limits.ts';
 
-const MEGABYTE = 1024 * 1024;
-export const MAX_RUN_BODY_BYTES = 10 * MEGABYTE;
-export const MAX_RUNSYNC_BODY_BYTES = 20 * MEGABYTE;
 /** The log of webhooks shows a thousand at a time, each with its address. */
 const MAX_WEBHOOK_LENGTH = 8_192;
 

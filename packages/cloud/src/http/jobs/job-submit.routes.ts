@@ -3,12 +3,13 @@ import { checkScope } from '../../auth/authenticator.ts';
 import { bearerOrBareKey } from '../../auth/bearer.ts';
 import type { SubmitRequest } from '../../queue/job-queue.ts';
 import type { JobOptions } from '../../queue/job-submission.ts';
+import { MAX_RUN_BODY_BYTES, MAX_RUNSYNC_BODY_BYTES } from '../../domain/limits.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
 import { bufferedUtf8Body, cancelOnClose, readUtf8Body, sendJson } from '../raw-http.ts';
 import { jobSummaryJson } from './job-json.ts';
 import { missingJob } from './job-operation.ts';
 import type { JobCall, JobOperations, JobRoutesDeps } from './job-operation.ts';
-import { MAX_RUN_BODY_BYTES, MAX_RUNSYNC_BODY_BYTES, parseJobRequest, parseWait } from './job-request.ts';
+import { parseJobRequest, parseWait } from './job-request.ts';
 import { sendJobStatus } from './job-status-sender.ts';
 
 const MAX_IDEMPOTENCY_KEY_LENGTH = 255;

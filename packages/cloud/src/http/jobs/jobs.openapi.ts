@@ -5,6 +5,8 @@ import {
   JOB_LIST_LIMIT,
   JOB_RETENTION_MS,
   JOB_TTL_MS,
+  MAX_RUN_BODY_BYTES,
+  MAX_RUNSYNC_BODY_BYTES,
   STREAM_WAIT_MS,
   SYNC_WAIT_MS,
 } from '../../domain/limits.ts';
@@ -22,7 +24,6 @@ import {
 import type { Schema } from '../rest/json-schema.ts';
 import { startPhasesSchema } from '../rest/start-phases.schema.ts';
 import type { DocumentedOperation, ResponseFormat } from '../rest/openapi.ts';
-import { MAX_RUN_BODY_BYTES, MAX_RUNSYNC_BODY_BYTES } from './job-request.ts';
 
 /**
  * The job API in the OpenAPI document of REST v2. Its routes read and write JSON text themselves, so that

@@ -12,7 +12,7 @@ import { bearerOrBareKey } from '../../auth/bearer.ts';
 import { authorizeForEndpoint } from '../../auth/endpoint-access.ts';
 import { toBerthError } from '../http.errors.ts';
 import type { JobUrl } from '../jobs/job-url.ts';
-import { MAX_RUNSYNC_BODY_BYTES } from '../jobs/job-request.ts';
+import { MAX_RUNSYNC_BODY_BYTES } from '../../domain/limits.ts';
 import type { JobRateLimits } from '../jobs/job-rate-limits.ts';
 import { abortOnClose, readUtf8Body, sendJson } from '../raw-http.ts';
 import type { Request, Response } from '../raw-http.ts';

@@ -15,6 +15,7 @@ import { clusterOperations } from './clusters.v2.routes.ts';
 import { endpointOperations } from './endpoints.v2.routes.ts';
 import { sendV2Error, problemSchema, PROBLEM_MEDIA_TYPE } from './rest-v2.errors.ts';
 import { imageOperations } from './images.v2.routes.ts';
+import { jobOperations } from './jobs.v2.routes.ts';
 import { networkVolumeOperations } from './network-volumes.v2.routes.ts';
 import { podFileOperations } from './pod-files.v2.routes.ts';
 import { podOperations } from './pods.v2.routes.ts';
@@ -58,6 +59,7 @@ export function restV2Api(
   const operations: Operation[] = [
     ...endpointOperations(resources, urls),
     ...workerOperations(resources),
+    ...jobOperations(resources),
     ...buildOperations(resources),
     ...podOperations(resources),
     ...podFileOperations(resources),

@@ -98,6 +98,12 @@ function registerOperation(
         access,
         (known) => void reply.headers(routes.checkRateLimit?.(known) ?? {}),
       );
+      if (operation.endpointIdParam !== undefined)
+        await authenticator.authorize(key, {
+          ...access,
+          scope: 'serverless',
+          endpointId: (request.params as Record<string, string>)[operation.endpointIdParam] ?? '',
+        });
       checkOperator(operation.access, caller);
       callers.set(request, caller);
       if (openAccesses !== undefined)

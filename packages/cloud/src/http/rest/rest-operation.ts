@@ -21,6 +21,8 @@ export interface Operation {
   params?: Schema;
   /** The parameter that names a pod, where that pod's own token opens this too. */
   podIdParam?: string;
+  /** The parameter that names an endpoint whose jobs this is about: the key needs the serverless scope for it as well. */
+  endpointIdParam?: string;
   query?: Schema;
   /** A query that does not match its schema is refused as a rule error. */
   queryErrorsAreRuleErrors?: true;

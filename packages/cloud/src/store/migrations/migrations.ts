@@ -20,6 +20,7 @@ import { acceleration } from './0019-acceleration.ts';
 import { jobStateInOneRowOnPostgres } from './0020-job-state-in-one-row-on-postgres.ts';
 import { startPhases } from './0021-start-phases.ts';
 import { accountLimits } from './0022-account-limits.ts';
+import { failedJobs } from './0023-failed-jobs.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: Migration[] = [
@@ -45,4 +46,5 @@ export const migrations: Migration[] = [
   jobStateInOneRowOnPostgres,
   startPhases,
   accountLimits,
+  failedJobs,
 ];

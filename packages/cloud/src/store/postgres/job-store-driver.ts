@@ -12,6 +12,7 @@ import type { QueueContext } from './queue-context.ts';
 import { queuedUsage } from './queued-usage.ts';
 import { readJobs } from './reads.ts';
 import { removeEndpoint } from './remove-endpoint.ts';
+import { searchJobs } from './search.ts';
 import { Statements } from './statements.ts';
 import { submitJobs } from './submit.ts';
 import { takeJobs } from './take.ts';
@@ -36,6 +37,7 @@ export function postgresJobStore(pool: Pool, queuePool: Pool, server: string): J
     ...expireJobs(context),
     ...purgeJobs(context),
     ...readJobs(context),
+    ...searchJobs(context),
     ...queuedUsage(context),
     ...workerHeartbeats(context),
     ...jobDeliveries(context),

@@ -13,6 +13,7 @@ import type { QueueContext } from './queue-context.ts';
 import { queuedUsage } from './queued-usage.ts';
 import { readJobs } from './reads.ts';
 import { removeEndpoint } from './remove-endpoint.ts';
+import { searchJobs } from './search.ts';
 import { Statements } from './statements.ts';
 import { submitJobs } from './submit.ts';
 import { takeJobs } from './take.ts';
@@ -33,6 +34,7 @@ export function sqliteJobStore(connection: DatabaseSync, group: GroupCommit): Jo
     ...expireJobs(queue),
     ...purgeJobs(queue),
     ...readJobs(queue),
+    ...searchJobs(queue),
     ...queuedUsage(queue),
     ...workerHeartbeats(queue),
     ...jobDeliveries(queue),

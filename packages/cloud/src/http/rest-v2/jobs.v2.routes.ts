@@ -1,0 +1,159 @@
+import { JOB_ACTIONS } from '../../domain/job-search.ts';
+import type { JobAction } from '../../domain/job-search.ts';
+import { JOB_SEARCH, MAX_BULK_JOBS, MAX_RUN_BODY_BYTES } from '../../domain/limits.ts';
+import type { AllServices } from '../../resources/resources.ts';
+import type { BulkTarget } from '../../resources/endpoints/endpoint-jobs.ts';
+import { schemaError } from '../../support/errors.ts';
+import { object, text } from '../rest/json-schema.ts';
+import type { Static } from '../rest/json-schema.ts';
+import type { Operation } from '../rest/rest-operation.ts';
+import { operation } from '../rest/rest-operation.ts';
+import { byId } from './common.v2.schema.ts';
+import {
+  bulkBody,
+  bulkResult,
+  errorGroupList,
+  errorGroupQuery,
+  jobDetail,
+  jobList,
+  jobListQuery,
+  readFilter,
+  readJobCursor,
+  redriveBody,
+  serializeErrorGroup,
+  serializeJobDetail,
+  serializeJobEntry,
+  writeJobCursor,
+} from './jobs.v2.schema.ts';
+
+const tag = 'Jobs';
+const DEFAULT_LIMIT = 100;
+/** The key needs the serverless scope for the endpoint of this parameter, too. */
+const endpointIdParam = 'id';
+
+/** Berth only: the jobs of an endpoint as a list to search, errors by fingerprint, and actions on many jobs. */
+export function jobOperations({ jobs }: AllServices): Operation[] {
+  return [
+    operation({
+      id: 'searchJobs',
+      method: 'GET',
+      path: '/serverless/{id}/jobs',
+      tag,
+      summary: 'Search the jobs of a queue endpoint, newest first',
+      description: `Berth only. One answer looks at no more than ${JOB_SEARCH.rows} jobs, and for no longer than ${JOB_SEARCH.milliseconds} ms, so it may have fewer jobs than \`limit\`, or none, while \`hasNextPage\` is true. Running, waiting and failed jobs (FAILED, TIMED_OUT) are found by an index, and so are times.`,
+      access: 'read',
+      endpointIdParam,
+      params: byId,
+      query: jobListQuery,
+      status: 200,
+      response: jobList,
+      errorStatuses: [400, 404, 422],
+      handle: async ({ caller, params, query: { cursor, limit = DEFAULT_LIMIT, ...filter } }) => {
+        const page = { before: readJobCursor(cursor), limit };
+        const found = await jobs.list(caller, params.id, readFilter(filter), page);
+        return {
+          jobs: found.jobs.map(({ found: { job, error }, payloads }) =>
+            serializeJobEntry(job, error, payloads?.request),
+          ),
+          scanned: found.scanned,
+          pagination: { nextCursor: writeJobCursor(found.next), hasNextPage: found.next !== undefined },
+        };
+      },
+    }),
+    operation({
+      id: 'getJob',
+      method: 'GET',
+      path: '/serverless/{id}/jobs/{jobId}',
+      tag,
+      summary: 'Get a job with its input, output and error',
+      description: 'Berth only. Unlike `/status`, it shows the input of a job that has ended.',
+      access: 'read',
+      endpointIdParam,
+      params: object({ id: text({ minLength: 1 }), jobId: text({ minLength: 1 }) }),
+      status: 200,
+      response: jobDetail,
+      errorStatuses: [400, 404],
+      handle: async ({ caller, params }) =>
+        serializeJobDetail(await jobs.get(caller, params.id, params.jobId)),
+    }),
+    operation({
+      id: 'listJobErrors',
+      method: 'GET',
+      path: '/serverless/{id}/errors',
+      tag,
+      summary: 'Group the errors of failed jobs by fingerprint',
+      description: `Berth only. Errors that differ only in ids, numbers and paths have one fingerprint. The newest ${JOB_SEARCH.rows} failed jobs are counted.`,
+      access: 'read',
+      endpointIdParam,
+      params: byId,
+      query: errorGroupQuery,
+      status: 200,
+      response: errorGroupList,
+      errorStatuses: [400, 404, 422],
+      handle: async ({ caller, params, query }) => {
+        const found = await jobs.errorGroups(caller, params.id, readFilter(query));
+        return { ...found, groups: found.groups.map(serializeErrorGroup) };
+      },
+    }),
+    ...JOB_ACTIONS.map((action) => bulkOperation(jobs, action)),
+  ];
+}
+
+const ACTION_TEXTS: Record<JobAction, { summary: string; description: string }> = {
+  retry: {
+    summary: 'Retry failed jobs',
+    description: 'The same job goes to the end of the queue. Without a status: FAILED and TIMED_OUT.',
+  },
+  cancel: {
+    summary: 'Cancel jobs',
+    description: 'Without a status: IN_QUEUE. To cancel running jobs too, name IN_PROGRESS.',
+  },
+  redrive: {
+    summary: 'Send ended jobs again as new jobs',
+    description:
+      'A new job with the same request, or with `input` in place of its input; the old job stays as it is. Without a status: FAILED and TIMED_OUT.',
+  },
+};
+
+function bulkOperation(jobs: AllServices['jobs'], action: JobAction): Operation {
+  const isRedrive = action === 'redrive';
+  return operation({
+    id: `${action}Jobs`,
+    method: 'POST',
+    path: `/serverless/{id}/jobs/${action}`,
+    tag,
+    summary: ACTION_TEXTS[action].summary,
+    description: `Berth only. Names jobs by \`ids\` or by \`filter\`; at most ${MAX_BULK_JOBS} in one call. Jobs that cannot be changed are skipped, with the reason. ${ACTION_TEXTS[action].description}`,
+    access: 'write',
+    endpointIdParam,
+    params: byId,
+    body: isRedrive ? redriveBody : bulkBody,
+    ...(isRedrive && { bodyLimit: MAX_RUN_BODY_BYTES }),
+    status: 200,
+    response: bulkResult,
+    errorStatuses: [400, 404, 413, 422],
+    handle: async ({ caller, params, body }) => {
+      const { input, ...target } = body as Static<typeof redriveBody>;
+      if (input === null) throw schemaError(['$.input: must not be null']);
+      if (input !== undefined && target.ids?.length !== 1)
+        throw schemaError(['$.input: needs `ids` with a single job: other jobs keep their own input']);
+      const { done, skipped, next } = await jobs.act(
+        caller,
+        params.id,
+        action,
+        readTarget(target),
+        input === undefined ? undefined : JSON.stringify(input),
+      );
+      return { done: done.length, jobs: done, skipped, nextCursor: writeJobCursor(next) };
+    },
+  });
+}
+
+function readTarget({ ids, filter, limit = MAX_BULK_JOBS, cursor }: Static<typeof bulkBody>): BulkTarget {
+  if ((ids === undefined) === (filter === undefined))
+    throw schemaError([
+      '$: give either `ids` or `filter`; an empty filter means all jobs of the default status',
+    ]);
+  if (ids !== undefined) return { ids };
+  return { filter: readFilter(filter ?? {}), before: readJobCursor(cursor), limit };
+}
