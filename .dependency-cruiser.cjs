@@ -87,6 +87,13 @@ module.exports = {
       to: { path: `${cloud}(engines/(process|docker|kubernetes)|store/(sqlite|postgres))/` },
     },
     {
+      name: 'console-is-a-client',
+      comment: 'The console uses the public API; nothing else connects it with the server.',
+      severity: 'error',
+      from: { path: '^packages/console/' },
+      to: { path: '^packages/(cloud|worker)/' },
+    },
+    {
       name: 'packages-do-not-import-tests',
       comment: 'Helpers that packages/ and tests/ share are in packages/testing.',
       severity: 'error',

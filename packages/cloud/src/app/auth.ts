@@ -1,6 +1,7 @@
 import { Authenticator } from '../auth/authenticator.ts';
 import { OpenAccesses } from '../auth/open-access.ts';
 import { PodTokens } from '../auth/pod-tokens.ts';
+import { Sessions } from '../auth/sessions.ts';
 import { S3Credentials } from '../auth/s3-credentials.ts';
 import { WorkerTokens } from '../auth/worker-tokens.ts';
 import type { AppContext } from './app-context.ts';
@@ -11,6 +12,8 @@ const SAVE_LAST_USED_INTERVAL_MS = 30_000;
 /** Who may do what: API keys, S3 keys, and the tokens of workers and pods. */
 export interface Auth {
   authenticator: Authenticator;
+  /** Who is signed in to the console. */
+  sessions: Sessions;
   s3Credentials: S3Credentials;
   podTokens: PodTokens;
   workerTokens: WorkerTokens;
@@ -23,15 +26,17 @@ export interface Auth {
 
 export function createAuth({ log, clock, events }: AppContext, { context, masterKey }: Storage): Auth {
   const podTokens = new PodTokens(masterKey);
-  const authenticator = new Authenticator(context, podTokens);
+  const sessions = new Sessions(context);
+  const authenticator = new Authenticator(context, podTokens, sessions);
   const s3Credentials = new S3Credentials(context);
   const openAccesses = new OpenAccesses({ clock, events });
   const saveLastUsed = async (): Promise<void> => {
-    await Promise.all([authenticator.saveLastUsed(), s3Credentials.saveLastUsed()]);
+    await Promise.all([authenticator.saveLastUsed(), s3Credentials.saveLastUsed(), sessions.saveLastUsed()]);
   };
   let timer: NodeJS.Timeout | undefined;
   return {
     authenticator,
+    sessions,
     s3Credentials,
     podTokens,
     workerTokens: new WorkerTokens(masterKey),

@@ -19,6 +19,7 @@ import type { EndpointCache } from '../resources/endpoints/endpoint-cache.ts';
 import type { FlashArtifacts } from '../resources/flash/flash-artifacts.ts';
 import { PodPortResolver } from '../resources/pods/pod-port-resolver.ts';
 import { Terminals } from '../resources/terminals/terminals.ts';
+import { CONSOLE_FILES } from '../support/program-files.ts';
 import type { AppContext } from './app-context.ts';
 import type { AccountLimits } from './accounts.ts';
 import type { Auth } from './auth.ts';
@@ -63,6 +64,8 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
       resources: services.resources,
       artifacts,
       authenticator,
+      sessions: auth.sessions,
+      consoleFiles: CONSOLE_FILES,
       openAccesses,
       clock,
       log,

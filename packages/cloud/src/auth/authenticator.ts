@@ -2,6 +2,7 @@ import { POD_ACCESS_DENIED, ROOT_ACCOUNT_ID } from '../domain/caller.ts';
 import type { Caller } from '../domain/caller.ts';
 import type { CloudEventBus } from '../domain/events.ts';
 import type { ApiKey } from '../domain/records.ts';
+import { isSessionToken } from '../domain/session.ts';
 import type { PodStore } from '../store/pod-store.ts';
 import type { ApiKeyStore } from '../store/store.ts';
 import { type Clock, wallNow } from '../support/clock.ts';
@@ -9,6 +10,7 @@ import { hashApiKey } from '../support/crypto.ts';
 import { BerthError } from '../support/errors.ts';
 import { KeyCache } from './key-cache.ts';
 import type { PodTokens } from './pod-tokens.ts';
+import type { AuthenticatedKey, Sessions } from './sessions.ts';
 import { isKeyActive, permits, scopeLevelOf } from './scopes.ts';
 import type { AccessMode, ScopeName } from './scopes.ts';
 
@@ -43,27 +45,29 @@ export interface AuthenticatorDeps {
   events: CloudEventBus;
 }
 
-/** Finds the owner of an API key or pod token, and checks what it may do. */
+/** Finds the owner of an API key, session or pod token, and checks what it may do. */
 export class Authenticator {
   readonly #deps: AuthenticatorDeps;
   readonly #podTokens: PodTokens | undefined;
-  readonly #keys: KeyCache<ApiKey>;
+  readonly #keys: KeyCache<AuthenticatedKey>;
 
-  constructor(deps: AuthenticatorDeps, podTokens?: PodTokens) {
+  constructor(deps: AuthenticatorDeps, podTokens?: PodTokens, sessions?: Pick<Sessions, 'findKey'>) {
     this.#deps = deps;
     this.#podTokens = podTokens;
     this.#keys = new KeyCache({
       clock: deps.clock,
       maxEntries: MAX_CACHED_KEYS,
-      load: async (key) =>
-        key.length > MAX_API_KEY_LENGTH ? undefined : deps.store.keys.findByHash(hashApiKey(key)),
+      load: async (key) => {
+        if (key.length > MAX_API_KEY_LENGTH) return undefined;
+        return isSessionToken(key) ? sessions?.findKey(key) : deps.store.keys.findByHash(hashApiKey(key));
+      },
       saveLastUsed: (times) => deps.store.keys.saveLastUsed(times),
     });
     deps.events.subscribe('keys.changed', () => this.#keys.invalidate());
   }
 
   /** The record of an API key. An unknown, expired, disabled or revoked key gets the same answer. */
-  async authenticate(key: string | undefined): Promise<ApiKey> {
+  async authenticate(key: string | undefined): Promise<AuthenticatedKey> {
     if (key === undefined || key === '') throw new BerthError('unauthenticated', 'missing bearer token');
     const found = await this.#keys.find(key);
     if (found === undefined || !isKeyActive(found, wallNow(this.#deps.clock))) throw invalidKey();
@@ -136,7 +140,7 @@ export function checkScope(
     throw new BerthError('forbidden', `access denied: this key may not ${mode} through this interface`);
 }
 
-function callerOf(key: ApiKey, request: Pick<AccessRequest, 'interface' | 'requestId'>): Caller {
+function callerOf(key: AuthenticatedKey, request: Pick<AccessRequest, 'interface' | 'requestId'>): Caller {
   const fullAccess = key.access === 'all';
   return {
     accountId: key.accountId,
@@ -144,6 +148,7 @@ function callerOf(key: ApiKey, request: Pick<AccessRequest, 'interface' | 'reque
     operator: fullAccess && key.accountId === ROOT_ACCOUNT_ID,
     fullAccess,
     expiresAt: key.expiresAt,
+    ...(key.sessionId !== undefined && { sessionId: key.sessionId }),
     interface: request.interface,
     requestId: request.requestId,
   };

@@ -15,6 +15,8 @@ export interface Caller {
   fullAccess: boolean;
   /** Set if a pod acts on itself: it has access to nothing else. */
   podId?: string;
+  /** Set if the key acts through a session of the console. */
+  sessionId?: string;
   /** When the key expires; null: never. Not set where Berth itself or a pod acts. */
   expiresAt?: number | null;
   interface: 'rest-v1' | 'rest-v2' | 'graphql' | 'jobs' | 's3' | 'system';

@@ -5,6 +5,7 @@ import Fastify, { LogController } from 'fastify';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Authenticator } from '../auth/authenticator.ts';
 import type { OpenAccesses } from '../auth/open-access.ts';
+import type { Sessions } from '../auth/sessions.ts';
 import type { FlashArtifacts } from '../resources/flash/flash-artifacts.ts';
 import type { AllServices } from '../resources/resources.ts';
 import type { Clock } from '../support/clock.ts';
@@ -13,6 +14,8 @@ import { bearerKey } from '../auth/bearer.ts';
 import { toBerthError } from './http.errors.ts';
 import { UpgradeDetector } from './gateway/upgrade-detector.ts';
 import { ConnectionLimit, ConnectionLimitedServer, defaultMaxConnections } from './connection-limit.ts';
+import { ConsoleRoutes } from './console/console.routes.ts';
+import { applySession } from './console/session-cookie.ts';
 import { artifactRoutes } from './artifacts.routes.ts';
 import { graphqlRoutes } from './graphql/graphql.routes.ts';
 import { healthRoutes } from './health.routes.ts';
@@ -53,6 +56,9 @@ export interface HttpServerDeps {
   resources: AllServices;
   artifacts: FlashArtifacts;
   authenticator: Authenticator;
+  sessions: Sessions;
+  /** The folder with the built console. */
+  consoleFiles: string;
   openAccesses: OpenAccesses;
   clock: Clock;
   log: FastifyBaseLogger;
@@ -74,6 +80,8 @@ export function createHttpServer(
     resources,
     artifacts,
     authenticator,
+    sessions,
+    consoleFiles,
     openAccesses,
     clock,
     log,
@@ -88,10 +96,11 @@ export function createHttpServer(
 ): FastifyInstance {
   const v1Routes = restV1Api(resources, v1);
   const v2Routes = restV2Api(
-    resources,
+    { ...resources, sessions, origin },
     new EndpointUrls(origin),
     rateLimit === undefined ? undefined : createRestRateLimits(rateLimit, clock),
   );
+  const console = new ConsoleRoutes({ files: consoleFiles, authenticator, sessions, origin });
   const app = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
@@ -100,6 +109,7 @@ export function createHttpServer(
       createRoutedServer(
         endpointRouter,
         (request, response) => s3.serve(request, response, () => handler(request, response)),
+        (request) => applySession(request, origin),
         fastPath,
         new ConnectionLimit(maxConnections === 0 ? defaultMaxConnections() : maxConnections, log),
       ),
@@ -153,16 +163,19 @@ export function createHttpServer(
   app.setErrorHandler((error, request, reply) =>
     sendV2Error(reply, toBerthError(error, request.log, request.id)),
   );
-  app.setNotFoundHandler((_request, reply) =>
-    sendV2Error(
-      reply,
-      new BerthError('no-route', 'no such address; the interfaces are at /v1, /v2, /graphql and /s3'),
-    ),
+  app.setNotFoundHandler((request, reply) =>
+    console.handles(request)
+      ? console.sendPage(request, reply)
+      : sendV2Error(
+          reply,
+          new BerthError('no-route', 'no such address; the interfaces are at /v1, /v2, /graphql and /s3'),
+        ),
   );
 
   healthRoutes(app, { ready, registry: metrics.registry });
   void app.register(restApiRoutes(v1Routes, authenticator, openAccesses), { prefix: v1Routes.prefix });
   void app.register(restApiRoutes(v2Routes, authenticator, openAccesses), { prefix: v2Routes.prefix });
+  console.register(app);
   loginPageRoutes(app);
   void app.register(artifactRoutes(artifacts));
   void app.register(graphqlRoutes(resources, authenticator, graphql));
@@ -178,29 +191,34 @@ export interface PodSelfService {
 
 /** A server for workers and pods alone: the endpoints, and what a pod may do to itself. It does not listen yet. */
 export function createWorkerServer(router: EndpointRouter, pods?: PodSelfService): Server {
-  return createRoutedServer(router, (request, response) => {
-    const queryKey = (request.url ?? '').includes('api_key=')
-      ? new URLSearchParams(request.url?.split('?')[1]).get('api_key')
-      : null;
-    if (pods?.isPodToken(bearerKey(request.headers.authorization) ?? queryKey ?? undefined) === true)
-      return pods.serve(request, response);
-    const body = JSON.stringify({
-      title: 'Forbidden',
-      status: 403,
-      detail: "workers reach only their endpoints here; the whole API is at Berth's own address",
-    });
-    response
-      .writeHead(403, {
-        'content-type': 'application/problem+json',
-        'content-length': Buffer.byteLength(body),
-      })
-      .end(body);
-  });
+  return createRoutedServer(
+    router,
+    (request, response) => {
+      const queryKey = (request.url ?? '').includes('api_key=')
+        ? new URLSearchParams(request.url?.split('?')[1]).get('api_key')
+        : null;
+      if (pods?.isPodToken(bearerKey(request.headers.authorization) ?? queryKey ?? undefined) === true)
+        return pods.serve(request, response);
+      const body = JSON.stringify({
+        title: 'Forbidden',
+        status: 403,
+        detail: "workers reach only their endpoints here; the whole API is at Berth's own address",
+      });
+      response
+        .writeHead(403, {
+          'content-type': 'application/problem+json',
+          'content-length': Buffer.byteLength(body),
+        })
+        .end(body);
+    },
+    () => undefined,
+  );
 }
 
 function createRoutedServer(
   router: EndpointRouter,
   handler: RequestListener,
+  prepare: (request: IncomingMessage) => void,
   fastPath?: FastPathHandler,
   limit?: ConnectionLimit,
 ): Server {
@@ -220,11 +238,13 @@ function createRoutedServer(
   server.on('request', (request, response) => {
     upgrades.trackResponse(request, response);
     convertToOriginForm(request);
+    prepare(request);
     router.serve(request, response, () => handler(request, response));
   });
   server.on('checkContinue', (request, response) => {
     upgrades.trackResponse(request, response);
     convertToOriginForm(request);
+    prepare(request);
     const next = (): void => {
       response.writeContinue();
       handler(request, response);
@@ -233,6 +253,7 @@ function createRoutedServer(
   });
   server.on('upgrade', (request, socket, head) => {
     convertToOriginForm(request);
+    prepare(request);
     void router.upgrade(request, socket, head);
   });
   return server;

@@ -23,6 +23,7 @@ import { modelTable } from './tables/models.table.ts';
 import { podTable } from './tables/pods.table.ts';
 import { registryDelegationTable, registryTable } from './tables/registries.table.ts';
 import { s3KeyTable } from './tables/s3-keys.table.ts';
+import { sessionTable } from './tables/sessions.table.ts';
 import { secretTable } from './tables/secrets.table.ts';
 import { templateTable } from './tables/templates.table.ts';
 import { networkVolumeTable } from './tables/network-volumes.table.ts';
@@ -78,6 +79,7 @@ export function createStore(
     accounts: accountTable(database),
     keys: apiKeyTable(database),
     s3Keys: s3KeyTable(database, sealer),
+    sessions: sessionTable(database),
     templates: templateTable(database, sealer),
     endpoints: endpointTable(database, sealer),
     pods: podTable(database, sealer, usage),

@@ -7,6 +7,7 @@ import type { JobStore } from './job-store.ts';
 import type { LedgerStore } from './ledger-store.ts';
 import type { LeaderElection } from './leader-election.ts';
 import type { LoginRequestStore } from './login-request-store.ts';
+import type { SessionStore } from './session-store.ts';
 import type { RepoModel } from '../domain/repo-model.ts';
 import type { PodStore } from './pod-store.ts';
 import type {
@@ -33,6 +34,7 @@ export interface Store {
   readonly accounts: AccountStore;
   readonly keys: ApiKeyStore;
   readonly s3Keys: S3KeyStore;
+  readonly sessions: SessionStore;
   readonly templates: TemplateStore;
   readonly endpoints: EndpointStore;
   readonly pods: PodStore;

@@ -21,6 +21,9 @@ export const PYTHON_WORKER_PACKAGE = fileAt(
   COMPILED ? '../berth_worker' : '../../../worker-python/src/berth_worker',
 );
 
+/** The built console. */
+export const CONSOLE_FILES = fileAt(COMPILED ? '../console' : '../../../console/dist');
+
 /** The folders with all programs that instances run. They hold no data. */
 export const PROGRAM_FOLDERS = COMPILED
   ? [installationFolder(fileAt('../..'))]

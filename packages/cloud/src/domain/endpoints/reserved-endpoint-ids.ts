@@ -13,6 +13,8 @@ export const RESERVED_ENDPOINT_IDS: ReadonlySet<string> = new Set([
   'registries',
   'catalog',
   'billing',
+  'session',
+  'sessions',
   'images',
   'flash',
   'openapi.json',

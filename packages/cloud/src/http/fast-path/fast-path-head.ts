@@ -19,8 +19,9 @@ const SURROUNDING_SPACE = /^[ \t]+|[ \t]+$/g;
 const HEADER_NAME = /^[a-z0-9!#$%&'*+.^_`|~-]+$/;
 /** More are left to Node, which has its own limit. */
 const MAX_HEADERS = 100;
-/** They change how a request or its connection is read. */
+/** They change how a request or its connection is read; a cookie may carry a session. */
 const UNSUPPORTED_HEADERS = new Set([
+  'cookie',
   'transfer-encoding',
   'proxy-connection',
   'upgrade',

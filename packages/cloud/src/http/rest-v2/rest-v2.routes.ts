@@ -1,3 +1,4 @@
+import type { Sessions } from '../../auth/sessions.ts';
 import type { AllServices } from '../../resources/resources.ts';
 import type { RestApi } from '../rest/rest-api.routes.ts';
 import { apiDocsOperations } from '../rest/api-docs.routes.ts';
@@ -21,6 +22,7 @@ import { podFileOperations } from './pod-files.v2.routes.ts';
 import { podOperations } from './pods.v2.routes.ts';
 import { registryOperations } from './registries.v2.routes.ts';
 import { s3KeyOperations } from './s3-keys.v2.routes.ts';
+import { sessionOperations } from './sessions.v2.routes.ts';
 import { secretOperations } from './secrets.v2.routes.ts';
 import { templateOperations } from './templates.v2.routes.ts';
 import { terminalOperations } from './terminals.v2.routes.ts';
@@ -47,12 +49,19 @@ const TAGS = [
   { name: 'Billing', description: 'What was used, and what that cost' },
   { name: 'Account', description: 'Secrets, SSH keys and the audit log' },
   { name: 'API keys', description: 'Who may do what' },
+  { name: 'Sessions', description: 'Who is signed in to the console' },
   { name: 'Accounts', description: 'For the operator of this installation' },
   { name: 'About', description: 'This description' },
 ];
 
+export interface RestV2Services extends AllServices {
+  sessions: Sessions;
+  /** The URL under which clients reach this server. */
+  origin(): string;
+}
+
 export function restV2Api(
-  resources: AllServices,
+  resources: RestV2Services,
   urls: EndpointUrls,
   limiter: RestRateLimits | undefined,
 ): RestApi {
@@ -76,6 +85,7 @@ export function restV2Api(
     ...secretOperations(resources),
     ...apiKeyOperations(resources),
     ...s3KeyOperations(resources),
+    ...sessionOperations(resources),
   ];
   operations.push(...apiDocsOperations(TITLE, () => openApi(operations)));
   return {

@@ -21,6 +21,7 @@ import { jobStateInOneRowOnPostgres } from './0020-job-state-in-one-row-on-postg
 import { startPhases } from './0021-start-phases.ts';
 import { accountLimits } from './0022-account-limits.ts';
 import { failedJobs } from './0023-failed-jobs.ts';
+import { sessions } from './0024-sessions.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: Migration[] = [
@@ -47,4 +48,5 @@ export const migrations: Migration[] = [
   startPhases,
   accountLimits,
   failedJobs,
+  sessions,
 ];

@@ -43,7 +43,7 @@ export function keyToRow(key: ApiKey): Row {
   };
 }
 
-function keyFromRow(found: Row): ApiKey {
+export function keyFromRow(found: Row): ApiKey {
   const endpoints = found['endpoints'] as string | null;
   return {
     id: String(found['id']),

@@ -1,0 +1,36 @@
+import type { ButtonHTMLAttributes, ReactNode } from 'react';
+import { Link } from '@tanstack/react-router';
+
+export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
+  look?: 'primary' | 'danger' | 'quiet' | 'plain';
+  small?: boolean;
+}
+
+export function Button({ look = 'plain', small = false, className = '', ...rest }: ButtonProps) {
+  return (
+    <button
+      type="button"
+      {...rest}
+      className={`button ${look === 'plain' ? '' : look} ${small ? 'small' : ''} ${className}`}
+    />
+  );
+}
+
+/** A link that looks like a button. */
+export function LinkButton({
+  to,
+  look = 'plain',
+  small = false,
+  children,
+}: {
+  to: string;
+  look?: ButtonProps['look'];
+  small?: boolean;
+  children: ReactNode;
+}) {
+  return (
+    <Link to={to} className={`button ${look === 'plain' ? '' : look} ${small ? 'small' : ''}`}>
+      {children}
+    </Link>
+  );
+}

@@ -1,0 +1,40 @@
+import type { ReactNode } from 'react';
+import { DropdownMenu } from 'radix-ui';
+import { Button } from './button.tsx';
+
+export interface MenuEntry {
+  label: string;
+  onSelect: () => void;
+  danger?: boolean;
+}
+
+/** A button that opens a list of actions. Without entries there is no button. */
+export function Menu({
+  label,
+  trigger = '⋯',
+  entries,
+}: {
+  label: string;
+  trigger?: ReactNode;
+  entries: MenuEntry[];
+}) {
+  if (entries.length === 0) return null;
+  return (
+    <DropdownMenu.Root>
+      <DropdownMenu.Trigger asChild>
+        <Button small look="quiet" aria-label={label}>
+          {trigger}
+        </Button>
+      </DropdownMenu.Trigger>
+      <DropdownMenu.Portal>
+        <DropdownMenu.Content className="menu" align="end" sideOffset={4}>
+          {entries.map(({ label: text, onSelect, danger = false }) => (
+            <DropdownMenu.Item key={text} className={danger ? 'danger' : ''} onSelect={onSelect}>
+              {text}
+            </DropdownMenu.Item>
+          ))}
+        </DropdownMenu.Content>
+      </DropdownMenu.Portal>
+    </DropdownMenu.Root>
+  );
+}

@@ -1,0 +1,10 @@
+import { Page } from '../components/page.tsx';
+import { EmptyState } from '../components/states.tsx';
+
+export default function BillingPage() {
+  return (
+    <Page title="Billing">
+      <EmptyState title="This page is on its way" command="npx berth --help" />
+    </Page>
+  );
+}

@@ -1,0 +1,78 @@
+// Builds the web console into packages/console/dist, unless what is there was built from the same sources.
+//   --quiet-failure   says in one line why it could not be built, and exits with 0: the server works without it
+// Runs on any Node from 20 on, as `npm start` does it before anything else.
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+
+process.chdir(fileURLToPath(new URL('..', import.meta.url)));
+const FOLDER = 'packages/console';
+const DIST = `${FOLDER}/dist`;
+const STAMP = `${DIST}/sources.sha256`;
+const NODE = 'node_modules/.bin/node';
+const VITE = 'node_modules/vite/bin/vite.js';
+const COMPRESSED = /\.(?:js|css|svg)$/;
+
+const sources = hashSources();
+if (!existsSync(STAMP) || readFileSync(STAMP, 'utf8') !== sources) build();
+
+function build() {
+  process.stdout.write('building the console\n');
+  if (!existsSync(VITE))
+    run('npm', [
+      'install',
+      '--no-save',
+      '--no-audit',
+      '--no-fund',
+      '--loglevel=error',
+      '--include=dev',
+      '-w',
+      FOLDER,
+    ]);
+  run(NODE, [VITE, 'build', '--logLevel', 'warn', FOLDER]);
+  for (const name of readdirSync(`${DIST}/assets`).filter((file) => COMPRESSED.test(file)))
+    compress(join(DIST, 'assets', name));
+  writeFileSync(STAMP, sources);
+}
+
+/** @param {string} file */
+function compress(file) {
+  const content = readFileSync(file);
+  writeFileSync(`${file}.gz`, gzipSync(content, { level: 9 }));
+  writeFileSync(
+    `${file}.br`,
+    brotliCompressSync(content, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
+  );
+}
+
+/** @param {string} command @param {string[]} parameters */
+function run(command, parameters) {
+  const { status } = spawnSync(command, parameters, { stdio: ['ignore', 'inherit', 'inherit'] });
+  if (status === 0) return;
+  if (process.argv.includes('--quiet-failure')) {
+    process.stdout.write('the console could not be built; everything else works without it\n');
+    process.exit(0);
+  }
+  process.exit(status ?? 1);
+}
+
+/** Of the names and contents of everything that goes into the build. */
+function hashSources() {
+  const hash = createHash('sha256');
+  const files = [
+    ...listFiles(`${FOLDER}/src`).filter((file) => !file.endsWith('.test.ts')),
+    ...['index.html', 'vite.config.ts', 'package.json'].map((name) => `${FOLDER}/${name}`),
+  ];
+  for (const file of files.sort()) hash.update(`${file}\n${readFileSync(file)}\n`);
+  return hash.digest('hex');
+}
+
+/** @param {string} folder @returns {string[]} */
+function listFiles(folder) {
+  return readdirSync(folder)
+    .map((name) => join(folder, name))
+    .flatMap((path) => (statSync(path).isDirectory() ? listFiles(path) : [path]));
+}
