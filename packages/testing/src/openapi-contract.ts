@@ -51,7 +51,7 @@ export async function loadOpenApiContract(client: ApiClient): Promise<OpenApiCon
       return assert.equal(answer.headers.get('content-type'), null, where);
     }
     // Bytes have no character set.
-    if (mediaType === 'application/x-tar')
+    if (mediaType === 'application/x-tar' || mediaType === 'application/octet-stream')
       return assert.equal(answer.headers.get('content-type'), mediaType, where);
     assert.equal(answer.headers.get('content-type'), `${mediaType}; charset=utf-8`, where);
     if (mediaType.startsWith('text/')) return;

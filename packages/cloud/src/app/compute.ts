@@ -47,6 +47,8 @@ export interface Compute {
   workers: Workers;
   start(): void;
   pause(): void;
+  /** Whether this server starts and stops instances now. */
+  isStarted(): boolean;
   connectDataCenter(dataCenterId: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -118,13 +120,17 @@ export function createCompute(
   const startOrLog = (part: { start(): Promise<void> }, failure: string): void => {
     part.start().catch((error: unknown) => log.error({ err: error }, failure));
   };
+  let started = false;
   return {
+    isStarted: () => started,
     workers: new Workers(workerReconciler.policy.components, { ...shared, store: store.workers }),
     start: () => {
+      started = true;
       startOrLog(workerReconciler, 'workers cannot be managed; fix the cause and restart Berth');
       startOrLog(podReconciler, 'pods cannot be managed; fix the cause and restart Berth');
     },
     pause: () => {
+      started = false;
       workerReconciler.pause();
       podReconciler.pause();
     },

@@ -20,13 +20,17 @@ import { Registries } from '../resources/registries/registries.ts';
 import { RegistryDelegations } from '../resources/registries/registry-delegations.ts';
 import type { AllServices } from '../resources/resources.ts';
 import type { Secrets } from '../resources/secrets/secrets.ts';
+import { System } from '../resources/system/system.ts';
 import { Templates } from '../resources/templates/templates.ts';
 import { VolumeContents } from '../resources/volumes/volume-contents.ts';
+import { VolumeFiles } from '../resources/volumes/volume-files.ts';
 import { Volumes } from '../resources/volumes/volumes.ts';
 import { ChangeNotifier } from '../support/change-notifier.ts';
-import { EXAMPLES } from '../support/program-files.ts';
+import { berthVersion, EXAMPLES } from '../support/program-files.ts';
 import type { AccountRemoval } from '../resources/accounts/account-removal.ts';
+import { runMachineChecks } from '../engines/machine-checks.ts';
 import { createAccountRemoval } from './accounts.ts';
+import { engineChecks } from './engine-checks.ts';
 import type { AccountLimits } from './accounts.ts';
 import type { AppContext } from './app-context.ts';
 import type { BackupServices } from './backups.ts';
@@ -132,6 +136,17 @@ export function createServices(
       models: new Models(context),
       loginRequests: new LoginRequests(context, keys),
       images,
+      volumeFiles: new VolumeFiles(volumes, volumeContents),
+      system: new System({
+        store,
+        catalog,
+        backupSchedule: backups.backupSchedule,
+        clock,
+        version: berthVersion(),
+        database: config.database === '' ? 'sqlite' : 'postgres',
+        isLeading: () => compute.isStarted(),
+        runChecks: () => runMachineChecks(dataDirectory, process.env, engineChecks),
+      }),
       workers: new EndpointWorkers(endpoints, compute.workers, store.workers, clock),
       jobs: new EndpointJobs(endpoints, queue.queue, new JobSearch({ store: store.jobs, clock })),
       s3Keys: new S3Keys(context),

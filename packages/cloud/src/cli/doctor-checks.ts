@@ -1,11 +1,8 @@
-import { constants } from 'node:fs';
-import { access, mkdtemp, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import type { EngineCheck } from '../engines/engine-check.ts';
 import type { CheckResult } from '../support/check-result.ts';
 import type { Environment } from '../support/config/config-from-environment.ts';
-import { CHOOSE_DATA_DIRECTORY } from '../support/data-directory.ts';
+import { runMachineChecks } from '../engines/machine-checks.ts';
 import { connect, type ApiClient } from './api-client.ts';
 import { CliError } from './cli.errors.ts';
 import { dataFolder } from './local-server.ts';
@@ -16,12 +13,7 @@ export async function runDoctorChecks(
   engines: readonly EngineCheck[],
 ): Promise<CheckResult[]> {
   const folder = resolve(dataFolder(call.options.data, call.env));
-  const local = [
-    checkNode(process.versions.node),
-    await checkDataFolder(folder),
-    await checkSqlite(folder),
-    ...(await Promise.all(engines.map((check) => check(call.env)))),
-  ];
+  const local = await runMachineChecks(folder, call.env, engines);
   let client: ApiClient;
   try {
     client = await connect(call);
@@ -37,74 +29,6 @@ export async function runDoctorChecks(
     await checkKey(client),
     ...(await checkBackups(client)),
   ];
-}
-
-const MIN_NODE_VERSION = 24;
-
-export function checkNode(version: string): CheckResult {
-  const ok = Number.parseInt(version, 10) >= MIN_NODE_VERSION;
-  return {
-    check: 'node',
-    ok,
-    found: `Node ${version}`,
-    ...(ok
-      ? {}
-      : {
-          remedy: `Berth needs Node ${MIN_NODE_VERSION} or newer; run "npm install" in the project, which brings one`,
-        }),
-  };
-}
-
-/** A missing folder is created at the first start, below the nearest existing one. */
-export async function checkDataFolder(folder: string): Promise<CheckResult> {
-  const check = 'data folder';
-  const remedy = `let this user write there, or ${CHOOSE_DATA_DIRECTORY}`;
-  for (let existing = folder; ; existing = dirname(existing)) {
-    try {
-      if (!(await stat(existing)).isDirectory())
-        return { check, ok: false, found: `${existing} is not a folder`, remedy: CHOOSE_DATA_DIRECTORY };
-      await access(existing, constants.W_OK | constants.X_OK);
-      return {
-        check,
-        ok: true,
-        found: existing === folder ? folder : `${folder} is made at the first start`,
-      };
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      if (code !== 'ENOENT' || existing === dirname(existing))
-        return { check, ok: false, found: `${existing} cannot be written (${code})`, remedy };
-    }
-  }
-}
-
-/**
- * Creates a test database, in the data folder if it exists: some network disks do not support the file locks
- * that SQLite needs.
- */
-async function checkSqlite(folder: string): Promise<CheckResult> {
-  const check = 'sqlite';
-  const directory = await mkdtemp(join(folder, 'check-')).catch(() =>
-    mkdtemp(join(tmpdir(), 'berth-check-')),
-  );
-  try {
-    const { DatabaseSync } = await import('node:sqlite');
-    const database = new DatabaseSync(join(directory, 'check.db'));
-    database.exec(
-      'PRAGMA journal_mode = WAL; CREATE TABLE answers (answer INTEGER); INSERT INTO answers VALUES (42)',
-    );
-    const row = database.prepare('SELECT answer, sqlite_version() AS version FROM answers').get();
-    database.close();
-    return { check, ok: row?.['answer'] === 42, found: `SQLite ${String(row?.['version'])}` };
-  } catch (error) {
-    return {
-      check,
-      ok: false,
-      found: explain(error).found,
-      remedy: 'put the data folder on a local disk, or use PostgreSQL with --database',
-    };
-  } finally {
-    await rm(directory, { recursive: true, force: true });
-  }
 }
 
 /** Only an operator's key may see how scheduled backups went. */

@@ -132,9 +132,6 @@ async function showHelp({ stdout }: CliContext, names: readonly string[]): Promi
 }
 
 async function version(): Promise<string> {
-  const { readFile } = await import('node:fs/promises');
-  const description = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8')) as {
-    version: string;
-  };
-  return description.version;
+  const { berthVersion } = await import('../support/program-files.ts');
+  return berthVersion();
 }

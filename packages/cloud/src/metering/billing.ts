@@ -1,7 +1,7 @@
 import type { Caller } from '../domain/caller.ts';
 import type { LedgerStore } from '../store/ledger-store.ts';
 import type { Clock } from '../support/clock.ts';
-import { ruleError } from '../support/errors.ts';
+import { BerthError, ruleError } from '../support/errors.ts';
 import { bucketStart } from '../domain/time-buckets.ts';
 import { dollars, dollarsPerHour } from '../domain/money.ts';
 import { totalsFromIntervals, totalsFromRollups } from './usage-totals.ts';
@@ -74,6 +74,23 @@ export class Billing {
       now,
     );
     return { window, byKind: { pod, serverless, volume, cluster } };
+  }
+
+  /** The same for several accounts, for an operator. */
+  async summaries(
+    caller: Caller,
+    accountIds: readonly string[],
+    query: WindowQuery,
+  ): Promise<{ window: BillingWindow; byAccount: Map<string, Record<UsageKind, UsageTotal[]>> }> {
+    if (!caller.operator)
+      throw new BerthError(
+        'forbidden',
+        'only a key with full access of the root account may see what other accounts cost',
+      );
+    const byAccount = new Map<string, Record<UsageKind, UsageTotal[]>>();
+    for (const accountId of accountIds)
+      byAccount.set(accountId, (await this.summary({ ...caller, accountId }, query)).byKind);
+    return { window: this.window(query), byAccount };
   }
 
   /** Current rates in US dollars per hour. */

@@ -18,7 +18,9 @@ import type { Pods } from './pods/pods.ts';
 import type { RegistryDelegations } from './registries/registry-delegations.ts';
 import type { Registries } from './registries/registries.ts';
 import type { Secrets } from './secrets/secrets.ts';
+import type { System } from './system/system.ts';
 import type { Templates } from './templates/templates.ts';
+import type { VolumeFiles } from './volumes/volume-files.ts';
 import type { Volumes } from './volumes/volumes.ts';
 
 /** The services behind the HTTP interfaces. Handlers call only these, never the store or the engines. */
@@ -44,6 +46,8 @@ export interface ResourceServices {
 /** With the services that only REST v2 uses. */
 export interface AllServices extends ResourceServices {
   images: Images;
+  volumeFiles: VolumeFiles;
+  system: System;
   s3Keys: S3Keys;
   workers: EndpointWorkers;
   jobs: EndpointJobs;

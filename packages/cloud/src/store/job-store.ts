@@ -79,6 +79,8 @@ export interface JobStore {
   ): Promise<{ waiting: number; late: number }>;
   /** How many jobs wait in all queues of an account, or of all accounts. */
   queuedJobs(accountId?: string): Promise<number>;
+  /** The endpoints with jobs that wait or run, the longest queue first. */
+  queueDepths(limit: number): Promise<QueueDepth[]>;
   /** How large their requests are. Reads a row for each of them. */
   queuedBytes(accountId?: string): Promise<number>;
   /** How many waiting jobs are before this one, counted up to `limit`. */
@@ -197,4 +199,12 @@ export function countedAfter({ job, remove }: JobChange): Job | undefined {
 
 function at(job: Job | undefined, status: JobStatus): number {
   return job?.status === status ? 1 : 0;
+}
+
+export interface QueueDepth {
+  endpointId: string;
+  queued: number;
+  running: number;
+  /** When the first of the waiting jobs was queued; null where none waits. */
+  oldestQueuedAt: number | null;
 }

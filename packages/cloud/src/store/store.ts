@@ -185,4 +185,33 @@ export interface AuditStore {
   record(entry: AuditEntry): Promise<void>;
   /** Newest first. */
   list(accountId: string, page: { limit: number; before?: number }): Promise<(AuditEntry & { id: number })[]>;
+  /**
+   * Newest first, one page of what matches. `before` is where the next page begins; undefined where nothing
+   * older is left. A page may be short or empty and still have a next one: each reads so many rows at most.
+   */
+  search(
+    filter: AuditFilter,
+    page: { limit: number; before?: number },
+    maxScanned?: number,
+  ): Promise<{ entries: FoundAuditEntry[]; before: number | undefined }>;
+}
+
+/** What is left out matches everything. */
+export interface AuditFilter {
+  accountId?: string;
+  /** Null is Berth itself. */
+  keyId?: string | null;
+  action?: string;
+  resource?: string;
+  resourceId?: string;
+  /** Inclusive. */
+  from?: number;
+  /** Exclusive. */
+  to?: number;
+}
+
+export interface FoundAuditEntry extends AuditEntry {
+  id: number;
+  /** Null where the key is deleted, or Berth itself acted. */
+  keyName: string | null;
 }

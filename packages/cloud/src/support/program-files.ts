@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -40,6 +41,12 @@ export function workerModule(): string {
   return COMPILED
     ? fileURLToPath(import.meta.resolve('berth-worker'))
     : fileAt('../../../worker/src/worker.ts');
+}
+
+/** The version of the installed package. */
+export function berthVersion(): string {
+  const description = JSON.parse(readFileSync(fileAt('../../package.json'), 'utf8')) as { version: string };
+  return description.version;
 }
 
 /** A program beside the module `importer`, by its name without extension. */

@@ -4,6 +4,8 @@ import type { Ids } from '../../support/ids.ts';
 export const RESERVED_ENDPOINT_IDS: ReadonlySet<string> = new Set([
   'account',
   'accounts',
+  'audit',
+  'system',
   'pods',
   'clusters',
   'serverless',

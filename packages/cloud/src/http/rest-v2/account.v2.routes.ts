@@ -6,21 +6,10 @@ import type { AccountLimits } from '../../resources/accounts/accounts.ts';
 import { isNearLimit, QUOTA_DESCRIPTIONS, QUOTA_NAMES } from '../../domain/quotas.ts';
 import type { Operation } from '../rest/rest-operation.ts';
 import { operation } from '../rest/rest-operation.ts';
-import {
-  anyValue,
-  boolean,
-  integer,
-  list,
-  named,
-  nullable,
-  number,
-  object,
-  stringEnum,
-  text,
-} from '../rest/json-schema.ts';
+import { boolean, list, named, nullable, number, object, stringEnum, text } from '../rest/json-schema.ts';
 import type { Static } from '../rest/json-schema.ts';
 import { dateTime } from './common.v2.schema.ts';
-import { MAX_NAME_LENGTH, MAX_PAGE_SIZE } from '../../domain/limits.ts';
+import { MAX_NAME_LENGTH } from '../../domain/limits.ts';
 
 const account = named(
   'Account',
@@ -41,25 +30,6 @@ const sshKeys = named(
   'SshKeys',
   object({ keys: list(text(), { description: 'Public keys, one line of authorized_keys each' }) }),
 );
-const change = object({ field: text() }, { from: anyValue(), to: anyValue() });
-
-const auditEntry = named(
-  'AuditEntry',
-  object({
-    id: integer(),
-    at: dateTime('When'),
-    action: text({ examples: ['create'] }),
-    resource: text({ examples: ['template'] }),
-    resourceId: text(),
-    keyId: nullable(text({ description: 'The key that did it; null where Berth itself acted' })),
-    interface: text({ examples: ['rest-v2'] }),
-    requestId: text(),
-    changes: list(change, { description: 'What changed; a hidden value is named without being shown' }),
-  }),
-);
-
-const DEFAULT_AUDIT_PAGE_SIZE = 100;
-
 const limitUsage = object({
   name: stringEnum(QUOTA_NAMES),
   used: number({ description: 'Bytes, US dollars, or how many' }),
@@ -159,37 +129,6 @@ export function accountOperations({
       status: 200,
       response: accountLimits,
       handle: async ({ caller }) => serializeLimits(await accounts.limits(caller)),
-    }),
-    operation({
-      id: 'listAuditLog',
-      method: 'GET',
-      path: '/account/audit-log',
-      tag,
-      summary: 'Who changed what, newest first',
-      access: 'read',
-      query: object(
-        {},
-        {
-          limit: integer({
-            minimum: 1,
-            maximum: MAX_PAGE_SIZE,
-            default: DEFAULT_AUDIT_PAGE_SIZE,
-            description: 'How many to answer',
-          }),
-          before: integer({
-            minimum: 1,
-            maximum: Number.MAX_SAFE_INTEGER,
-            description: 'Only entries with a smaller id: the last id of the page before',
-          }),
-        },
-      ),
-      status: 200,
-      response: named('AuditLog', object({ entries: list(auditEntry) })),
-      errorStatuses: [422],
-      handle: async ({ caller, query: { limit = DEFAULT_AUDIT_PAGE_SIZE, before } }) => {
-        const entries = await accounts.audit(caller, { limit, ...(before !== undefined && { before }) });
-        return { entries: entries.map(({ accountId: _, at, ...entry }) => ({ ...entry, at: isoTime(at) })) };
-      },
     }),
     operation({
       id: 'listAccounts',

@@ -1,13 +1,12 @@
 import { partAmount, totalAmount } from '../../metering/billing.ts';
 import { dollars } from '../../domain/money.ts';
-import type { BillingWindow, WindowQuery } from '../../domain/billing-window.ts';
+import type { BillingWindow } from '../../domain/billing-window.ts';
 import type { ResourceServices } from '../../resources/resources.ts';
-import { isoTime } from '../../support/clock.ts';
 import type { Operation } from '../rest/rest-operation.ts';
 import { operation } from '../rest/rest-operation.ts';
 import type { Schema, Static } from '../rest/json-schema.ts';
 import { object, text } from '../rest/json-schema.ts';
-import { amountFields, billingResponse, windowFields } from './billing.v2.schema.ts';
+import { amountFields, billingResponse, bucketTimes, readWindow, windowFields } from './billing.v2.schema.ts';
 import type { Amounts, BillingResponse } from './billing.v2.schema.ts';
 import type { UsageKind, UsageTotal } from '../../domain/usage-records.ts';
 
@@ -114,7 +113,7 @@ export function billingOperations({ billing }: ResourceServices): Operation[] {
       query: windowQuery,
       response: billingResponse('Billing', amountFields.summary),
       handle: async ({ caller, query }) => {
-        const { window, byKind } = await billing.summary(caller, windowRequest(query));
+        const { window, byKind } = await billing.summary(caller, readWindow(query));
         const starts = new Map(
           Object.entries(byKind).flatMap(([kind, tallies]) =>
             tallies.map((tally): [string, { kind: UsageKind; tally: UsageTotal }] => [
@@ -131,7 +130,7 @@ export function billingOperations({ billing }: ResourceServices): Operation[] {
           return found === undefined ? [] : [found.tally];
         };
         const records = buckets.map(({ start, end }) => ({
-          ...range(start, end),
+          ...bucketTimes(start, end),
           ...summaryAmounts((kind) => inBucket(start, kind)),
         }));
         return {
@@ -154,7 +153,7 @@ export function billingOperations({ billing }: ResourceServices): Operation[] {
       handle: async ({ query }) => ({
         records: [],
         metadata: {
-          query: echo(billing.window(windowRequest(query))),
+          query: echo(billing.window(readWindow(query))),
           recordCount: 0,
           totals: { totalAmount: 0 },
         },
@@ -172,12 +171,12 @@ export function billingOperations({ billing }: ResourceServices): Operation[] {
         handle: async ({ caller, query }) => {
           const only = query[idField];
           const { window, totals } = await billing.history(caller, kind, {
-            ...windowRequest(query),
+            ...readWindow(query),
             grouping: 'resource',
             ...(only !== undefined && { filter: { resourceId: only } }),
           });
           const records = totals.map((tally) => ({
-            ...range(tally.start, tally.end),
+            ...bucketTimes(tally.start, tally.end),
             [idField]: tally.group,
             ...AMOUNTS[kind]([tally]),
           }));
@@ -220,24 +219,6 @@ function summaryAmounts(of: (kind: UsageKind) => readonly UsageTotal[]): Amounts
   };
 }
 
-function windowRequest({
-  startTime,
-  endTime,
-  bucketSize = 'day',
-  lastN,
-}: Static<typeof windowQuery>): WindowQuery {
-  return {
-    bucketSize,
-    ...(startTime !== undefined && { startTime }),
-    ...(endTime !== undefined && { endTime }),
-    ...(lastN !== undefined && { lastN }),
-  };
-}
-
-function range(start: number, end: number): { startTime: string; endTime: string } {
-  return { startTime: isoTime(start * 1000), endTime: isoTime(end * 1000) };
-}
-
 function echo({ start, end, bucketSize }: BillingWindow): Record<string, string> {
-  return { ...range(start, end), bucketSize };
+  return { ...bucketTimes(start, end), bucketSize };
 }

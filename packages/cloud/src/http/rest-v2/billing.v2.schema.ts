@@ -1,6 +1,8 @@
 import { BUCKET_SIZES } from '../../domain/time-buckets.ts';
 import { integer, list, named, nullable, number, object, stringEnum, text } from '../rest/json-schema.ts';
-import type { Fields, Schema } from '../rest/json-schema.ts';
+import type { WindowQuery } from '../../domain/billing-window.ts';
+import { isoTime } from '../../support/clock.ts';
+import type { Fields, Schema, Static } from '../rest/json-schema.ts';
 import { dateTime } from './common.v2.schema.ts';
 
 const usd = (what: string) => number({ description: `US dollars for ${what}` });
@@ -19,6 +21,28 @@ export const windowFields = {
     description: 'So many buckets, the present one included, in place of startTime and endTime',
   }),
 };
+
+const windowValues = object({}, windowFields);
+
+/** Default: days. */
+export function readWindow({
+  startTime,
+  endTime,
+  bucketSize = 'day',
+  lastN,
+}: Static<typeof windowValues>): WindowQuery {
+  return {
+    bucketSize,
+    ...(startTime !== undefined && { startTime }),
+    ...(endTime !== undefined && { endTime }),
+    ...(lastN !== undefined && { lastN }),
+  };
+}
+
+/** From seconds since 1970. */
+export function bucketTimes(start: number, end: number): { startTime: string; endTime: string } {
+  return { startTime: isoTime(start * 1000), endTime: isoTime(end * 1000) };
+}
 
 export const amountFields = {
   pod: {

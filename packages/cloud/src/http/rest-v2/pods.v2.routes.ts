@@ -4,6 +4,7 @@ import type { PodRuntime } from '../../resources/pods/pod-runtime.ts';
 import { allowedActions, holdsHardware } from '../../domain/pods/pod-states.ts';
 import type { ResourceServices } from '../../resources/resources.ts';
 import { isoTime, isoTimeOrNull } from '../../support/clock.ts';
+import { BerthError } from '../../support/errors.ts';
 import type { Operation } from '../rest/rest-operation.ts';
 import { operation } from '../rest/rest-operation.ts';
 import { boolean, list, named, object } from '../rest/json-schema.ts';
@@ -13,7 +14,8 @@ import { serializeContainer } from './container.v2.schema.ts';
 import { logEvents, logQuery, readLogQuery } from './log-events.v2.ts';
 import { paginate, pageQuery, pagination } from './pagination.v2.ts';
 import { updatePodInput, createPodInput } from './pods.v2.input.ts';
-import { createPod, pod, podAction, updatePod } from './pods.v2.schema.ts';
+import { createPod, pod, podAction, podCheck, updatePod } from './pods.v2.schema.ts';
+import { toProblem } from './rest-v2.errors.ts';
 import type { Pod } from '../../domain/pods/pod-record.ts';
 import { SSH_PORT } from '../../domain/ssh-keys.ts';
 
@@ -69,6 +71,21 @@ export function podOperations({ pods }: ResourceServices): Operation[] {
             createPodInput(body, ({ id }) => pods.jupyterPassword(id)),
           ),
         ),
+    }),
+    operation({
+      id: 'checkPod',
+      method: 'POST',
+      path: '/pods/check',
+      tag,
+      summary: 'See whether a pod can be created, and what it costs',
+      access: 'read',
+      description:
+        'Takes what a creation takes, does all that it does and keeps nothing of it. `problem` is the error that a creation would answer now. A body that is not of the right form is refused as there, with 422.',
+      body: createPod,
+      status: 200,
+      response: podCheck,
+      errorStatuses: [413, 422],
+      handle: async ({ caller, body }) => checkPod(pods, caller, body),
     }),
     operation({
       id: 'getPod',
@@ -154,6 +171,39 @@ export function podOperations({ pods }: ResourceServices): Operation[] {
         logEvents(await pods.logs(caller, params.id, readLogQuery(query, lastEventId), signal)) as never,
     }),
   ];
+}
+
+async function checkPod(
+  pods: Pods,
+  caller: Caller,
+  body: Static<typeof createPod>,
+): Promise<Static<typeof podCheck>> {
+  try {
+    const input = createPodInput(body, ({ id }) => pods.jupyterPassword(id));
+    const { pod: checked, interrupted } = await pods.check(caller, input);
+    return {
+      ok: true,
+      problem: null,
+      dataCenterId: checked.dataCenterId,
+      costPerHour: checked.costPerHour,
+      vcpuCount: checked.vcpuCount,
+      memory: checked.memoryInGb,
+      // Pods of other accounts are nobody's business.
+      interrupts: interrupted.filter(({ accountId }) => accountId === caller.accountId).map(({ id }) => id),
+    };
+  } catch (error) {
+    if (!(error instanceof BerthError) || error.code === 'internal' || error.code === 'unavailable')
+      throw error;
+    return {
+      ok: false,
+      problem: toProblem(error).body,
+      dataCenterId: null,
+      costPerHour: null,
+      vcpuCount: null,
+      memory: null,
+      interrupts: [],
+    };
+  }
 }
 
 async function applyAction(

@@ -11,6 +11,7 @@ import {
   text,
 } from '../rest/json-schema.ts';
 import { dateTime } from './common.v2.schema.ts';
+import { problemSchema } from './rest-v2.errors.ts';
 import { containerFields, persistentMount, containerResponseFields } from './container.v2.schema.ts';
 import { CLUSTER_ROLES, POD_STATUSES, CLOUD_TYPES } from '../../domain/pods/pod-record.ts';
 import {
@@ -120,6 +121,24 @@ export const createPod: typeof createFields = named('CreatePod', {
   if: { not: { properties: { templateId: {} }, required: ['templateId'] } },
   then: { properties: { image: {} }, required: ['image'] },
 });
+export const podCheck = named(
+  'PodCheck',
+  object(
+    {
+      ok: boolean({ description: 'Whether a pod like this can be created now' }),
+      problem: nullable(problemSchema),
+      dataCenterId: nullable(text({ description: 'Where it would run' })),
+      costPerHour: nullable(
+        number({ description: 'US dollars for each hour that it runs, its disks not counted' }),
+      ),
+      vcpuCount: nullable(integer()),
+      memory: nullable(integer({ description: 'In GB' })),
+      interrupts: list(text(), { description: 'Interruptible pods of yours that would make room for it' }),
+    },
+    {},
+    { description: 'What a creation would answer now' },
+  ),
+);
 export const updatePod = named(
   'UpdatePod',
   object(

@@ -8,7 +8,9 @@ import { text } from '../rest/json-schema.ts';
 import type { EndpointUrls } from '../endpoint-urls.ts';
 import { accountOperations } from './account.v2.routes.ts';
 import { apiKeyOperations } from './api-keys.v2.routes.ts';
+import { auditOperations } from './audit.v2.routes.ts';
 import { backupOperations } from './backups.v2.routes.ts';
+import { accountBillingOperations } from './billing-accounts.v2.routes.ts';
 import { billingOperations } from './billing.v2.routes.ts';
 import { buildOperations } from './builds.v2.routes.ts';
 import { catalogOperations } from './catalog.v2.routes.ts';
@@ -24,8 +26,10 @@ import { registryOperations } from './registries.v2.routes.ts';
 import { s3KeyOperations } from './s3-keys.v2.routes.ts';
 import { sessionOperations } from './sessions.v2.routes.ts';
 import { secretOperations } from './secrets.v2.routes.ts';
+import { systemOperations } from './system.v2.routes.ts';
 import { templateOperations } from './templates.v2.routes.ts';
 import { terminalOperations } from './terminals.v2.routes.ts';
+import { volumeFileOperations } from './volume-files.v2.routes.ts';
 import { workerOperations } from './workers.v2.routes.ts';
 
 /** 100 KiB hold any definition; what is larger is data and belongs elsewhere. */
@@ -77,11 +81,15 @@ export function restV2Api(
     ...imageOperations(resources),
     ...templateOperations(resources),
     ...networkVolumeOperations(resources),
+    ...volumeFileOperations(resources),
     ...registryOperations(resources),
     ...catalogOperations(resources),
     ...billingOperations(resources),
+    ...accountBillingOperations(resources),
     ...accountOperations(resources),
+    ...auditOperations(resources),
     ...backupOperations(resources),
+    ...systemOperations(resources),
     ...secretOperations(resources),
     ...apiKeyOperations(resources),
     ...s3KeyOperations(resources),

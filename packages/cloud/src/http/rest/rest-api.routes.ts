@@ -12,7 +12,7 @@ import { endWhenRevoked } from '../revocable-response.ts';
 import { checkText, parseJsonBody } from '../json-body.ts';
 import { sendServerSentEvents } from './server-sent-events.ts';
 import type { ServerSentEvent } from './server-sent-events.ts';
-import type { Access, Operation } from './rest-operation.ts';
+import type { Access, FileDownload, Operation, StreamMediaType } from './rest-operation.ts';
 import { allowedMethods } from './allowed-methods.ts';
 import { queryReader, validator } from './schema-validator.ts';
 
@@ -123,6 +123,7 @@ function registerOperation(
         query: readQuery(operation, request),
         body: readBody(operation, request.body),
         upload: readUpload(operation, request.body),
+        uploadLength: readLength(request.headers['content-length']),
         lastEventId: request.headers['last-event-id'] as string | undefined,
         signal: abortOnClose(reply.raw),
       });
@@ -131,7 +132,7 @@ function registerOperation(
       if (operation.status === 204 || (operation.allowNoContent === true && result === undefined))
         return reply.code(204).send();
       reply.code(operation.status).headers(operation.headers ?? {});
-      if (operation.download !== undefined) return reply.type(operation.download).send(result);
+      if (operation.download !== undefined) return sendDownload(reply, operation.download, result);
       if (operation.text !== undefined) return reply.type(`${operation.text}; charset=utf-8`).send(result);
       return reply.type('application/json; charset=utf-8').send(JSON.stringify(result));
     },
@@ -178,6 +179,32 @@ function readUpload(operation: Operation, body: unknown): Readable {
 }
 
 const EMPTY_STREAM = Readable.from([]);
+
+function readLength(header: string | undefined): number | undefined {
+  return header === undefined ? undefined : Number(header);
+}
+
+/** A browser saves a file and never shows it: it may be of any type, and anybody may have written it. */
+function sendDownload(reply: FastifyReply, type: StreamMediaType, result: unknown): FastifyReply {
+  if (result instanceof Readable) return reply.type(type).send(result);
+  const { name, size, content } = result as FileDownload;
+  const fallback = name.replaceAll(/[^\x20-\x7e]|["\\%]/g, '_');
+  return reply
+    .type(type)
+    .headers({
+      'content-length': size,
+      'content-disposition': `attachment; filename="${fallback}"; filename*=UTF-8''${encodeRfc5987(name)}`,
+      'x-content-type-options': 'nosniff',
+    })
+    .send(content);
+}
+
+function encodeRfc5987(text: string): string {
+  return encodeURIComponent(text).replaceAll(
+    /['()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}
 
 function readBody(operation: Operation, body: unknown): unknown {
   if (operation.body === undefined) return undefined;

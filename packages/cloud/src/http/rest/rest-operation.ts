@@ -35,14 +35,14 @@ export interface Operation {
   /** May answer 204 instead, when there is no content. */
   allowNoContent?: true;
   /** Answers with text of this media type instead of JSON: `handle` gives it whole. */
-  text?: 'text/html' | 'text/javascript';
+  text?: 'text/html' | 'text/javascript' | 'text/csv';
   /** Headers of the response when it succeeds. */
   headers?: Readonly<Record<string, string>>;
   /** Answers server-sent events: `handle` gives them one by one, as long as somebody reads. */
   eventStream?: true;
   /** Takes a body of this media type, of any length, as a stream. */
   upload?: StreamMediaType;
-  /** Answers with a stream of this media type: `handle` gives a Readable. */
+  /** Answers with a stream of this media type: `handle` gives a Readable, or a FileDownload. */
   download?: StreamMediaType;
   /** Error statuses beyond those that every operation has. */
   errorStatuses?: number[];
@@ -50,7 +50,14 @@ export interface Operation {
 }
 
 /** Media types that are streamed. */
-export type StreamMediaType = 'application/x-tar';
+export type StreamMediaType = 'application/x-tar' | 'application/octet-stream';
+
+/** A file that is sent under its own name. */
+export interface FileDownload {
+  name: string;
+  size: number;
+  content: Readable;
+}
 
 /** What the handler of an operation receives. */
 export interface OperationCall<P, Q, B> {
@@ -60,6 +67,8 @@ export interface OperationCall<P, Q, B> {
   body: B;
   /** The body of an operation that takes a stream. */
   upload: Readable;
+  /** How many bytes it has, where the client says so. */
+  uploadLength: number | undefined;
   /** `Last-Event-ID`, of a reader of events that reconnects. */
   lastEventId: string | undefined;
   /** Aborted when the client disconnects. */

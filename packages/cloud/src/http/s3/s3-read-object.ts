@@ -5,6 +5,7 @@ import { parseRange, checkReadConditions } from './conditional-requests.ts';
 import type { S3BucketExchange } from './s3-exchange.ts';
 import { noSuchKey, objectHeaders } from './s3-exchange.ts';
 import { S3Error } from './s3.errors.ts';
+import { requireLength } from '../require-length.ts';
 
 /** Query parameters that set headers of the response. */
 const OVERRIDABLE_HEADERS = [
@@ -53,19 +54,6 @@ export async function readObject({ request, response, url, objects }: S3BucketEx
   } finally {
     if (!reading) await object.close();
   }
-}
-
-/** If the file shrinks while it is read, the connection is closed: the next response must not be read as the rest of this one. */
-async function* requireLength(
-  content: AsyncIterable<Uint8Array>,
-  length: number,
-): AsyncGenerator<Uint8Array> {
-  let left = length;
-  for await (const piece of content) {
-    left -= piece.length;
-    yield piece;
-  }
-  if (left > 0) throw new Error(`the file became ${left} bytes shorter while it was read`);
 }
 
 /** A client that resumes a download gets the rest only if the object has not changed. */

@@ -7,6 +7,7 @@ import { applyQuotaChange } from '../../domain/quotas.ts';
 import type { AccountDirectory } from './account-directory.ts';
 import type { AccountRemoval } from './account-removal.ts';
 import type { Quotas, QuotaUsage } from './quotas.ts';
+import type { AuditFilter, AuditStore } from '../../store/store.ts';
 import { auditEntry, diffRecords } from '../resource-context.ts';
 import type { ResourceContext } from '../resource-context.ts';
 import { FULL_SCOPES, createApiKey } from '../keys/new-api-key.ts';
@@ -14,6 +15,8 @@ import { checkSshKeys } from '../../domain/ssh-keys.ts';
 import { MAX_NAME_LENGTH } from '../../domain/limits.ts';
 
 const RESOURCE = 'account';
+/** In place of the id of an account: no account has it, since ids are longer. */
+export const ALL_ACCOUNTS = 'all';
 /** How long a deletion is waited for. Clients time out after ten seconds. */
 const REMOVAL_TIMEOUT_MS = 8_000;
 
@@ -193,6 +196,26 @@ export class Accounts {
   audit(caller: Caller, page: { limit: number; before?: number }): Promise<(AuditEntry & { id: number })[]> {
     return this.#context.store.audit.list(caller.accountId, page);
   }
+
+  /** `accountId` is an account, or `all`; default: the caller's own. */
+  searchAudit(
+    caller: Caller,
+    { accountId, ...filter }: AuditFilter,
+    page: { limit: number; before?: number },
+  ): ReturnType<AuditStore['search']> {
+    const audited = auditedAccount(caller, accountId);
+    return this.#context.store.audit.search(
+      { ...filter, ...(audited !== undefined && { accountId: audited }) },
+      page,
+    );
+  }
+}
+
+/** Operators may search the log of every account, or of all of them at once. */
+function auditedAccount(caller: Caller, wanted: string | undefined): string | undefined {
+  if (wanted === undefined || wanted === caller.accountId) return caller.accountId;
+  checkOperator(caller, 'see the audit log of other accounts');
+  return wanted === ALL_ACCOUNTS ? undefined : wanted;
 }
 
 function checkOperator({ operator }: Caller, what: string): void {

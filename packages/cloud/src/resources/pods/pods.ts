@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { InstanceFile } from '../../engines/instance-files.ts';
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
-import type { PodReferences, PodReferenceIds } from '../../store/pod-store.ts';
+import type { AuditedPodChange, PodReferences, PodReferenceIds } from '../../store/pod-store.ts';
 import type { PageRequest } from '../../domain/records.ts';
 import type { ChangeNotifier } from '../../support/change-notifier.ts';
 import { BerthError, notFound, ruleError } from '../../support/errors.ts';
@@ -20,6 +20,7 @@ import {
   stopWithAccount,
   terminateWithCluster,
 } from '../../domain/pods/pod-transitions.ts';
+import { CheckedPod } from './checked-pod.ts';
 import { podFiles } from './pod-file-access.ts';
 import { podLog } from './pod-log.ts';
 import { applyTemplate } from '../../domain/pods/pod-input.ts';
@@ -68,6 +69,35 @@ export class Pods {
   }
 
   async create(caller: Caller, input: NewPod): Promise<Pod> {
+    const { created, interrupted } = await this.#insert(caller, input, (change) => change);
+    for (const pod of [...interrupted, created]) this.#publishChange(pod.id);
+    return created;
+  }
+
+  /**
+   * Does all that a creation does and rolls it back: what would be created and which pods would be interrupted
+   * for it. Throws what a creation would throw.
+   */
+  async check(caller: Caller, input: NewPod): Promise<{ pod: Pod; interrupted: readonly Pod[] }> {
+    try {
+      await this.#insert(caller, input, ({ record, interrupted = [] }) => {
+        throw new CheckedPod(
+          record,
+          interrupted.map((change) => change.record),
+        );
+      });
+    } catch (error) {
+      if (error instanceof CheckedPod) return error;
+      throw error;
+    }
+    throw new Error('a check of a pod was not rolled back');
+  }
+
+  async #insert(
+    caller: Caller,
+    input: NewPod,
+    confirm: (change: AuditedPodChange) => AuditedPodChange,
+  ): Promise<{ created: Pod; interrupted: readonly Pod[] }> {
     const { store, ids, clock } = this.#context;
     const id = ids.resource();
     const { hardware, interruptible, candidates, referenceIds, checkReferences, build } =
@@ -89,15 +119,14 @@ export class Pods {
           clock.now(),
         );
         interruptedPods = interrupted;
-        return {
+        return confirm({
           record: build(id, placement, volume),
           audit: auditEntry(this.#context, caller, 'create', RESOURCE, id),
           interrupted: this.auditInterruptions(interrupted),
-        };
+        });
       });
     const created = await withinQuotas(this.#context, caller.accountId, needs, insert);
-    for (const pod of [...interruptedPods, created]) this.#publishChange(pod.id);
-    return created;
+    return { created, interrupted: interruptedPods };
   }
 
   /** Checks a request for pods that are stored by other code. */

@@ -7,7 +7,7 @@ import { removeTree } from '../../support/remove-tree.ts';
 import type { ResourceContext } from '../resource-context.ts';
 import { volumeStatePath, volumeDirectoryPath } from './volume-paths.ts';
 import { VolumeDirectory } from './volume-directory.ts';
-import { isMissingPathError } from '../../support/directory-handle.ts';
+import { isMissingPathError, lstatIfExists, withParentDirectory } from '../../support/directory-handle.ts';
 import { VolumeObjects } from './volume-objects.ts';
 import { MultipartUploads } from './multipart-uploads.ts';
 import { VolumeUsageMeter } from './volume-usage.ts';
@@ -67,6 +67,22 @@ export class VolumeContents {
       clock,
       ids,
     });
+  }
+
+  /** Deletes a folder with all that is in it; false where there is none. Links are deleted and not followed. */
+  async removeFolder(volume: NetworkVolume, names: readonly string[]): Promise<boolean> {
+    const removed = await withParentDirectory(
+      volumeDirectoryPath(this.#data, volume.id),
+      names,
+      async ({ directory, name }) => {
+        if ((await lstatIfExists(directory.pathOf(name)))?.isDirectory() !== true) return false;
+        await removeTree(directory.pathOf(name));
+        await directory.sync();
+        return true;
+      },
+    );
+    this.#usage(volume.id).invalidate();
+    return removed === true;
   }
 
   usage(volume: Pick<NetworkVolume, 'id'>): Promise<VolumeUsage> {

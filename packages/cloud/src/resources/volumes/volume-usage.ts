@@ -60,6 +60,11 @@ export class VolumeUsageMeter {
     };
   }
 
+  /** Counts anew at the next call: files were deleted without being counted. */
+  invalidate(): void {
+    this.#measured = undefined;
+  }
+
   adjust(bytes: number): void {
     if (this.#measured !== undefined) this.#measured.since += bytes;
   }

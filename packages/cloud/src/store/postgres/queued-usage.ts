@@ -1,8 +1,10 @@
-import type { JobStore } from '../job-store.ts';
+import type { JobStore, QueueDepth } from '../job-store.ts';
 import type { QueueContext } from './queue-context.ts';
 
 /** How much waits in the queues of an account, or of all. */
-export function queuedUsage({ statements }: QueueContext): Pick<JobStore, 'queuedJobs' | 'queuedBytes'> {
+export function queuedUsage({
+  statements,
+}: QueueContext): Pick<JobStore, 'queuedJobs' | 'queueDepths' | 'queuedBytes'> {
   const own = (table: string): string =>
     `(:account_id::text is null or ${table}.endpoint_id in (select id from endpoints where account_id = :account_id::text))`;
   const selectJobs = statements.rows<{ jobs: number }>(
@@ -13,9 +15,40 @@ export function queuedUsage({ statements }: QueueContext): Pick<JobStore, 'queue
       from jobs as job join job_requests as request on request.endpoint_id = job.endpoint_id and request.seq = job.seq
       where job.status = 'IN_QUEUE' and ${own('job')}`,
   );
+  // Jobs of one account wait in the order of their age, so the first of an index is the oldest.
+  const selectDepths = statements.rows<{
+    endpoint_id: string;
+    queued: number;
+    running: number;
+    oldest: number | null;
+  }>(
+    `select counted.endpoint_id, counted.queued, counted.running,
+        (select queued_at from jobs
+          where endpoint_id = counted.endpoint_id and low_priority = 0 and status = 'IN_QUEUE'
+          order by account_id, position limit 1) as oldest
+      from (select endpoint_id, sum(queued)::bigint as queued, sum(running)::bigint as running
+        from job_counts group by endpoint_id having sum(queued) > 0 or sum(running) > 0
+        order by 2 desc, 1 limit :limit) as counted
+      order by counted.queued desc, counted.endpoint_id`,
+  );
   return {
     queuedJobs: async (accountId) => Number((await selectJobs({ account_id: accountId ?? null }))[0]?.jobs),
+    queueDepths: async (limit) => (await selectDepths({ limit })).map(toQueueDepth),
     queuedBytes: async (accountId) =>
       Number((await selectBytes({ account_id: accountId ?? null }))[0]?.bytes),
+  };
+}
+
+function toQueueDepth(row: {
+  endpoint_id: string;
+  queued: number;
+  running: number;
+  oldest: number | null;
+}): QueueDepth {
+  return {
+    endpointId: row.endpoint_id,
+    queued: Number(row.queued),
+    running: Number(row.running),
+    oldestQueuedAt: row.oldest === null ? null : Number(row.oldest),
   };
 }

@@ -1,11 +1,11 @@
-import type { JobStore } from '../job-store.ts';
+import type { JobStore, QueueDepth } from '../job-store.ts';
 import type { QueueContext } from './queue-context.ts';
 
 /** How much waits in the queues of an account, or of all. */
 export function queuedUsage({
   statements,
   group,
-}: QueueContext): Pick<JobStore, 'queuedJobs' | 'queuedBytes'> {
+}: QueueContext): Pick<JobStore, 'queuedJobs' | 'queueDepths' | 'queuedBytes'> {
   const OWN =
     '(:account_id is null or endpoint_id in (select id from endpoints where account_id = :account_id))';
   const selectJobs = statements.rows<{ jobs: number }>(
@@ -16,10 +16,41 @@ export function queuedUsage({
       from (select seq from jobs where status = 'IN_QUEUE' and ${OWN}) as job
       join job_requests as request on request.seq = job.seq`,
   );
+  // Jobs of one account wait in the order of their age, so the first of an index is the oldest.
+  const selectDepths = statements.rows<{
+    endpoint_id: string;
+    queued: number;
+    running: number;
+    oldest: number | null;
+  }>(
+    `select counted.endpoint_id, counted.queued, counted.running,
+        (select queued_at from jobs indexed by jobs_waiting
+          where endpoint_id = counted.endpoint_id and low_priority = 0 and status = 'IN_QUEUE'
+          order by account_id, position limit 1) as oldest
+      from (select endpoint_id, sum(queued) as queued, sum(running) as running
+        from job_counts group by endpoint_id having sum(queued) > 0 or sum(running) > 0
+        order by 2 desc, 1 limit :limit) as counted
+      order by counted.queued desc, counted.endpoint_id`,
+  );
   return {
     queuedJobs: (accountId) =>
       group.readUnsynced(() => Number(selectJobs.get({ account_id: accountId ?? null })?.jobs)),
+    queueDepths: (limit) => group.readUnsynced(() => selectDepths.all({ limit }).map(toQueueDepth)),
     queuedBytes: (accountId) =>
       group.readUnsynced(() => Number(selectBytes.get({ account_id: accountId ?? null })?.bytes)),
+  };
+}
+
+function toQueueDepth(row: {
+  endpoint_id: string;
+  queued: number;
+  running: number;
+  oldest: number | null;
+}): QueueDepth {
+  return {
+    endpointId: row.endpoint_id,
+    queued: Number(row.queued),
+    running: Number(row.running),
+    oldestQueuedAt: row.oldest === null ? null : Number(row.oldest),
   };
 }
