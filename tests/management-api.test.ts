@@ -45,7 +45,7 @@ for (const kind of DATABASES) {
     });
 
     /** With any body and headers, as a browser sends files. */
-    const send = (account: TestAccount, method: string, path: string, body?: BodyInit, type?: string) =>
+    const send = (account: TestAccount, method: string, path: string, body?: string, type?: string) =>
       fetch(`${stage.server.url}${path}`, {
         method,
         headers: {
