@@ -29,6 +29,7 @@ export async function startBerth({ data, database, env = {} }: BerthStorage): Pr
     args: ['up', '--port', '0', '--data', data, ...(database === '' ? [] : ['--database', database])],
     env: {
       BERTH_RATE_LIMITS: 'off',
+      BERTH_GPUS: 'virtual',
       BERTH_LOG_LEVEL: 'warn',
       ...env,
       ...(profiles !== undefined && { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profiles}` }),

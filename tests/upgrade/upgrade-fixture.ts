@@ -12,6 +12,8 @@ import { waitFor } from '../../packages/testing/src/wait-for.ts';
 /** How the servers run that make a fixture and open it. */
 export const SERVER_ENV = {
   BERTH_DOCKER: 'off',
+  // By name: earlier versions do not know the word.
+  BERTH_GPUS: 'NVIDIA GeForce RTX 4090,NVIDIA A100 80GB PCIe,NVIDIA H100 80GB HBM3',
   BERTH_RATE_LIMITS: 'off',
   BERTH_ROOT_KEY: ROOT_KEY,
   BERTH_LOG_FORMAT: 'json',

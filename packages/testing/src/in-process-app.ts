@@ -22,6 +22,7 @@ export async function startInProcessApp(
     argv: ['--port', '0', '--data', database.data],
     env: {
       BERTH_DOCKER: 'off',
+      BERTH_GPUS: 'virtual',
       BERTH_ROOT_KEY: ROOT_KEY,
       BERTH_LOG_FORMAT: 'json',
       BERTH_DATABASE_URL: database.url,

@@ -42,6 +42,8 @@ export async function startServerProcess(
       PATH: process.env['PATH'],
       HOME: process.env['HOME'],
       BERTH_DOCKER: 'off',
+      // Most definitions ask for a GPU.
+      BERTH_GPUS: 'virtual',
       BERTH_ROOT_KEY: ROOT_KEY,
       BERTH_DATABASE_URL: database.url,
       BERTH_LOG_FORMAT: 'json',

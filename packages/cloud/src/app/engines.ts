@@ -47,15 +47,21 @@ export async function createEngines(
   { masterKey, store }: Pick<Storage, 'masterKey' | 'store'>,
   address: ServerAddress,
 ): Promise<Engines> {
+  const virtual = virtualGpus(config.gpus);
   // Engines on one machine share its GPUs.
   const machine = {
     clock,
     log,
-    virtualGpus: virtualGpus(config.gpus),
+    virtualGpus: virtual,
     gpus: new GpuAllocator(),
     data: resolve(config.data),
     logLimits: { bytes: config.instanceLog.size, bytesPerSecond: config.instanceLog.rate },
   };
+  if (virtual.length > 0)
+    log.info(
+      { gpus: virtual.map(({ gpuTypeId, total }) => `${total}x ${gpuTypeId}`) },
+      'virtual GPUs are on (gpus): on a machine without a GPU, pods and workers that ask for one get only its name',
+    );
   const docker =
     config.docker === 'off'
       ? undefined

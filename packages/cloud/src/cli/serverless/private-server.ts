@@ -30,7 +30,12 @@ export async function startPrivateServer(env: Environment, port: number): Promis
   const child = spawn(process.execPath, [PROGRAM, 'up', '--port', String(port), '--data', data], {
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
-    env: { ...withoutBerthVariables(env), BERTH_LOG_LEVEL: 'warn', BERTH_RATE_LIMITS: 'off' },
+    env: {
+      ...withoutBerthVariables(env),
+      BERTH_LOG_LEVEL: 'warn',
+      BERTH_RATE_LIMITS: 'off',
+      ...(env['BERTH_GPUS'] && { BERTH_GPUS: env['BERTH_GPUS'] }),
+    },
   });
   let said = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-4000)));

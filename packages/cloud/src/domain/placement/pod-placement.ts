@@ -4,6 +4,7 @@ import { type CudaRequirement, matchesCuda } from '../catalog/cuda-requirements.
 import { memoryInGbOf } from '../catalog/cpu-selection.ts';
 import type { GpusInUse, Pod } from '../pods/pod-record.ts';
 import type { Capacity, GpuCapacity, InstanceNetworkMode } from './engine-capacity.ts';
+import { describeGpus } from './gpu-inventory.ts';
 import { MEMORY_PER_GPU_GB, NO_CAPACITY_MESSAGE, VCPU_PER_GPU } from './hardware-shares.ts';
 
 /** A machine with less free memory takes no more CPU pods. */
@@ -313,7 +314,10 @@ function shortageDetails(
     const gpus = candidate.capacity.gpus.filter(
       ({ gpuTypeId }) => gpuTypeIds.length === 0 || gpuTypeIds.includes(gpuTypeId),
     );
-    if (gpus.length === 0) return [`${candidate.dataCenterId}: has no ${gpuTypeIds.join(', ') || 'GPU'}`];
+    if (gpus.length === 0)
+      return [
+        `${candidate.dataCenterId}: has no ${gpuTypeIds.join(', ') || 'GPU'}; it has ${describeGpus(candidate.capacity.gpus)}`,
+      ];
     return gpus.map(
       (gpu) =>
         `${candidate.dataCenterId}: ${Math.max(0, freeGpus(candidate, gpu, candidates, gpusInUse))} of ${gpu.total} ${gpu.gpuTypeId} are free, ${gpuCount} are asked for`,

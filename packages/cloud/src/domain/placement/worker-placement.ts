@@ -4,6 +4,7 @@ import { DEFAULT_VCPU_COUNT } from '../catalog/cpu-selection.ts';
 import { matchesCuda } from '../catalog/cuda-requirements.ts';
 import { eligibleGpuTypes } from '../catalog/gpu-selection.ts';
 import type { Capacity, EngineCapabilities, GpuCapacity } from './engine-capacity.ts';
+import { describeGpus } from './gpu-inventory.ts';
 import { MEMORY_PER_GPU_GB, NO_CAPACITY_MESSAGE, VCPU_PER_GPU } from './hardware-shares.ts';
 
 /** A data center that may run a worker. */
@@ -46,7 +47,8 @@ export function placeWorker(
     return { refused: imageProblemOf(endpoint, allowed) ?? 'no engine can run the image' };
   const found =
     endpoint.compute === 'CPU' ? findCpuPlacement(endpoint, able) : findGpuPlacement(endpoint, able);
-  return found === undefined ? { refused: NO_CAPACITY_MESSAGE } : { place: found };
+  if (found !== undefined) return { place: found };
+  return { refused: endpoint.compute === 'CPU' ? NO_CAPACITY_MESSAGE : gpuShortage(endpoint, able) };
 }
 
 /** Why none of these can run the image. The reason of an engine that runs this kind of image comes first. */
@@ -126,6 +128,15 @@ function gpuFits(
     gpu.free >= gpuCount &&
     matchesCuda(gpu, { allowed: allowedCudaVersions, minimum: minCudaVersion })
   );
+}
+
+/** What is asked for, and what is there instead. */
+function gpuShortage(endpoint: Endpoint, candidates: readonly WorkerCandidate[]): string {
+  const types = eligibleGpuTypes(endpoint);
+  const there = candidates.map(
+    ({ dataCenterId, capacity }) => `${dataCenterId} has ${describeGpus(capacity.gpus)}`,
+  );
+  return `${NO_CAPACITY_MESSAGE} Asked for: ${endpoint.gpuCount} ${types.join(' or ') || 'GPU'}. ${there.join('. ')}.`;
 }
 
 /** Takes the GPUs of a placement from the capacity, for the workers that are placed next. They all come from one machine. */

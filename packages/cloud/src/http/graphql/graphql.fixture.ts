@@ -98,7 +98,7 @@ export async function startGraphqlFixture({
   const context: ResourceContext = { store, clock, ids: randomIds, events: new EventBus() };
   const { created: rootKey = '' } = await ensureRootAccount(context, undefined);
   const engine = new ProcessEngine({
-    virtualGpus: virtualGpus('auto'),
+    virtualGpus: virtualGpus('virtual'),
     readMachine: () =>
       Promise.resolve({
         cpu: { model: 'AMD Sample 16-Core', cores: 16, threads: 32 },

@@ -46,7 +46,7 @@ function hasCode(code: string): (error: unknown) => boolean {
 
 describe('the catalog of a machine without a GPU', () => {
   const process = new ProcessEngine({
-    virtualGpus: virtualGpus('auto'),
+    virtualGpus: virtualGpus('virtual'),
     readMachine: () => Promise.resolve({ cpu, memoryInGb: 32, gpus: [], gpuProblem: null, gpusKnown: true }),
   });
   const catalog = new Catalog({

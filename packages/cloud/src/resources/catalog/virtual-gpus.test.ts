@@ -4,9 +4,9 @@ import { BerthError } from '../../support/errors.ts';
 import { virtualGpus } from './virtual-gpus.ts';
 
 describe('virtual GPUs', () => {
-  test('by default two each of three common types', () => {
+  test('two each of three common types', () => {
     assert.deepEqual(
-      virtualGpus('auto').map(({ gpuTypeId, total, free, virtual }) => [gpuTypeId, total, free, virtual]),
+      virtualGpus('virtual').map(({ gpuTypeId, total, free, virtual }) => [gpuTypeId, total, free, virtual]),
       [
         ['NVIDIA GeForce RTX 4090', 2, 2, true],
         ['NVIDIA A100 80GB PCIe', 2, 2, true],
@@ -15,7 +15,8 @@ describe('virtual GPUs', () => {
     );
   });
 
-  test('none when they are turned off', () => {
+  test('none unless they are turned on', () => {
+    assert.deepEqual(virtualGpus('auto'), []);
     assert.deepEqual(virtualGpus('none'), []);
     assert.deepEqual(virtualGpus([]), []);
   });

@@ -8,11 +8,12 @@ import { defineSetting } from './setting.ts';
 /** What runs pods and workers, and what it costs. */
 export const computeSettings = {
   gpus: defineSetting({
-    type: listOrWordType(['auto', 'none'], 'GPU type ids'),
+    type: listOrWordType(['auto', 'virtual', 'none'], 'GPU type ids'),
     default: 'auto',
     description:
-      'The GPUs that can be rented. auto: the GPUs of this machine, or virtual ones of three common types if it has none. ' +
-      'A list: virtual GPUs of these types, two of each unless a number precedes the type. none: no virtual GPUs.',
+      'The GPUs that can be rented. auto: the GPUs of this machine. virtual: on a machine without a GPU, virtual ones of three common types, ' +
+      'two of each, so that existing definitions can be tried: they are only names, without hardware. ' +
+      'A list: virtual GPUs of these types, two of each unless a number precedes the type. none: the same as auto.',
     example: 'gpus: [NVIDIA GeForce RTX 4090, 8x NVIDIA A40]',
   }),
   dataCenters: defineSetting({
