@@ -57,14 +57,17 @@ function build({ entries, assets, copies }) {
   }
   for (const path of copies) cpSync(join(root, path), path, { recursive: true });
   if (copies.includes('examples')) compileExamples();
-  if (name === 'cloud') {
-    execFileSync(process.execPath, ['scripts/build-console.mjs'], { cwd: root, stdio: ['ignore', 2, 2] });
-    cpSync(join(root, 'packages/console/dist'), 'dist/console', { recursive: true });
-    cpSync(join(root, 'packages/worker-python/src/berth_worker'), 'dist/berth_worker', {
-      recursive: true,
-      filter: (path) => !path.includes('__pycache__'),
-    });
-  }
+  if (name !== 'cloud') return;
+  const run = (/** @type {string[]} */ ...words) =>
+    execFileSync(process.execPath, words, { cwd: root, stdio: ['ignore', 2, 2] });
+  run('scripts/build-console.mjs');
+  cpSync(join(root, 'packages/console/dist'), 'dist/console', { recursive: true });
+  run('node_modules/vitepress/bin/vitepress.js', 'build', 'docs');
+  cpSync(join(root, 'docs/.vitepress/dist'), 'dist/docs', { recursive: true });
+  cpSync(join(root, 'packages/worker-python/src/berth_worker'), 'dist/berth_worker', {
+    recursive: true,
+    filter: (path) => !path.includes('__pycache__'),
+  });
 }
 
 /** Node strips no types below node_modules: the examples that the server runs by name are compiled. */

@@ -10,6 +10,7 @@ import type { FlashArtifacts } from '../resources/flash/flash-artifacts.ts';
 import type { AllServices } from '../resources/resources.ts';
 import type { Clock } from '../support/clock.ts';
 import { BerthError } from '../support/errors.ts';
+import { DOCS_SITE } from '../support/program-files.ts';
 import { bearerKey } from '../auth/bearer.ts';
 import { toBerthError } from './http.errors.ts';
 import { UpgradeDetector } from './gateway/upgrade-detector.ts';
@@ -17,6 +18,7 @@ import { ConnectionLimit, ConnectionLimitedServer, defaultMaxConnections } from 
 import { ConsoleRoutes } from './console/console.routes.ts';
 import { applySession } from './console/session-cookie.ts';
 import { artifactRoutes } from './artifacts.routes.ts';
+import { docsRoutes } from './docs/docs.routes.ts';
 import { graphqlRoutes } from './graphql/graphql.routes.ts';
 import { healthRoutes } from './health.routes.ts';
 import { FastPathServer } from './fast-path/fast-path-server.ts';
@@ -177,6 +179,7 @@ export function createHttpServer(
   void app.register(restApiRoutes(v2Routes, authenticator, openAccesses), { prefix: v2Routes.prefix });
   console.register(app);
   loginPageRoutes(app);
+  docsRoutes(app, DOCS_SITE);
   void app.register(artifactRoutes(artifacts));
   void app.register(graphqlRoutes(resources, authenticator, graphql));
   return app;
