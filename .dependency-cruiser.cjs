@@ -49,6 +49,7 @@ module.exports = {
         'queue',
         'compute',
         'metering',
+        'telemetry',
         'engines',
         'store',
         'domain',
@@ -67,13 +68,13 @@ module.exports = {
       'Services store the desired state; compute/ makes it so.',
     ),
     layer(
-      'queue|compute|metering',
+      'queue|compute|metering|telemetry',
       ['http', 'app', 'cli'],
       'Services do not know the interfaces above them.',
     ),
     layer(
       'store|engines',
-      ['app', 'cli', 'http', 'auth', 'resources', 'queue', 'compute', 'metering'],
+      ['app', 'cli', 'http', 'auth', 'resources', 'queue', 'compute', 'metering', 'telemetry'],
       'Drivers implement interfaces; they do not know the services that use them.',
     ),
     {
@@ -81,7 +82,7 @@ module.exports = {
       comment: 'Only app/ chooses a driver; everything else asks for an interface.',
       severity: 'error',
       from: {
-        path: `${cloud}(auth|cli|http|resources|queue|compute|metering|domain|support)/`,
+        path: `${cloud}(auth|cli|http|resources|queue|compute|metering|telemetry|domain|support)/`,
         pathNot: testCode,
       },
       to: { path: `${cloud}(engines/(process|docker|kubernetes)|store/(sqlite|postgres))/` },

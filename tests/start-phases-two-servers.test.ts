@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { deployHandler } from '../packages/testing/src/deploy-handler.ts';
+import { readEvents } from '../packages/testing/src/event-reader.ts';
 import { startLeaderAndFollower } from '../packages/testing/src/two-servers-fixture.ts';
 import { waitFor } from '../packages/testing/src/wait-for.ts';
 
@@ -49,4 +50,20 @@ test('both servers show the start that a job waited for, also when the worker ha
   });
   assert.deepEqual(await phasesAt(leader), shown);
   await leader.call('DELETE', `/v2/serverless/${endpointId}`);
+});
+
+test('a server tells of what happens on another', async () => {
+  const [leader, other] = [stage.leader.client(), stage.other.client()];
+  const events = await readEvents(stage.other.url, stage.other.key);
+  const endpointId = await deployHandler(leader, 'told', 'export default () => 1;\n', {
+    workers: { min: 0, max: 1 },
+  });
+  await leader.call('POST', `/v2/${endpointId}/runsync?wait=60000`, { input: {} });
+  for (const type of ['endpoint.changed', 'release.created', 'job.changed'])
+    await events.waitFor(type, (event) => event.type === type && event['endpointId'] === endpointId);
+  await events.waitFor('a worker is ready', (event) => event['state'] === 'ready');
+  await leader.call('DELETE', `/v2/serverless/${endpointId}`);
+  await events.waitFor('the endpoint is gone', (event) => event.type === 'endpoint.deleted');
+  assert.equal((await other.call('GET', `/v2/serverless/${endpointId}`)).status, 404);
+  events.close();
 });

@@ -17,6 +17,7 @@ const SECONDS = Number(process.env['FUZZ_SECONDS'] ?? 45);
  */
 const LEFT_OUT = [
   '/v2/pods/{id}/files',
+  '/v2/events',
   '/v2/pods/{id}/logs',
   '/v2/serverless/{id}/workers/{workerId}/logs',
   '/v2/{endpointId}/runsync',

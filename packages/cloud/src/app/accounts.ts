@@ -9,6 +9,7 @@ import type { AccountRemovalDeps } from '../resources/accounts/account-removal.t
 import { AccountWatch } from '../resources/accounts/account-watch.ts';
 import type { SpendWarning } from '../resources/accounts/account-watch.ts';
 import { LogUsage } from '../resources/accounts/log-usage.ts';
+import { QuotaWarnings } from '../resources/accounts/quota-warnings.ts';
 import { Quotas } from '../resources/accounts/quotas.ts';
 import { Images } from '../resources/images/images.ts';
 import type { AppContext } from './app-context.ts';
@@ -65,6 +66,7 @@ export async function createAccountLimits(
     log,
     send: (warning) => sendWarning(config.limits.webhook, warning, webhookSecretFor(ROOT_ACCOUNT_ID)),
   });
+  const warnings = new QuotaWarnings(quotas, events);
   let timer: NodeJS.Timeout | undefined;
   return {
     directory,
@@ -78,6 +80,7 @@ export async function createAccountLimits(
       const round = async (): Promise<void> => {
         await removal.finishAll();
         await watch.check();
+        await warnings.check();
       };
       const logged = (): void =>
         void round().catch((error: unknown) => log.warn({ err: error }, 'accounts could not be checked'));

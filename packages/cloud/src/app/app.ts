@@ -151,6 +151,7 @@ async function composeApp(app: AppContext): Promise<App> {
     close: async () => {
       disk.close();
       limits.stop();
+      services.resources.events.close();
       await engines.stopDiscovery();
       await Promise.all([http.server.close(), engines.closeWorkerServer()]);
       await compute.close();

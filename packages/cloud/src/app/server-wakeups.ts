@@ -1,6 +1,8 @@
 import type { CloudEventBus } from '../domain/events.ts';
 import type { WakeupBus } from '../store/wakeup-bus.ts';
 
+const source = 'other-server';
+
 /** Passes events between the servers of one database: changes made here go out, those of other servers become events here. */
 export function connectWakeups(events: CloudEventBus, wakeups: WakeupBus): void {
   events.subscribe('pod.changed', ({ podId, source }) => {
@@ -9,12 +11,24 @@ export function connectWakeups(events: CloudEventBus, wakeups: WakeupBus): void 
   events.subscribe('keys.changed', ({ source }) => {
     if (source !== 'other-server') wakeups.publish({ kind: 'forget', what: 'keys' });
   });
-  events.subscribe('endpoint.changed', ({ source }) => {
-    if (source !== 'other-server') wakeups.publish({ kind: 'forget', what: 'endpoints' });
+  events.subscribe('endpoint.changed', ({ endpointId, source }) => {
+    if (source !== 'other-server')
+      wakeups.publish({ kind: 'forget', what: 'endpoints', ...(endpointId !== undefined && { endpointId }) });
   });
-  events.subscribe('endpoint.removed', () => wakeups.publish({ kind: 'forget', what: 'endpoints' }));
+  events.subscribe('endpoint.removed', ({ endpointId, accountId, source }) => {
+    if (source !== 'other-server')
+      wakeups.publish({ kind: 'forget', what: 'endpoints', endpointId, removedFrom: accountId });
+  });
+  events.subscribe('worker.changed', ({ endpointId, workerId, source }) => {
+    if (source !== 'other-server') wakeups.publish({ kind: 'worker', endpointId, workerId });
+  });
+  events.subscribe('volume.changed', ({ accountId, volumeId, source }) => {
+    if (source !== 'other-server') wakeups.publish({ kind: 'volume', accountId, volumeId });
+  });
+  events.subscribe('quota.warning', ({ accountId, limit, ratio, source }) => {
+    if (source !== 'other-server') wakeups.publish({ kind: 'quota', accountId, limit, ratio });
+  });
 
-  const source = 'other-server';
   wakeups.subscribe((wakeup) => {
     switch (wakeup.kind) {
       case 'pod':
@@ -22,7 +36,26 @@ export function connectWakeups(events: CloudEventBus, wakeups: WakeupBus): void 
       case 'forget':
         return wakeup.what === 'keys'
           ? events.publish('keys.changed', { source })
-          : events.publish('endpoint.changed', { source });
+          : publishEndpoint(events, wakeup);
+      case 'worker':
+        return events.publish('worker.changed', {
+          endpointId: wakeup.endpointId,
+          workerId: wakeup.workerId,
+          source,
+        });
+      case 'volume':
+        return events.publish('volume.changed', {
+          accountId: wakeup.accountId,
+          volumeId: wakeup.volumeId,
+          source,
+        });
+      case 'quota':
+        return events.publish('quota.warning', {
+          accountId: wakeup.accountId,
+          limit: wakeup.limit,
+          ratio: wakeup.ratio,
+          source,
+        });
       case 'missed':
         events.publish('keys.changed', { source });
         events.publish('endpoint.changed', { source });
@@ -34,4 +67,13 @@ export function connectWakeups(events: CloudEventBus, wakeups: WakeupBus): void 
         return;
     }
   });
+}
+
+function publishEndpoint(
+  events: CloudEventBus,
+  { endpointId, removedFrom }: { endpointId?: string; removedFrom?: string },
+): void {
+  events.publish('endpoint.changed', { ...(endpointId !== undefined && { endpointId }), source });
+  if (endpointId !== undefined && removedFrom !== undefined)
+    events.publish('endpoint.removed', { endpointId, accountId: removedFrom, source });
 }

@@ -25,6 +25,8 @@ import { Templates } from '../resources/templates/templates.ts';
 import { VolumeContents } from '../resources/volumes/volume-contents.ts';
 import { VolumeFiles } from '../resources/volumes/volume-files.ts';
 import { Volumes } from '../resources/volumes/volumes.ts';
+import { AccountEvents } from '../telemetry/events/account-events.ts';
+import { EventFeed } from '../telemetry/events/event-feed.ts';
 import { ChangeNotifier } from '../support/change-notifier.ts';
 import { berthVersion, EXAMPLES } from '../support/program-files.ts';
 import type { AccountRemoval } from '../resources/accounts/account-removal.ts';
@@ -59,7 +61,7 @@ export interface Services {
 }
 
 export function createServices(
-  { config, log, clock, events }: AppContext,
+  { config, log, clock, ids, events }: AppContext,
   { storage, queue, engines, compute, endpointCache, secrets, flash, backups, limits }: ServicesDeps,
 ): Services {
   const { store, context, masterKey } = storage;
@@ -110,6 +112,17 @@ export function createServices(
       events.publish('endpoint.changed', { endpointId: id, source: 'request' });
     await pods.endAll(accountId, 'stop');
   };
+  const accountEvents = new AccountEvents({
+    feed: new EventFeed(ids.resource(), () => clock.now()),
+    events,
+    endpoint: (id) => endpointCache.find(id),
+    latestRelease: async (id) => (await store.workers.listReleases(id, { limit: 1 }))[0],
+    worker: (endpointId, workerId) => store.workers.findWorker(endpointId, workerId),
+    pod: (id) => store.pods.findInAnyAccount(id),
+    volume: (accountId, id) => store.volumes.find(accountId, id),
+    now: () => clock.now(),
+    log,
+  });
   return {
     volumeContents,
     accountRemoval,
@@ -149,6 +162,7 @@ export function createServices(
       }),
       workers: new EndpointWorkers(endpoints, compute.workers, store.workers, clock),
       jobs: new EndpointJobs(endpoints, queue.queue, new JobSearch({ store: store.jobs, clock })),
+      events: accountEvents,
       s3Keys: new S3Keys(context),
       backups: backups.backups,
       backupSchedule: backups.backupSchedule,

@@ -28,7 +28,9 @@ describe('the authenticator', () => {
 
   test('gives the account, key and interface of a caller', async () => {
     const { record, key } = await keys.create(ann, { name: 'k', access: 'all' });
-    assert.deepEqual(await authenticator.authorize(key, writing), {
+    const { mayReadJobs, ...caller } = await authenticator.authorize(key, writing);
+    assert.equal(mayReadJobs?.('any'), true);
+    assert.deepEqual(caller, {
       accountId: ann.accountId,
       keyId: record.id,
       operator: false,

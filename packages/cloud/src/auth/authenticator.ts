@@ -149,6 +149,7 @@ function callerOf(key: AuthenticatedKey, request: Pick<AccessRequest, 'interface
     fullAccess,
     expiresAt: key.expiresAt,
     ...(key.sessionId !== undefined && { sessionId: key.sessionId }),
+    mayReadJobs: (endpointId) => permits(scopeLevelOf(key, 'serverless', endpointId), 'read'),
     interface: request.interface,
     requestId: request.requestId,
   };

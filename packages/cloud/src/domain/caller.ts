@@ -19,6 +19,8 @@ export interface Caller {
   sessionId?: string;
   /** When the key expires; null: never. Not set where Berth itself or a pod acts. */
   expiresAt?: number | null;
+  /** Whether the key may read the jobs of an endpoint. Not set where Berth itself or a pod acts. */
+  mayReadJobs?(endpointId: string): boolean;
   interface: 'rest-v1' | 'rest-v2' | 'graphql' | 'jobs' | 's3' | 'system';
   requestId: string;
 }

@@ -1,25 +1,37 @@
 import type { EventBus } from '../support/event-bus.ts';
+import type { Job, JobStatus } from './job-records.ts';
 
 /** Where a change was made: by a request to this server, by this server's reconciler, or by another server on the same database. */
 export type ChangeSource = 'request' | 'reconciler' | 'other-server';
 
 /**
  * Everything that one part of this server tells the others. An event carries no data, only
- * what has changed: a listener reads the store where it needs to know more.
+ * what has changed: a listener reads the store where it needs to know more. Exception: a job,
+ * which changes too often to be read again.
  */
 export interface CloudEvents {
   /** Jobs wait in the queue of this endpoint. */
   'jobs.queued': { endpointId: string };
+  /** This server stored a new status of a job; `from` is undefined for a new job. Published for every job: listeners must be cheap. */
+  'job.changed': { job: Job; from: JobStatus | undefined };
+  /** Jobs of this endpoint changed on another server, or many at once; which ones is not known. */
+  'jobs.changed': { endpointId: string };
   /** A webhook is due now. */
   'webhook.due': { endpointId: string };
   /** A worker asked to be replaced. */
   'worker.refresh-requested': { endpointId: string; workerId: string };
+  /** A new state of a worker was stored, or it became busy or idle. */
+  'worker.changed': { endpointId: string; workerId: string; source: ChangeSource };
   /** An endpoint was created or changed. Without an id, any endpoint may have changed. */
   'endpoint.changed': { endpointId?: string; source: ChangeSource };
   /** An endpoint was deleted from the store. Its jobs and workers may still be there. */
-  'endpoint.removed': { endpointId: string };
+  'endpoint.removed': { endpointId: string; accountId: string; source: ChangeSource };
   /** A pod's desired or observed state changed. */
   'pod.changed': { podId: string; source: ChangeSource };
+  /** A network volume was created, changed or deleted. */
+  'volume.changed': { volumeId: string; accountId: string; source: ChangeSource };
+  /** An account, or with an empty id the installation, uses much of a limit; a ratio of 1 is all of it. */
+  'quota.warning': { accountId: string; limit: string; ratio: number; source: ChangeSource };
   /** An API key or an S3 key was changed or revoked. */
   'keys.changed': { source: ChangeSource };
   /** Notifications of other servers may be lost: whatever depends on them reads the store again. */

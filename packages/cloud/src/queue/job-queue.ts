@@ -115,7 +115,10 @@ export class JobQueue {
       store: deps.store,
       clock: deps.clock,
       log: deps.log,
-      onTaken: ({ endpointId, seq }) => this.#notifier.changeWaiters.wake(endpointId, seq),
+      onTaken: (job) => {
+        this.#notifier.changeWaiters.wake(job.endpointId, job.seq);
+        deps.events.publish('job.changed', { job, from: 'IN_QUEUE' });
+      },
       onDispatched: (endpointId, workerId, jobs) => {
         this.heartbeats.assignJobs(endpointId, workerId, ...jobs);
         // An earlier attempt may have been cancelled on the same worker; that does not concern this one.
@@ -316,6 +319,7 @@ export class JobQueue {
   async purge(endpointId: string): Promise<number> {
     const removed = await this.#deps.store.purge(endpointId);
     this.#notifier.notifyAll(endpointId);
+    this.#deps.events.publish('jobs.changed', { endpointId });
     return removed;
   }
 
@@ -541,6 +545,7 @@ export class JobQueue {
         this.#dispatcher.wake(endpoint.id);
       }
       this.#deps.events.publish('jobs.queued', { endpointId: endpoint.id });
+      this.#deps.events.publish('job.changed', { job, from: undefined });
       return job;
     }
     if (bodyHash === null) return undefined;
@@ -567,6 +572,7 @@ export class JobQueue {
     if (after.webhook !== null && hasEnded(after) && !hasEnded(before))
       this.#deps.events.publish('webhook.due', { endpointId });
     if (before.status === after.status) return;
+    this.#deps.events.publish('job.changed', { job: after, from: before.status });
     if (hasEnded(after))
       this.#notifier.endWaiters.wake(endpointId, seq, change === undefined ? undefined : outcomeOf(change));
     this.#notifier.notify(endpointId, seq);
@@ -587,8 +593,10 @@ export class JobQueue {
     switch (wakeup.kind) {
       case 'queue':
         this.#deps.events.publish('jobs.queued', { endpointId: wakeup.endpointId });
+        this.#deps.events.publish('jobs.changed', { endpointId: wakeup.endpointId });
         return this.#dispatcher.wake(wakeup.endpointId);
       case 'job':
+        this.#deps.events.publish('jobs.changed', { endpointId: wakeup.endpointId });
         return this.#notifier.onRemoteChange(wakeup.endpointId, wakeup.seq);
       case 'stop':
         return this.cancellations.add(wakeup.endpointId, wakeup.workerId, wakeup.jobId);
@@ -597,6 +605,9 @@ export class JobQueue {
         return this.#wakeEveryone();
       case 'forget':
       case 'pod':
+      case 'worker':
+      case 'volume':
+      case 'quota':
         return;
     }
   }

@@ -1,4 +1,5 @@
 import type { Billing } from '../metering/billing.ts';
+import type { AccountEvents } from '../telemetry/events/account-events.ts';
 import type { BackupSchedule } from './backups/backup-schedule.ts';
 import type { Backups } from './backups/backups.ts';
 import type { Accounts } from './accounts/accounts.ts';
@@ -51,6 +52,8 @@ export interface AllServices extends ResourceServices {
   s3Keys: S3Keys;
   workers: EndpointWorkers;
   jobs: EndpointJobs;
+  /** What `GET /v2/events` tells. */
+  events: AccountEvents;
   backups: Backups;
   backupSchedule: BackupSchedule;
   /** The secret that signs the webhooks of an account. */

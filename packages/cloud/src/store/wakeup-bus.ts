@@ -14,8 +14,16 @@ export type Wakeup =
   | { kind: 'pod'; podId: string }
   /** Some may have been missed: whoever waits looks again. */
   | { kind: 'missed' }
-  /** A key or an endpoint changed: what is remembered of them is stale. */
-  | { kind: 'forget'; what: 'keys' | 'endpoints' };
+  /** A key changed: what is remembered of keys is stale. */
+  | { kind: 'forget'; what: 'keys' }
+  /** An endpoint changed, or any may have; `removedFrom` is the account that it was deleted from. */
+  | { kind: 'forget'; what: 'endpoints'; endpointId?: string; removedFrom?: string }
+  /** A worker changed. */
+  | { kind: 'worker'; endpointId: string; workerId: string }
+  /** A network volume changed. */
+  | { kind: 'volume'; accountId: string; volumeId: string }
+  /** Much of a limit is used. */
+  | { kind: 'quota'; accountId: string; limit: string; ratio: number };
 
 export interface WakeupBus {
   publish(wakeup: Wakeup): void;

@@ -73,6 +73,7 @@ export class QueueWorkerHealth {
     if (firstJobAt !== null) registry.markFirstJob(worker, firstJobAt);
     if (busy) worker.idleSince = null;
     else if (worker.busy || worker.idleSince === null) worker.idleSince = now;
+    if (busy !== worker.busy) registry.announce(worker.record);
     worker.busy = busy;
     worker.accelerated = heartbeat.accelerated;
     // A worker with other jobs may finish them, unless it is stuck.

@@ -51,7 +51,7 @@ export interface WorkerComponents {
 /** Wires the parts that manage workers. */
 export function createWorkerComponents(deps: WorkerDeps, reconciler: Reconciler): WorkerComponents {
   const requests = new InFlightRequests();
-  const registry = new WorkerRegistry(deps.store, deps.log);
+  const registry = new WorkerRegistry(deps.store, deps.log, deps.events);
   const shared = {
     ...deps,
     registry,

@@ -1,6 +1,8 @@
+import type { CloudEventBus } from '../../domain/events.ts';
 import type { WorkerStore } from '../../store/worker-store.ts';
 import { ChangeNotifier } from '../../support/change-notifier.ts';
 import type { Log } from '../../support/log.ts';
+import type { Worker } from '../../domain/endpoints/worker-record.ts';
 import { EndpointWorkerSet } from './endpoint-worker-set.ts';
 import type { TrackedWorker } from './tracked-worker.ts';
 
@@ -14,11 +16,13 @@ export class WorkerRegistry {
   readonly changes = new ChangeNotifier();
   readonly #store: WorkerStore;
   readonly #log: Log;
+  readonly #events: CloudEventBus | undefined;
   readonly #workerSets = new Map<string, EndpointWorkerSet>();
 
-  constructor(store: WorkerStore, log: Log) {
+  constructor(store: WorkerStore, log: Log, events?: CloudEventBus) {
     this.#store = store;
     this.#log = log;
+    this.#events = events;
   }
 
   find(endpointId: string): EndpointWorkerSet | undefined {
@@ -63,6 +67,12 @@ export class WorkerRegistry {
 
   async save({ record }: TrackedWorker): Promise<void> {
     await this.#store.saveWorker(record);
+    this.announce(record);
+  }
+
+  /** Tells the rest of the server that a worker changed. */
+  announce({ endpointId, id }: Pick<Worker, 'endpointId' | 'id'>): void {
+    this.#events?.publish('worker.changed', { endpointId, workerId: id, source: 'reconciler' });
   }
 
   markReady(worker: TrackedWorker, now: number): void {

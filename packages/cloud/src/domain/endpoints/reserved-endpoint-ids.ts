@@ -17,6 +17,7 @@ export const RESERVED_ENDPOINT_IDS: ReadonlySet<string> = new Set([
   'billing',
   'session',
   'sessions',
+  'events',
   'images',
   'flash',
   'openapi.json',

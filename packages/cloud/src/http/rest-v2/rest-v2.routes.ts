@@ -17,6 +17,7 @@ import { catalogOperations } from './catalog.v2.routes.ts';
 import { clusterOperations } from './clusters.v2.routes.ts';
 import { endpointOperations } from './endpoints.v2.routes.ts';
 import { sendV2Error, problemSchema, PROBLEM_MEDIA_TYPE } from './rest-v2.errors.ts';
+import { eventOperations } from './events.v2.routes.ts';
 import { imageOperations } from './images.v2.routes.ts';
 import { jobOperations } from './jobs.v2.routes.ts';
 import { networkVolumeOperations } from './network-volumes.v2.routes.ts';
@@ -51,6 +52,7 @@ const TAGS = [
   { name: 'Images', description: 'Folders that were uploaded for the process engine to run' },
   { name: 'Catalog', description: 'What can be rented here, and how much of it is free' },
   { name: 'Billing', description: 'What was used, and what that cost' },
+  { name: 'Monitoring', description: 'What happens now, and what has happened' },
   { name: 'Account', description: 'Secrets, SSH keys and the audit log' },
   { name: 'API keys', description: 'Who may do what' },
   { name: 'Sessions', description: 'Who is signed in to the console' },
@@ -86,6 +88,7 @@ export function restV2Api(
     ...catalogOperations(resources),
     ...billingOperations(resources),
     ...accountBillingOperations(resources),
+    ...eventOperations(resources),
     ...accountOperations(resources),
     ...auditOperations(resources),
     ...backupOperations(resources),

@@ -164,7 +164,11 @@ export class Endpoints {
     );
     this.#deps.cache.invalidate(id);
     if (!removed) throw notFound(RESOURCE, id);
-    this.#context.events.publish('endpoint.removed', { endpointId: id });
+    this.#context.events.publish('endpoint.removed', {
+      endpointId: id,
+      accountId: caller.accountId,
+      source: 'request',
+    });
     await this.#deps.onRemoved(id);
   }
 

@@ -54,6 +54,7 @@ export class Volumes {
     await withinQuotas(this.#context, caller.accountId, { volumeBytes: size * VOLUME_BYTES_PER_GB }, () =>
       store.volumes.insert(volume, auditEntry(this.#context, caller, 'create', RESOURCE, volume.id)),
     );
+    this.#announce(caller, volume.id);
     return volume;
   }
 
@@ -70,6 +71,7 @@ export class Volumes {
       });
     const changed = await withinQuotas(this.#context, caller.accountId, { volumeBytes: added }, write);
     if (changed === undefined) throw notFound(RESOURCE, id);
+    this.#announce(caller, id);
     return changed;
   }
 
@@ -90,6 +92,7 @@ export class Volumes {
       auditEntry(this.#context, caller, 'delete', RESOURCE, id),
     );
     if (!removed) throw notFound(RESOURCE, id);
+    this.#announce(caller, id);
     await this.#contents?.remove(id);
   }
 
@@ -102,6 +105,10 @@ export class Volumes {
     return Promise.all(
       volumes.map((volume) => Promise.race([this.#contents?.usage(volume) ?? null, timeout])),
     );
+  }
+
+  #announce({ accountId }: Caller, volumeId: string): void {
+    this.#context.events.publish('volume.changed', { accountId, volumeId, source: 'request' });
   }
 
   #tier(dataCenterId: string, wanted: VolumeType | undefined): VolumeType {
