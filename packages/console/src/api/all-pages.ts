@@ -1,0 +1,38 @@
+import { useQuery } from '@tanstack/react-query';
+import type { UseQueryResult } from '@tanstack/react-query';
+import { api } from './client.ts';
+import type { RequestOptions } from './client.ts';
+
+/** Lists are read in pages of this size, one after the other. */
+const PAGE_SIZE = 1_000;
+
+type ListPage<T> = { pagination?: { nextCursor: string | null } } & Record<string, T[]>;
+
+/** A whole list of the API, however many pages it has. */
+export function useAllPages<T>(
+  path: string,
+  field: string,
+  { query = {}, everyMs }: { query?: RequestOptions['query']; everyMs?: number } = {},
+): UseQueryResult<T[], Error> {
+  return useQuery<T[], Error>({
+    queryKey: [path, { ...query, all: true }],
+    queryFn: ({ signal }) => readAllPages<T>(path, field, query, signal),
+    ...(everyMs !== undefined && { refetchInterval: everyMs }),
+  });
+}
+
+async function readAllPages<T>(
+  path: string,
+  field: string,
+  query: RequestOptions['query'],
+  signal: AbortSignal,
+): Promise<T[]> {
+  const rows: T[] = [];
+  let cursor: string | undefined;
+  do {
+    const page: ListPage<T> = await api(path, { query: { ...query, limit: PAGE_SIZE, cursor }, signal });
+    rows.push(...(page[field] ?? []));
+    cursor = page.pagination?.nextCursor ?? undefined;
+  } while (cursor !== undefined);
+  return rows;
+}
