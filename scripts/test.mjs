@@ -3,7 +3,7 @@
 //   --test-name-pattern=TEXT   only tests whose name matches
 //   --test-concurrency=N       files at once
 // Without --unit a PostgreSQL is started for the run, and the Docker suites run where a daemon answers or can
-// be started.
+// be started, those of Kubernetes where its programs are.
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
@@ -13,6 +13,8 @@ import report from './test-reporter.mjs';
 
 /** Files that need a Docker daemon. */
 const WITH_DOCKER = /(?:-docker|docker-engine\.integration)\.test\.ts$/;
+/** Files that need a Kubernetes cluster. */
+const WITH_KUBERNETES = /(?:-kubernetes|kubernetes-[a-z-]+\.integration)\.test\.ts$/;
 /** Files beside the code that need a database server, Docker or processes of their own. */
 const INTEGRATION = /\.integration\.test\.ts$/;
 const FILE_TIMEOUT_MS = 240_000;
@@ -75,9 +77,27 @@ async function startServices() {
     process.env['BERTH_TEST_DOCKER_HOST'] = docker.host;
     cleanups.push(() => docker.stop());
   }
+  const kubernetes = await startKubernetes();
+  if (kubernetes !== undefined) cleanups.push(() => kubernetes.stop());
   const postgres = await startTestPostgres();
   process.env['BERTH_TEST_DATABASE_URL'] = postgres.url;
   cleanups.unshift(() => postgres.stop());
+}
+
+/** One cluster for all files of a run; without one, those files do not run. */
+async function startKubernetes() {
+  if (!files.some((file) => WITH_KUBERNETES.test(file))) return undefined;
+  const { startKubernetes: start } = await import('../packages/testing/src/kubernetes/kubernetes-cluster.ts');
+  const cluster = await start();
+  if ('reason' in cluster) {
+    process.stdout.write(`the Kubernetes suites did not run: ${cluster.reason}\n`);
+    files = files.filter((file) => !WITH_KUBERNETES.test(file));
+    if (files.length === 0) process.exit(0);
+    return undefined;
+  }
+  process.env['BERTH_TEST_KUBECONFIG'] = cluster.kubeconfig;
+  process.env['BERTH_TEST_KUBERNETES_HOST'] = cluster.host;
+  return cluster;
 }
 
 /** @param {string} name @returns {string | undefined} */

@@ -2,7 +2,7 @@
 // programs, with the libraries that they need. Nothing is fetched from anywhere.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
-import { basename, delimiter, join } from 'node:path';
+import { basename, delimiter, isAbsolute, join } from 'node:path';
 import { Readable } from 'node:stream';
 import Docker from 'dockerode';
 
@@ -63,7 +63,7 @@ export async function createTestImage(host, name, own = {}) {
 
 /**
  * The file system of an image with these programs, as a tar archive.
- * @param {readonly string[]} names
+ * @param {readonly string[]} names of programs on this machine, or their paths
  */
 export function* imageArchive(names) {
   for (const folder of ['bin/', 'dev/', 'etc/', 'proc/', 'tmp/', 'work/'])
@@ -95,6 +95,7 @@ export function* fileArchive(files) {
 /** @param {string} name */
 function findProgram(name) {
   if (name === 'node') return process.execPath;
+  if (isAbsolute(name)) return name;
   return (process.env['PATH'] ?? '')
     .split(delimiter)
     .concat('/usr/bin', '/bin')

@@ -27,6 +27,8 @@ export interface InstanceSpec {
   memoryInGb: number;
   gpus: GpuRequest | null;
   containerDiskInGb: number;
+  /** It may be ended to make room for others. */
+  interruptible?: boolean;
   /** Credentials to pull the image. */
   registry?: { username: string; password: string };
   /** Called with each progress line of the start; the same lines are system lines of the log. */
@@ -56,6 +58,17 @@ export interface InstanceMount {
   path: string;
   /** The instance may not change it, where the engine can prevent that. */
   readOnly?: boolean;
+  /** The volume that it is, for engines that keep volumes themselves. */
+  volume?: InstanceVolume;
+}
+
+export interface InstanceVolume {
+  id: string;
+  sizeInGb: number;
+  /** Several instances may use it at once, on different machines. */
+  shared: boolean;
+  /** The tier, such as STANDARD. */
+  type?: string;
 }
 
 /** A Python package whose start-up hook runs in every Python process of the instance. */

@@ -1,0 +1,213 @@
+import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
+import type WebSocket from 'ws';
+import type { ClusterAccess, ClusterCredentials } from './cluster-access.ts';
+import { KubernetesApiError } from './kubernetes.errors.ts';
+
+/** No plain request takes this long unless the API server hangs. */
+const REQUEST_TIMEOUT_MS = 30_000;
+const CONNECT_TIMEOUT_MS = 15_000;
+/** Requests at once; watches, logs and commands have connections of their own. */
+const MAX_CONNECTIONS = 16;
+
+export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
+
+export interface RequestOptions {
+  query?: Query;
+  body?: unknown;
+  contentType?: string;
+  timeoutMs?: number;
+  signal?: AbortSignal;
+}
+
+/**
+ * The dozen calls of the Kubernetes API that Berth needs. ARCHITECTURE.md says why this is not the official client.
+ * Credentials that were refused are read again once.
+ */
+export class KubernetesClient {
+  readonly #openAccess: () => Promise<ClusterAccess>;
+  #credentials: ClusterCredentials | undefined;
+  #agent: HttpAgent | undefined;
+  #streamAgent: HttpAgent | undefined;
+
+  constructor(openAccess: () => Promise<ClusterAccess>) {
+    this.#openAccess = openAccess;
+  }
+
+  get<T>(path: string, query?: Query, options: RequestOptions = {}): Promise<T> {
+    return this.request<T>('GET', path, { ...options, ...(query !== undefined && { query }) });
+  }
+
+  create<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
+    return this.request<T>('POST', path, { body, ...(signal !== undefined && { signal }) });
+  }
+
+  merge<T>(path: string, body: unknown): Promise<T> {
+    return this.request<T>('PATCH', path, { body, contentType: 'application/merge-patch+json' });
+  }
+
+  delete<T>(path: string, body: unknown = {}, query: Query = {}): Promise<T> {
+    return this.request<T>('DELETE', path, {
+      body: { kind: 'DeleteOptions', apiVersion: 'v1', ...(body as object) },
+      query,
+    });
+  }
+
+  async request<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
+    const response = await this.#sendWithRetry(method, path, options, false);
+    const text = await readText(response);
+    if ((response.headers['content-type'] ?? '').includes('json')) return JSON.parse(text) as T;
+    return text as T;
+  }
+
+  /** A response whose body is read as it comes. Its connection is its own; the signal ends it. */
+  async stream(path: string, query: Query, signal: AbortSignal): Promise<IncomingMessage> {
+    return this.#sendWithRetry('GET', path, { query, signal }, true);
+  }
+
+  /** A WebSocket to a subresource such as exec. */
+  async connect(path: string, query: Query, protocols: readonly string[]): Promise<WebSocket> {
+    const { default: Socket } = await import('ws');
+    const access = await this.#openAccess();
+    const { authorization, tls } = await access.credentials();
+    const url = urlOf(access.server, path, query);
+    url.protocol = url.protocol === 'http:' ? 'ws:' : 'wss:';
+    const socket = new Socket(url, [...protocols], {
+      ...withoutUndefined(tls),
+      headers: authorization === undefined ? {} : { authorization },
+      handshakeTimeout: CONNECT_TIMEOUT_MS,
+      perMessageDeflate: false,
+    });
+    return new Promise((resolve, reject) => {
+      socket.once('open', () => {
+        socket.off('error', reject);
+        resolve(socket);
+      });
+      socket.once('error', reject);
+      socket.once('unexpected-response', (_, response) => {
+        toApiError(response).then(reject, reject);
+        socket.terminate();
+      });
+    });
+  }
+
+  close(): void {
+    this.#agent?.destroy();
+    this.#streamAgent?.destroy();
+  }
+
+  async #sendWithRetry(
+    method: string,
+    path: string,
+    options: RequestOptions,
+    isStream: boolean,
+  ): Promise<IncomingMessage> {
+    try {
+      return await this.#send(method, path, options, isStream);
+    } catch (error) {
+      if (!(error instanceof KubernetesApiError) || error.status !== 401) throw error;
+      (await this.#openAccess()).forgetCredentials();
+      return this.#send(method, path, options, isStream);
+    }
+  }
+
+  async #send(
+    method: string,
+    path: string,
+    {
+      query = {},
+      body,
+      contentType = 'application/json',
+      timeoutMs = REQUEST_TIMEOUT_MS,
+      signal,
+    }: RequestOptions,
+    isStream: boolean,
+  ): Promise<IncomingMessage> {
+    signal?.throwIfAborted();
+    const access = await this.#openAccess();
+    const credentials = await access.credentials();
+    const url = urlOf(access.server, path, query);
+    const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
+    const send = url.protocol === 'http:' ? requestHttp : requestHttps;
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      const request = send(url, {
+        method,
+        agent: this.#agentFor(url.protocol, credentials, isStream),
+        ...(signal !== undefined && { signal }),
+        headers: {
+          accept: 'application/json',
+          ...(credentials.authorization !== undefined && { authorization: credentials.authorization }),
+          ...(payload !== undefined && { 'content-type': contentType, 'content-length': payload.length }),
+        },
+      });
+      const timer = setTimeout(
+        () => request.destroy(new Error(`no answer within ${timeoutMs / 1000} s`)),
+        isStream ? CONNECT_TIMEOUT_MS : timeoutMs,
+      );
+      request.on('response', (answer) => {
+        // A stream has no limit once it has begun; everything else is read within its time.
+        if (isStream) clearTimeout(timer);
+        else answer.once('close', () => clearTimeout(timer));
+        resolve(answer);
+      });
+      request.on('error', (error) => {
+        clearTimeout(timer);
+        reject(error);
+      });
+      request.end(payload);
+    });
+    if ((response.statusCode ?? 500) >= 400) throw await toApiError(response);
+    return response;
+  }
+
+  /** Connections are kept and used again; new credentials need new ones. */
+  #agentFor(protocol: string, credentials: ClusterCredentials, isStream: boolean): HttpAgent {
+    if (this.#credentials?.tls !== credentials.tls) {
+      this.#credentials = credentials;
+      const Agent = protocol === 'http:' ? HttpAgent : HttpsAgent;
+      const tls = withoutUndefined(credentials.tls);
+      this.#agent = new Agent({ keepAlive: true, maxSockets: MAX_CONNECTIONS, ...tls });
+      this.#streamAgent = new Agent({ keepAlive: false, ...tls });
+    }
+    return (isStream ? this.#streamAgent : this.#agent) as HttpAgent;
+  }
+}
+
+function withoutUndefined<T extends object>(value: T): T {
+  return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as T;
+}
+
+async function readText(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+async function toApiError(response: IncomingMessage): Promise<KubernetesApiError> {
+  const text = await readText(response).catch(() => '');
+  const status = response.statusCode ?? 500;
+  const retryAfter = Number(response.headers['retry-after']);
+  let message = text.slice(0, 1000);
+  let reason = '';
+  try {
+    const parsed = JSON.parse(text) as { message?: string; reason?: string };
+    message = parsed.message ?? message;
+    reason = parsed.reason ?? '';
+  } catch {
+    // Some refusals are plain text.
+  }
+  return new KubernetesApiError(
+    status,
+    reason,
+    message || (response.statusMessage ?? 'no reason given'),
+    Number.isFinite(retryAfter) && retryAfter > 0 ? retryAfter * 1000 : undefined,
+  );
+}
+
+function urlOf(server: string, path: string, query: Query): URL {
+  const url = new URL(server.replace(/\/$/, '') + path);
+  for (const [name, value] of Object.entries(query))
+    for (const one of Array.isArray(value) ? (value as readonly string[]) : [value])
+      if (one !== undefined) url.searchParams.append(name, String(one));
+  return url;
+}

@@ -1,0 +1,67 @@
+import type { Capacity } from '../../domain/placement/engine-capacity.ts';
+import type { Clock } from '../../support/clock.ts';
+import { staleWhileRevalidate } from '../../support/stale-while-revalidate.ts';
+import type { KubernetesClient } from './client/kubernetes-client.ts';
+import { toKubernetesError } from './client/kubernetes.errors.ts';
+import { gpuCapacities } from './gpu-nodes.ts';
+import type { NodeObject, ObjectList, PodObject } from './kubernetes-objects.ts';
+import type { ClusterSettings } from './kubernetes-options.ts';
+import { parseQuantity } from './quantity.ts';
+
+const CACHE_TTL_MS = 15_000;
+const BYTES_PER_GB = 1024 ** 3;
+
+export interface ClusterNodesDeps {
+  client: KubernetesClient;
+  settings: ClusterSettings;
+  clock: Clock;
+  onProblem: (what: string, error: unknown) => void;
+}
+
+/** Reads the nodes that this data center may use, and caches them. */
+export function clusterNodesReader({
+  client,
+  settings,
+  clock,
+  onProblem,
+}: ClusterNodesDeps): () => Promise<readonly NodeObject[]> {
+  const labelSelector = Object.entries(settings.nodeSelector ?? {})
+    .map(([name, value]) => `${name}=${value}`)
+    .join(',');
+  return staleWhileRevalidate(
+    async () => {
+      const { items } = await client
+        .get<ObjectList<NodeObject>>('/api/v1/nodes', labelSelector === '' ? {} : { labelSelector })
+        .catch((error: unknown) => {
+          throw toKubernetesError(error);
+        });
+      return items.filter(isUsable);
+    },
+    CACHE_TTL_MS,
+    clock,
+    (error) => onProblem('the nodes of the Kubernetes cluster could not be read', error),
+  );
+}
+
+function isUsable({ spec, status }: NodeObject): boolean {
+  return (
+    spec.unschedulable !== true &&
+    status.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true
+  );
+}
+
+/** An instance runs on one node, so the largest node counts. */
+export function clusterCapacity(
+  nodes: readonly NodeObject[],
+  pods: readonly PodObject[],
+  settings: ClusterSettings,
+): Capacity {
+  const most = (resource: string): number =>
+    Math.max(0, ...nodes.map(({ status }) => parseQuantity(status.allocatable?.[resource] ?? '0')));
+  const cores = Math.floor(most('cpu'));
+  return {
+    cpu: { model: nodes[0]?.status.nodeInfo?.architecture ?? 'unknown', cores, threads: cores },
+    memoryInGb: Math.floor(most('memory') / BYTES_PER_GB),
+    gpus: gpuCapacities(nodes, pods, settings),
+  };
+}

@@ -1,0 +1,185 @@
+import { join, resolve } from 'node:path';
+import type {
+  AccountIsolation,
+  Capacity,
+  EngineCapabilities,
+} from '../../domain/placement/engine-capacity.ts';
+import { cacheWithTtl } from '../../support/cache-with-ttl.ts';
+import { systemClock } from '../../support/clock.ts';
+import { BerthError } from '../../support/errors.ts';
+import { ContainerEngine, type StartContext } from '../container-engine.ts';
+import type { InstanceEngine } from '../engine.ts';
+import type { InstanceHandle, InstanceSpec, InstanceUsage } from '../instance.ts';
+import { KubernetesClient } from './client/kubernetes-client.ts';
+import { toKubernetesError } from './client/kubernetes.errors.ts';
+import { ListWatch } from './client/list-watch.ts';
+import { lazyClusterAccess } from './client/lazy-cluster-access.ts';
+import { clusterCapacity, clusterNodesReader } from './cluster-nodes.ts';
+import { deletePod, type KubernetesInstance, readPod } from './kubernetes-instance.ts';
+import type { NodeObject, ObjectList, PodObject } from './kubernetes-objects.ts';
+import {
+  type ClusterSettings,
+  DEFAULT_CLUSTER_SETTINGS,
+  type KubernetesEngineOptions,
+} from './kubernetes-options.ts';
+import { PodFiles } from './pod-files.ts';
+import { PodInventory } from './pod-inventory.ts';
+import { INSTALLATION, labelValue, podName } from './pod-labels.ts';
+import { launchPod } from './pod-launch.ts';
+import { PodWaits } from './pod-waits.ts';
+import { TenantObjects } from './tenant-objects.ts';
+
+const PODS_CACHE_TTL_MS = 1000;
+
+/** Runs instances as pods of a Kubernetes cluster. */
+export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implements InstanceEngine {
+  readonly kind = 'kubernetes';
+  readonly capabilities: EngineCapabilities = { images: 'containers', terminal: true, sharesCores: false };
+  readonly files: PodFiles;
+  protected readonly inventory: PodInventory;
+  readonly #client: KubernetesClient;
+  readonly #settings: ClusterSettings;
+  readonly #installation: string;
+  readonly #dataCenterId: string;
+  readonly #waits = new PodWaits();
+  readonly #tenants: TenantObjects;
+  readonly #nodes: () => Promise<readonly NodeObject[]>;
+  readonly #pods: () => Promise<readonly PodObject[]>;
+  #watch: ListWatch<PodObject> | undefined;
+
+  constructor({
+    dataCenterId,
+    installation,
+    data,
+    clock = systemClock,
+    log,
+    logRetentionMs,
+    ...settings
+  }: KubernetesEngineOptions) {
+    super({ clock, log, logRetentionMs, logFolder: join(resolve(data), 'kubernetes', dataCenterId, 'logs') });
+    this.#settings = { ...DEFAULT_CLUSTER_SETTINGS, ...settings };
+    this.#installation = installation;
+    this.#dataCenterId = dataCenterId;
+    this.#client = new KubernetesClient(lazyClusterAccess(this.#settings));
+    const { namespace } = this.#settings;
+    const shared = { client: this.#client, namespace, installation, dataCenterId };
+    this.inventory = new PodInventory({
+      ...this.inventoryDeps,
+      ...shared,
+      clock,
+      startTimeoutMs: this.#settings.startTimeoutMs,
+    });
+    this.#tenants = new TenantObjects({ ...shared, settings: this.#settings });
+    this.#nodes = clusterNodesReader({
+      client: this.#client,
+      settings: this.#settings,
+      clock,
+      onProblem: (what, error) => this.logProblem(what, error),
+    });
+    this.#pods = cacheWithTtl(() => this.#listPods(), PODS_CACHE_TTL_MS, clock);
+    this.files = new PodFiles(async (id) => (await this.find(id)) ?? (await this.known(id)));
+  }
+
+  /** How old what it knows of the pods may be, in milliseconds; undefined before the first answer. */
+  get cacheAgeMs(): number | undefined {
+    return this.#watch?.ageMs;
+  }
+
+  /** Instances reach this server at this URL. Network policies allow it. */
+  allowServerUrl(url: string): void {
+    this.#tenants.serverUrl = url;
+  }
+
+  async capacity(): Promise<Capacity> {
+    const [nodes, pods] = await Promise.all([this.#nodes(), this.#pods()]);
+    return clusterCapacity(nodes, pods, this.#settings);
+  }
+
+  isolation(): Promise<AccountIsolation> {
+    return Promise.resolve('containers');
+  }
+
+  limitsContainerDisk(): Promise<boolean> {
+    return Promise.resolve(true);
+  }
+
+  override async stop(id: string, graceMs: number): Promise<void> {
+    await super.stop(id, graceMs);
+    if (this.inventory.get(id) === undefined) await this.#removeUnknown(id);
+  }
+
+  protected async launch(spec: InstanceSpec, context: StartContext): Promise<KubernetesInstance> {
+    this.listen();
+    const pod = await launchPod(spec, {
+      ...context,
+      client: this.#client,
+      settings: this.#settings,
+      installation: this.#installation,
+      dataCenterId: this.#dataCenterId,
+      waits: this.#waits,
+      nodes: this.#nodes,
+      prepare: (wanted) => this.#tenants.prepare(wanted),
+    });
+    const instance = this.inventory.track(pod);
+    if (instance === undefined) throw new BerthError('unavailable', `the pod of ${spec.id} was changed`);
+    this.inventory.emitStatus(instance);
+    instance.captureOutput(context.log);
+    // It may have ended already; the running status is still reported first.
+    instance.update(pod);
+    return instance;
+  }
+
+  protected listen(): void {
+    this.#watch ??= new ListWatch<PodObject>({
+      client: this.#client,
+      path: this.inventory.podsPath,
+      query: { labelSelector: this.inventory.selector },
+      onList: async (pods) => {
+        for (const pod of pods) this.#waits.notify(pod);
+        await this.inventory.open();
+        await this.inventory.handleList(pods);
+      },
+      onChange: async (type, pod) => {
+        this.#waits.notify(pod);
+        await this.inventory.handleChange(type, pod);
+      },
+      onProblem: (what, error) => this.logProblem(what, error),
+    });
+  }
+
+  protected isSameRun(instance: KubernetesInstance, handle: InstanceHandle): boolean {
+    return instance.uid === handle.state['uid'];
+  }
+
+  /** The watch shows the pods of other servers too. */
+  protected findPeer(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
+  async usage(id: string): Promise<InstanceUsage | undefined> {
+    const usage = await (await this.find(id))?.usage();
+    return usage === undefined ? undefined : { ...usage, gpus: [] };
+  }
+
+  protected async closeConnections(): Promise<void> {
+    await this.#watch?.close();
+    this.#client.close();
+  }
+
+  /** The pod of a start that an earlier Berth process did not finish. */
+  async #removeUnknown(id: string): Promise<void> {
+    const path = `${this.inventory.podsPath}/${podName(this.#installation, id)}`;
+    const pod = await readPod(this.#client, path);
+    if (pod?.metadata.labels?.[INSTALLATION] === labelValue(this.#installation))
+      await deletePod(this.#client, path, pod.metadata.uid, 1);
+  }
+
+  async #listPods(): Promise<PodObject[]> {
+    try {
+      const { items } = await this.#client.get<ObjectList<PodObject>>(this.inventory.podsPath);
+      return items.filter(({ status }) => status?.phase === 'Running' || status?.phase === 'Pending');
+    } catch (error) {
+      throw toKubernetesError(error);
+    }
+  }
+}

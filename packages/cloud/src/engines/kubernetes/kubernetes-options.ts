@@ -1,0 +1,68 @@
+import type { Clock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+
+export interface Toleration {
+  key?: string;
+  operator?: 'Exists' | 'Equal';
+  value?: string;
+  effect?: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
+}
+
+/** How a data center uses its cluster. */
+export interface ClusterSettings {
+  /** Default: the service account of the cluster that this server runs in. */
+  kubeconfig?: string;
+  /** Default: the kubeconfig's current one. */
+  context?: string;
+  namespace: string;
+  /** Only nodes with these labels. */
+  nodeSelector?: Readonly<Record<string, string>>;
+  tolerations?: readonly Toleration[];
+  runtimeClass?: string;
+  scheduler?: string;
+  /** The local queue of Kueue. */
+  queue?: string;
+  priorityClass?: string;
+  /** For pods that may be interrupted. */
+  interruptiblePriorityClass?: string;
+  /** The part of the wanted cores that is reserved; the limit is always the whole. */
+  cpuRequestRatio: number;
+  /** Volumes are folders that every node has at the same path, such as an NFS share. Without it they are claims. */
+  sharedFolders: boolean;
+  /** The storage classes of claims by the tier of the volume, and `default` for the rest. */
+  storageClasses?: Readonly<Record<string, string>>;
+  /** How claims of network volumes are mounted, where the class cannot do ReadWriteMany. */
+  sharedAccessMode?: 'ReadWriteMany' | 'ReadWriteOnce';
+  /** Tenants are closed off from each other with network policies. */
+  networkPolicies: boolean;
+  /** The node label with the GPU's name. */
+  gpuLabel: string;
+  gpuResource: string;
+  /** How long a pod may wait for a node. */
+  scheduleTimeoutMs: number;
+  /** How long a pod may take until it runs, from its creation. */
+  startTimeoutMs: number;
+}
+
+export const DEFAULT_CLUSTER_SETTINGS: ClusterSettings = {
+  namespace: 'berth',
+  cpuRequestRatio: 1,
+  sharedFolders: false,
+  networkPolicies: true,
+  gpuLabel: 'nvidia.com/gpu.product',
+  gpuResource: 'nvidia.com/gpu',
+  scheduleTimeoutMs: 120_000,
+  startTimeoutMs: 1_800_000,
+};
+
+export interface KubernetesEngineOptions extends Partial<ClusterSettings> {
+  /** The data center that the cluster serves. */
+  dataCenterId: string;
+  /** The id of this Berth installation. Only pods with its label are managed. */
+  installation: string;
+  /** The data folder, with the logs in a subfolder. */
+  data: string;
+  clock?: Clock;
+  log?: Log;
+  logRetentionMs?: number;
+}

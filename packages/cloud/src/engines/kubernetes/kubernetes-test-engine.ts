@@ -1,0 +1,29 @@
+import { createHash } from 'node:crypto';
+import type { InstanceEngine } from '../engine.ts';
+import { KubernetesEngine } from './kubernetes-engine.ts';
+import type { KubernetesEngineOptions } from './kubernetes-options.ts';
+
+/** The kubeconfig of the cluster of a test run. */
+export const TEST_KUBECONFIG = 'BERTH_TEST_KUBECONFIG';
+
+/** Each folder is an installation of its own, in a namespace of its own. */
+export function testEngineOptions(data: string): KubernetesEngineOptions {
+  const kubeconfig = process.env[TEST_KUBECONFIG];
+  if (kubeconfig === undefined) throw new Error(`${TEST_KUBECONFIG} is not set`);
+  const installation = createHash('sha256').update(data).digest('hex').slice(0, 12);
+  return {
+    dataCenterId: 'K8S-1',
+    installation,
+    data,
+    kubeconfig,
+    namespace: `berth-test-${installation}`,
+    // Test machines have few cores.
+    cpuRequestRatio: 0.01,
+    sharedFolders: true,
+    scheduleTimeoutMs: 20_000,
+  };
+}
+
+export function openEngine(data: string): Promise<InstanceEngine> {
+  return Promise.resolve(new KubernetesEngine(testEngineOptions(data)));
+}

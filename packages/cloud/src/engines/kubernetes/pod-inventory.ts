@@ -1,0 +1,163 @@
+import type { Clock } from '../../support/clock.ts';
+import { InstanceInventory, type InstanceInventoryDeps } from '../instance-inventory.ts';
+import { SegmentedLog } from '../logs/segmented-log.ts';
+import type { KubernetesClient } from './client/kubernetes-client.ts';
+import { toKubernetesError } from './client/kubernetes.errors.ts';
+import { deletePod, KubernetesInstance } from './kubernetes-instance.ts';
+import type { ObjectList, PodObject, SecretObject } from './kubernetes-objects.ts';
+import { ownershipSelector, readDetails } from './pod-labels.ts';
+import { podState } from './pod-state.ts';
+
+const PAGE = 500;
+/** A secret without a pod is of a start that was interrupted, unless it is this new. */
+const ORPHAN_AGE_MS = 60_000;
+const OVERDUE_MARGIN_MS = 60_000;
+
+export interface PodInventoryDeps extends InstanceInventoryDeps {
+  client: KubernetesClient;
+  namespace: string;
+  installation: string;
+  dataCenterId: string;
+  clock: Clock;
+  startTimeoutMs: number;
+}
+
+/** The known instances, kept in sync with the pods of the cluster. */
+export class PodInventory extends InstanceInventory<KubernetesInstance> {
+  readonly #deps: PodInventoryDeps;
+
+  constructor(deps: PodInventoryDeps) {
+    super(deps);
+    this.#deps = deps;
+  }
+
+  get podsPath(): string {
+    return `/api/v1/namespaces/${this.#deps.namespace}/pods`;
+  }
+
+  get selector(): string {
+    return ownershipSelector(this.#deps.installation, this.#deps.dataCenterId);
+  }
+
+  /** Adds an instance for a pod that runs, or has run. */
+  track(pod: PodObject): KubernetesInstance | undefined {
+    const details = readDetails(pod.metadata);
+    if (details === undefined) return undefined;
+    const { client, namespace, clock, logs, onProblem } = this.#deps;
+    const instance = new KubernetesInstance({
+      client,
+      namespace,
+      pod,
+      details,
+      logFolder: logs.folder(details.id),
+      clock,
+      onEnded: () => this.emitStatus(instance),
+      onProblem: (what, error) => onProblem(what, error),
+    });
+    this.add(instance);
+    return instance;
+  }
+
+  /** Adopts the pods of an earlier Berth process. Those that have not started may be of another server. */
+  protected async recover(): Promise<void> {
+    const pods = await this.#list<PodObject>('pods');
+    for (const pod of pods) if (podState(pod).status !== 'starting') await this.#adopt(pod);
+    await this.#removeOverdue(pods);
+    await this.#removeOrphans(new Set(pods.map(({ metadata }) => metadata.name)));
+  }
+
+  async refresh(): Promise<void> {
+    await this.handleList(await this.#list<PodObject>('pods'));
+  }
+
+  /** Takes over a list of all pods. */
+  async handleList(pods: readonly PodObject[]): Promise<void> {
+    const byUid = new Map(pods.map((pod) => [pod.metadata.uid, pod]));
+    for (const instance of this.all()) {
+      const pod = byUid.get(instance.uid);
+      // A list may be older than a pod that was just created: ask for the pod itself.
+      if (pod !== undefined) instance.update(pod);
+      else await instance.refresh();
+    }
+    for (const pod of pods) await this.#adoptOther(pod);
+    await this.#removeOverdue(pods);
+  }
+
+  async handleChange(type: 'ADDED' | 'MODIFIED' | 'DELETED', pod: PodObject): Promise<void> {
+    const instance = this.all().find(({ uid }) => uid === pod.metadata.uid);
+    if (instance !== undefined) {
+      instance.update(pod);
+      if (type === 'DELETED') instance.update(undefined);
+    } else if (type !== 'DELETED') await this.#adoptOther(pod);
+  }
+
+  async #adopt(pod: PodObject): Promise<void> {
+    const { logs } = this.#deps;
+    const instance = this.track(pod);
+    if (instance === undefined) return;
+    if (podState(pod).status === 'running') {
+      instance.captureOutput(await SegmentedLog.open(logs.folder(instance.id)));
+    } else instance.update(pod);
+  }
+
+  /** Adopts a pod that another server started while it was the leader. */
+  async #adoptOther(pod: PodObject): Promise<void> {
+    const id = readDetails(pod.metadata)?.id;
+    const { mutex } = this.#deps;
+    const isOther = (): boolean =>
+      id !== undefined &&
+      !this.isManaged(id) &&
+      pod.metadata.deletionTimestamp === undefined &&
+      podState(pod).status === 'running';
+    if (isOther())
+      await mutex.runExclusive('', async () => {
+        if (isOther()) await this.#adopt(pod);
+      });
+  }
+
+  /** Removes pods that wait although nobody waits for them any more: their server ended while they started. */
+  async #removeOverdue(pods: readonly PodObject[]): Promise<void> {
+    for (const pod of pods) {
+      const { name, uid, creationTimestamp = '' } = pod.metadata;
+      const age = Date.now() - Date.parse(creationTimestamp);
+      if (podState(pod).status === 'starting' && age > this.#deps.startTimeoutMs + OVERDUE_MARGIN_MS)
+        await deletePod(this.#deps.client, `${this.podsPath}/${name}`, uid, 0);
+    }
+  }
+
+  /** Deletes the secrets of starts that were interrupted before their pod was created. */
+  async #removeOrphans(podNames: ReadonlySet<string>): Promise<void> {
+    const { client, namespace, onProblem } = this.#deps;
+    try {
+      for (const { metadata } of await this.#list<SecretObject>('secrets')) {
+        const age = Date.now() - Date.parse(metadata.creationTimestamp ?? '');
+        const owner = metadata.name.replace(/-(?:env|pull)$/, '');
+        if (podNames.has(owner) || age < ORPHAN_AGE_MS) continue;
+        await client.delete(`/api/v1/namespaces/${namespace}/secrets/${metadata.name}`, {
+          preconditions: { uid: metadata.uid },
+        });
+      }
+    } catch (error) {
+      onProblem('secrets of interrupted starts could not be deleted', error);
+    }
+  }
+
+  async #list<T>(kind: 'pods' | 'secrets'): Promise<T[]> {
+    const { client, namespace } = this.#deps;
+    const objects: T[] = [];
+    try {
+      for (let next: string | undefined; ; ) {
+        const page = await client.get<ObjectList<T>>(`/api/v1/namespaces/${namespace}/${kind}`, {
+          labelSelector: this.selector,
+          limit: PAGE,
+          continue: next,
+        });
+        objects.push(...page.items);
+        next = page.metadata.continue || undefined;
+        if (next === undefined) return objects;
+      }
+    } catch (error) {
+      throw toKubernetesError(error);
+    }
+  }
+}

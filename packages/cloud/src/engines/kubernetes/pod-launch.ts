@@ -1,0 +1,241 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { BerthError, ruleError } from '../../support/errors.ts';
+import type { StartContext } from '../container-engine.ts';
+import type { InstanceSpec } from '../instance.ts';
+import { notAcceleratedLine } from '../python-hook.ts';
+import type { KubernetesClient } from './client/kubernetes-client.ts';
+import { isConflict, isNotFound, toKubernetesError } from './client/kubernetes.errors.ts';
+import { productName, productsOf } from './gpu-nodes.ts';
+import { deletePod, readPod } from './kubernetes-instance.ts';
+import type { EventObject, NodeObject, ObjectList, PodObject } from './kubernetes-objects.ts';
+import type { ClusterSettings } from './kubernetes-options.ts';
+import { INSTALLATION, labelValue } from './pod-labels.ts';
+import { type InstanceManifests, instanceManifests } from './pod-manifest.ts';
+import type { PodWaits } from './pod-waits.ts';
+import { podState } from './pod-state.ts';
+
+/** Slow starts are explained: events of the pod are asked for at this interval. */
+const EVENTS_INTERVAL_MS = 2000;
+const MAX_CREATE_TRIES = 20;
+const DELETION_POLL_MS = 250;
+/** A pull that failed is tried again by the kubelet; some failures are only of the moment. */
+const PULL_PATIENCE_MS = 60_000;
+
+export interface PodLaunchDeps extends Omit<StartContext, 'log'> {
+  client: KubernetesClient;
+  settings: ClusterSettings;
+  installation: string;
+  dataCenterId: string;
+  waits: PodWaits;
+  nodes: () => Promise<readonly NodeObject[]>;
+  /** Creates what the pod needs beside itself: claims, services, policies. Returns claims by mount path. */
+  prepare: (spec: InstanceSpec) => Promise<ReadonlyMap<string, string>>;
+}
+
+/** Starts a pod from its spec. If a step fails, what was created is deleted. */
+export async function launchPod(spec: InstanceSpec, deps: PodLaunchDeps): Promise<PodObject> {
+  const { client, settings, signal } = deps;
+  checkMounts(spec, settings);
+  if (spec.pythonHook !== undefined)
+    await deps.reportProgress(notAcceleratedLine('its data center runs on Kubernetes'));
+  const gpuProducts = spec.gpus === null ? [] : await findProducts(spec.gpus.typeId, deps);
+  const claims = await deps.prepare(spec);
+  const manifests = instanceManifests(spec, { ...deps, gpuProducts, claims });
+  signal.throwIfAborted();
+  await deps.removePrevious();
+  await deps.reportProgress(`Starting ${spec.image}.`);
+  const path = `/api/v1/namespaces/${settings.namespace}/pods/${manifests.name}`;
+  let created: PodObject | undefined;
+  try {
+    await createSecrets(manifests, deps);
+    created = await createPod(manifests, path, deps);
+    await adoptSecrets(manifests, created, deps);
+    const pod = await waitUntilRunning(spec, created, path, deps);
+    spec.onImageReady?.();
+    return pod;
+  } catch (error) {
+    // Its secrets go with it.
+    if (created !== undefined) await deletePod(client, path, created.metadata.uid, 1);
+    else await deleteSecrets(manifests, deps);
+    throw signal.aborted ? signal.reason : toKubernetesError(error);
+  }
+}
+
+function checkMounts({ mounts }: InstanceSpec, { sharedFolders }: ClusterSettings): void {
+  const unknown = mounts.find(({ volume }) => volume === undefined);
+  if (unknown !== undefined && !sharedFolders)
+    throw ruleError(
+      `${unknown.path} is a folder of the Berth server, which pods on Kubernetes do not see; a data center with sharedFolders mounts folders that all its nodes have`,
+    );
+}
+
+async function findProducts(typeId: string, { nodes, settings }: PodLaunchDeps): Promise<string[]> {
+  const products = productsOf(typeId, await nodes(), settings.gpuLabel);
+  // A node pool that scales from zero has no node to tell.
+  return products.length > 0 ? products : [productName(typeId)];
+}
+
+function secretsOf({ environment, pullSecret }: InstanceManifests): Record<string, unknown>[] {
+  return [environment, ...(pullSecret === undefined ? [] : [pullSecret])];
+}
+
+function secretPath(secret: Record<string, unknown>, { namespace }: ClusterSettings): string {
+  return `/api/v1/namespaces/${namespace}/secrets/${(secret['metadata'] as { name: string }).name}`;
+}
+
+/** Before the pod, which does not start without them. One that an earlier start left is replaced. */
+async function createSecrets(manifests: InstanceManifests, deps: PodLaunchDeps): Promise<void> {
+  const { client, settings } = deps;
+  const create = (secret: Record<string, unknown>): Promise<unknown> =>
+    client.create(`/api/v1/namespaces/${settings.namespace}/secrets`, secret);
+  await Promise.all(
+    secretsOf(manifests).map(async (secret) => {
+      try {
+        await create(secret);
+      } catch (error) {
+        if (!isConflict(error)) throw error;
+        await client.delete(secretPath(secret, settings)).catch(ignoreNotFound);
+        await create(secret);
+      }
+    }),
+  );
+}
+
+/** The cluster deletes the secrets with the pod, also while Berth is down. */
+async function adoptSecrets(
+  manifests: InstanceManifests,
+  { metadata: { name, uid } }: PodObject,
+  { client, settings }: PodLaunchDeps,
+): Promise<void> {
+  const ownerReferences = [{ apiVersion: 'v1', kind: 'Pod', name, uid }];
+  await Promise.all(
+    secretsOf(manifests).map((secret) =>
+      client.merge(secretPath(secret, settings), { metadata: { ownerReferences } }),
+    ),
+  );
+}
+
+async function deleteSecrets(
+  manifests: InstanceManifests,
+  { client, settings }: PodLaunchDeps,
+): Promise<void> {
+  for (const secret of secretsOf(manifests))
+    await client.delete(secretPath(secret, settings)).catch(() => undefined);
+}
+
+/** A name that is taken is our own earlier create, or a pod that is being deleted. */
+async function createPod(
+  manifests: InstanceManifests,
+  path: string,
+  deps: PodLaunchDeps,
+): Promise<PodObject> {
+  const { client, settings, signal, installation } = deps;
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await client.create<PodObject>(
+        `/api/v1/namespaces/${settings.namespace}/pods`,
+        manifests.pod,
+        signal,
+      );
+    } catch (error) {
+      if (!isConflict(error) || tries === MAX_CREATE_TRIES) throw error;
+    }
+    const existing = await readPod(client, path);
+    if (existing === undefined) continue;
+    if (existing.metadata.labels?.[INSTALLATION] !== labelValue(installation))
+      throw new BerthError('unavailable', `the pod ${manifests.name} of the cluster is not Berth's`);
+    if (existing.metadata.deletionTimestamp === undefined && podState(existing).status === 'starting')
+      return existing;
+    await deletePod(client, path, existing.metadata.uid, podState(existing).status === 'exited' ? 0 : 1);
+    await pause(DELETION_POLL_MS, undefined, { signal });
+  }
+}
+
+/** Resolves when its container has started, also if it has ended since. */
+async function waitUntilRunning(
+  spec: InstanceSpec,
+  created: PodObject,
+  path: string,
+  deps: PodLaunchDeps,
+): Promise<PodObject> {
+  const { settings, signal, waits, client } = deps;
+  const since = performance.now();
+  const explained = new StartExplanation(spec, deps);
+  let pullFailedAt: number | undefined;
+  for (let pod: PodObject | undefined = created; ; ) {
+    if (pod === undefined)
+      throw new BerthError('unavailable', `the pod of ${spec.id} was deleted while it started`);
+    const state = podState(pod);
+    const reason = state.reasons[0];
+    if (
+      state.status === 'running' ||
+      (state.status === 'exited' && !state.neverRan && state.startedAt !== null && hasRun(pod))
+    )
+      return pod;
+    if (state.status === 'exited')
+      throw new BerthError(state.neverRan ? 'rule' : 'unavailable', reason ?? 'the pod ended before it ran');
+    const waited = performance.now() - since;
+    if (state.isPermanent) {
+      pullFailedAt ??= waited;
+      if (!/could not be pulled/.test(reason ?? '') || waited - pullFailedAt >= 0)
+        throw ruleError(reason ?? '');
+    }
+    if (/could not be pulled/.test(reason ?? '') && waited - (pullFailedAt ??= waited) > PULL_PATIENCE_MS)
+      throw new BerthError('unavailable', reason ?? '');
+    if (state.isUnscheduled && waited > settings.scheduleTimeoutMs)
+      throw new BerthError('capacity', reason ?? 'no node was found');
+    if (waited > settings.startTimeoutMs)
+      throw new BerthError(
+        'unavailable',
+        `it did not start within ${settings.startTimeoutMs / 1000} s${reason === undefined ? '' : `: ${reason}`}`,
+      );
+    if (reason !== undefined) await explained.report(reason);
+    const next = await waits.next(pod, EVENTS_INTERVAL_MS, signal);
+    signal.throwIfAborted();
+    if (next === undefined) await explained.readEvents(created, client);
+    pod = next ?? (await readPod(client, path, created.metadata.uid));
+  }
+}
+
+function hasRun(pod: PodObject): boolean {
+  return pod.status?.containerStatuses?.[0]?.state?.terminated !== undefined;
+}
+
+/** Tells the user once what a start waits for. */
+class StartExplanation {
+  readonly #spec: InstanceSpec;
+  readonly #deps: PodLaunchDeps;
+  readonly #said = new Set<string>();
+
+  constructor(spec: InstanceSpec, deps: PodLaunchDeps) {
+    this.#spec = spec;
+    this.#deps = deps;
+  }
+
+  async report(line: string): Promise<void> {
+    if (this.#said.has(line)) return;
+    this.#said.add(line);
+    await this.#deps.reportProgress(line);
+  }
+
+  /** Only events tell that an image is being pulled. */
+  async readEvents({ metadata: { uid } }: PodObject, client: KubernetesClient): Promise<void> {
+    const { items } = await client
+      .get<ObjectList<EventObject>>(`/api/v1/namespaces/${this.#deps.settings.namespace}/events`, {
+        fieldSelector: `involvedObject.uid=${uid}`,
+      })
+      .catch(() => ({ items: [] }));
+    for (const { reason, message = '' } of items) {
+      if (reason === 'Pulling') await this.report(`Pulling the image ${this.#spec.image}.`);
+      const [, duration] = /Successfully pulled image .* in ([\d.]+\w+)/.exec(message) ?? [];
+      if (reason === 'Pulled' && duration !== undefined)
+        await this.report(`The image is here, after ${duration}.`);
+      if (reason === 'FailedMount' || reason === 'FailedAttachVolume')
+        await this.report(`A volume is not ready: ${message}`);
+    }
+  }
+}
+
+function ignoreNotFound(error: unknown): undefined {
+  if (!isNotFound(error)) throw error;
+}
