@@ -1,0 +1,3 @@
+import { installFromNpm } from '../../support/npm-client.mjs';
+
+await installFromNpm('ai-sdk', new URL('package.json', import.meta.url));
