@@ -276,7 +276,6 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
       lines.some(({ line, source }) => source === 'system' && /^\[berth: [\d,]+ lines dropped, /.test(line)),
       'it says that lines were dropped',
     );
-    assert.match(lines[0]?.line ?? '', /^\d+ lines were dropped here/, 'so does the log of those it had');
     let bytes = 0;
     for (const name of await readdir(join(data, 'logs', 'loud')))
       bytes += readFileSync(join(data, 'logs', 'loud', name)).length;
