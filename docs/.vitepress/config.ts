@@ -35,6 +35,8 @@ const GROUPS: readonly { title: string; pages: string[] }[] = [
       'engines',
       'isolation',
       'quotas',
+      'several-servers',
+      'upgrades',
       'billing',
       'backup',
       'monitoring',

@@ -7,12 +7,16 @@ export interface TcpProxy {
   url: string;
   disconnect(): Promise<void>;
   reconnect(): Promise<void>;
+  /** Nothing arrives any more, and nobody is told, as behind a firewall that drops everything. */
+  freeze(): void;
+  thaw(): void;
 }
 
 export async function startTcpProxy(url: string): Promise<TcpProxy> {
   const target = new URL(url);
   const sockets = new Set<Socket>();
   let port = 0;
+  let isFrozen = false;
   const open = () => {
     const server = createServer((near) => {
       const far = connect({ host: target.hostname, port: Number(target.port) });
@@ -23,6 +27,8 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
         sockets.add(from);
         from.on('error', () => to.destroy()).on('close', () => (sockets.delete(from), to.destroy()));
         from.pipe(to);
+        if (isFrozen) from.unpipe(to).pause();
+        from.on('thaw', () => from.pipe(to));
       }
     });
     return new Promise<typeof server>((resolve, reject) => {
@@ -41,6 +47,14 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
       }),
     reconnect: async () => {
       server = await open();
+    },
+    freeze: () => {
+      isFrozen = true;
+      for (const socket of sockets) socket.unpipe().pause();
+    },
+    thaw: () => {
+      isFrozen = false;
+      for (const socket of sockets) socket.emit('thaw');
     },
   };
 }

@@ -27,6 +27,7 @@ import { createCompute } from './compute.ts';
 import { createEngines } from './engines.ts';
 import { createHttp } from './http.ts';
 import { createQueue } from './queue.ts';
+import { Peers } from './peers.ts';
 import type { RootKey } from './root-key.ts';
 import { ServerAddress } from './server-address.ts';
 import { connectWakeups } from './server-wakeups.ts';
@@ -88,7 +89,8 @@ async function composeApp(app: AppContext): Promise<App> {
   const { store, context, clockKeeper } = storage;
   const auth = createAuth(app, storage);
   const queue = await createQueue(app, storage);
-  const engines = await createEngines(app, storage, address);
+  const peers = new Peers(app, storage, address);
+  const engines = await createEngines(app, storage, address, peers);
   const limits = await createAccountLimits(app, storage, engines, queue.webhookSecretFor);
   queue.limitBy(limits.directory);
   const endpointCache = new EndpointCache(store.endpoints, clock);
@@ -107,7 +109,7 @@ async function composeApp(app: AppContext): Promise<App> {
     secrets: new Secrets(context),
     flash: new FlashApps(context, artifacts),
   };
-  const compute = createCompute(app, { ...base, queue: queue.queue, address, limits });
+  const compute = createCompute(app, { ...base, queue: queue.queue, address, limits, peers });
   const backups = createBackups(app, storage);
   await backups.backups.removeLeftovers();
   const services = createServices(app, { ...base, queue, compute, backups, limits });
@@ -140,6 +142,7 @@ async function composeApp(app: AppContext): Promise<App> {
       disk.start();
       auth.start();
       queue.start();
+      peers.start();
       store.leaderElection.start(lead, follow);
       engines.start((dataCenterId) => compute.connectDataCenter(dataCenterId));
       void services.volumeContents.deleteRemovedData();
@@ -150,8 +153,13 @@ async function composeApp(app: AppContext): Promise<App> {
     },
     close: async () => {
       disk.close();
-      limits.stop();
       services.resources.events.close();
+      if (config.database === '') limits.stop();
+      else {
+        // The next server shall lead before this one has closed the rest.
+        follow();
+        await store.leaderElection.resign();
+      }
       await engines.stopDiscovery();
       await Promise.all([http.server.close(), engines.closeWorkerServer()]);
       await compute.close();
@@ -160,6 +168,7 @@ async function composeApp(app: AppContext): Promise<App> {
       await auth.close();
       await backups.backupSchedule.close();
       await clockChecks?.close();
+      await peers.close();
       await store.close();
     },
   };

@@ -15,7 +15,7 @@ export interface ClockKeeper {
 
 export interface ClockKeeperDeps {
   clock: SteadyClock;
-  store: Pick<Store, 'clock'>;
+  store: Pick<Store, 'clock'> & Partial<Pick<Store, 'leading'>>;
   log: Pick<Log, 'warn' | 'info'>;
 }
 

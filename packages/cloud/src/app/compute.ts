@@ -3,6 +3,9 @@ import { jupyterPassword } from '../compute/pods/jupyter-password.ts';
 import { createPodReconciler } from '../compute/pods/pod-policy.ts';
 import { PodVolumeDisks } from '../compute/pods/pod-volume-disks.ts';
 import { createWorkerReconciler } from '../compute/workers/worker-policy.ts';
+import { FollowerPool } from '../compute/workers/follower-pool.ts';
+import { WorkerReports } from '../compute/workers/worker-reports.ts';
+import type { WorkerPool } from '../domain/endpoints/worker-pool.ts';
 import { Workers } from '../compute/workers/workers.ts';
 import { probeWorker } from '../http/gateway/health-check.ts';
 import type { JobQueue } from '../queue/job-queue.ts';
@@ -18,6 +21,7 @@ import type { AppContext } from './app-context.ts';
 import type { AccountLimits } from './accounts.ts';
 import type { Auth } from './auth.ts';
 import type { Engines } from './engines.ts';
+import type { Peers } from './peers.ts';
 import type { ServerAddress } from './server-address.ts';
 import type { Storage } from './storage.ts';
 
@@ -40,11 +44,14 @@ export interface ComputeDeps {
   flash: FlashApps;
   address: ServerAddress;
   limits: AccountLimits;
+  peers: Peers;
 }
 
 /** The reconcilers: they start and stop the instances of workers and pods. Only the leading server runs them. */
 export interface Compute {
   workers: Workers;
+  /** The load balancing workers, for the gateway. */
+  pool: WorkerPool;
   start(): void;
   pause(): void;
   /** Whether this server starts and stops instances now. */
@@ -55,7 +62,7 @@ export interface Compute {
 
 export function createCompute(
   { config, log, clock, ids, events }: AppContext,
-  { storage, auth, engines, queue, endpointCache, secrets, flash, address, limits }: ComputeDeps,
+  { storage, auth, engines, queue, endpointCache, secrets, flash, address, limits, peers }: ComputeDeps,
 ): Compute {
   const { store, masterKey } = storage;
   const pullCredentials = new PullCredentials(
@@ -63,7 +70,8 @@ export function createCompute(
     new EcrLogin({ identity: awsIdentityFromEnv(process.env), endpoint: config.ecrEndpoint, clock }),
   );
   const shared = {
-    engines: engines.byDataCenter,
+    engines: engines.led,
+    ...(config.database !== '' && { isLeader: () => store.leaderElection.isLeading() }),
     resolveEnv: (accountId: string, env: Record<string, string>) => secrets.resolve(accountId, env),
     credentials: (accountId: string, registryId: string | null, image: string) =>
       pullCredentials.find(accountId, registryId, image),
@@ -75,7 +83,7 @@ export function createCompute(
   };
   const workerReconciler = createWorkerReconciler({
     ...shared,
-    store: store.workers,
+    store: store.leading.workers,
     queue,
     ids,
     endpoint: async (id) => limits.endpointInEffect(await endpointCache.find(id)),
@@ -90,7 +98,7 @@ export function createCompute(
   });
   const podReconciler = createPodReconciler({
     ...shared,
-    store: store.pods,
+    store: store.leading.pods,
     sshKeys: async (accountId) => (await store.accounts.find(accountId))?.sshKeys ?? [],
     jupyterPassword: (podId) => jupyterPassword(masterKey, podId),
     tokenFor: (podId) => auth.podTokens.tokenFor(podId),
@@ -120,10 +128,34 @@ export function createCompute(
   const startOrLog = (part: { start(): Promise<void> }, failure: string): void => {
     part.start().catch((error: unknown) => log.error({ err: error }, failure));
   };
+  const { components } = workerReconciler.policy;
+  const isElected = (): boolean => store.leaderElection.isElected();
+  const reports = new WorkerReports({
+    ...components,
+    store: store.servers,
+    isLeading: isElected,
+    hasPeers: () => peers.others.length > 0,
+    log,
+  });
+  const pool = new FollowerPool({
+    ...components,
+    leading: components.pool,
+    isLeading: isElected,
+    publishDemand: (endpointId, { requests, inFlight }) =>
+      store.wakeups.publish({
+        kind: 'demand',
+        endpointId,
+        server: store.server,
+        requests,
+        inFlight: { ...inFlight },
+      }),
+  });
+  if (config.database !== '') reports.start();
   let started = false;
   return {
     isStarted: () => started,
-    workers: new Workers(workerReconciler.policy.components, { ...shared, store: store.workers }),
+    workers: new Workers(components, { ...shared, store: store.workers, isLeader: isElected }),
+    pool: config.database === '' ? components.pool : pool,
     start: () => {
       started = true;
       startOrLog(workerReconciler, 'workers cannot be managed; fix the cause and restart Berth');
@@ -139,6 +171,8 @@ export function createCompute(
       await podReconciler.connectDataCenter(dataCenterId);
     },
     close: async () => {
+      reports.close();
+      pool.close();
       await Promise.all([podReconciler.close(), workerReconciler.close()]);
     },
   };

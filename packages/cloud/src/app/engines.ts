@@ -5,15 +5,20 @@ import { DockerConnection } from '../engines/docker/docker-connection.ts';
 import type { DockerEngine } from '../engines/docker/docker-engine.ts';
 import type { AccountIsolation } from '../domain/placement/engine-capacity.ts';
 import type { InstanceEngine } from '../engines/engine.ts';
+import { EngineServer } from '../engines/shared/engine-server.ts';
+import { ledEngine } from '../engines/shared/led-engine.ts';
+import { sharedEngine } from '../engines/shared/shared-engine.ts';
 import { GpuAllocator } from '../engines/gpu-allocator.ts';
 import { ProcessEngine } from '../engines/process/process-engine.ts';
 import { Catalog } from '../resources/catalog/catalog.ts';
 import { virtualGpus } from '../resources/catalog/virtual-gpus.ts';
 import type { FileOwner } from '../support/file-owner.ts';
 import type { Log } from '../support/log.ts';
+import { PeerSignature } from '../support/peer-signature.ts';
 import { DEFAULT_USER_RANGE, parseUserRange } from '../support/user-range.ts';
 import { loadInstallationId } from '../support/installation-id.ts';
 import type { AppContext } from './app-context.ts';
+import type { Peers } from './peers.ts';
 import type { ServerAddress } from './server-address.ts';
 import type { Storage } from './storage.ts';
 import { WorkerUrlResolver } from './worker-url-resolver.ts';
@@ -24,6 +29,10 @@ const BYTES_PER_GB = 1024 ** 3;
 /** The engines of this machine, the data centers that they serve, and how their instances reach this server. */
 export interface Engines {
   byDataCenter: ReadonlyMap<string, InstanceEngine>;
+  /** The same, for the work of the leading server. */
+  led: ReadonlyMap<string, InstanceEngine>;
+  /** Answers the other servers about the instances of this machine. */
+  server: EngineServer;
   catalog: Catalog;
   /** The address at which instances in this data center reach this server. */
   workerUrl(dataCenterId: string): Promise<string>;
@@ -46,6 +55,7 @@ export async function createEngines(
   { config, log, clock, ids }: AppContext,
   { masterKey, store }: Pick<Storage, 'masterKey' | 'store'>,
   address: ServerAddress,
+  peers: Peers,
 ): Promise<Engines> {
   const virtual = virtualGpus(config.gpus);
   // Engines on one machine share its GPUs.
@@ -83,6 +93,7 @@ export async function createEngines(
     deployedImages: () => store.endpoints.listLocalImages(),
   });
   const engines = new Map<string, InstanceEngine>([['process', processEngine]]);
+  let localDocker: InstanceEngine | undefined;
   const dataCenters = config.dataCenters.map(({ id, name, region, engine }) =>
     defineDataCenter({
       id,
@@ -94,12 +105,45 @@ export async function createEngines(
   if (docker !== undefined && dataCenters.some(({ engine }) => engine === 'docker'))
     engines.set('docker', await docker.engine());
   const catalog = new Catalog({ dataCenters, engines, prices: config.prices });
+  const signature = new PeerSignature(masterKey);
+  const share = (local: InstanceEngine): InstanceEngine =>
+    config.database === ''
+      ? local
+      : sharedEngine({
+          local,
+          hosts: {
+            hostState: (hostId) => peers.hostState(hostId),
+            get otherHosts() {
+              return peers.otherHosts;
+            },
+            findHost: (id) => store.servers.findHost(id),
+            saveHost: (id) => store.servers.saveHost(id, peers.hostId),
+          },
+          signature,
+          clock,
+          log,
+        });
+  const isLeading = (): boolean => store.leaderElection.isLeading();
+  const ledByEngine = new Map<InstanceEngine, InstanceEngine>();
+  const led = new Map<string, InstanceEngine>();
+  /** Data centers that share an engine share its wrapper too. */
+  const addLed = (dataCenterId: string, engine: InstanceEngine): void => {
+    const wrapped = ledByEngine.get(engine) ?? ledEngine(engine, isLeading);
+    ledByEngine.set(engine, wrapped);
+    led.set(dataCenterId, config.database === '' ? engine : wrapped);
+  };
+  const sharedEngines = new Map([...engines].map(([kind, engine]) => [kind, share(engine)] as const));
   const byDataCenter = new Map(
     dataCenters.flatMap(({ id, engine }) => {
-      const found = engines.get(engine);
+      const found = sharedEngines.get(engine);
       return found === undefined ? [] : [[id, found] as const];
     }),
   );
+  for (const [id, engine] of byDataCenter) addLed(id, engine);
+  const engineServer = new EngineServer({
+    signature,
+    engine: (kind) => engines.get(kind) ?? (kind === 'docker' ? localDocker : undefined),
+  });
   const workerUrls = new WorkerUrlResolver({ workerUrl: config.workerUrl, address, log });
 
   /** Docker serves a data center of its own unless the configuration gives it one. */
@@ -110,12 +154,17 @@ export async function createEngines(
     await workerUrls.resolve(engine);
     if (engines.has('docker') || byDataCenter.has(DOCKER_DATA_CENTER.id)) return;
     catalog.addDataCenter(DOCKER_DATA_CENTER, engine);
-    byDataCenter.set(DOCKER_DATA_CENTER.id, engine);
+    localDocker = engine;
+    const shared = share(engine);
+    byDataCenter.set(DOCKER_DATA_CENTER.id, shared);
+    addLed(DOCKER_DATA_CENTER.id, shared);
     await onDataCenter(DOCKER_DATA_CENTER.id);
   };
 
   return {
     byDataCenter,
+    led,
+    server: engineServer,
     catalog,
     workerUrl: async (dataCenterId) => {
       if (docker !== undefined && byDataCenter.get(dataCenterId)?.kind === 'docker')
@@ -124,7 +173,7 @@ export async function createEngines(
     },
     sandbox: (dataCenterId) => config.dataCenters.find(({ id }) => id === dataCenterId),
     fileOwner: async (accountId, dataCenterId) =>
-      byDataCenter.get(dataCenterId) === processEngine ? processEngine.fileOwner(accountId) : undefined,
+      byDataCenter.get(dataCenterId)?.kind === 'process' ? processEngine.fileOwner(accountId) : undefined,
     start: (onDataCenter) => {
       // After the first answers: the probe starts processes.
       setImmediate(() => void logIsolation(processEngine, log));

@@ -125,7 +125,7 @@ function endpointRouterDeps(
   const { authenticator, openAccesses } = auth;
   const shared = { authenticator, openAccesses, endpoints: endpointCache, log };
   const domain = new WildcardDomain(config.domain, [config.publicUrl, config.workerUrl]);
-  const gateway = new EndpointGateway({ ...shared, pool: compute.workers.pool });
+  const gateway = new EndpointGateway({ ...shared, pool: compute.pool });
   events.subscribe('endpoint.changed', ({ endpointId }) => gateway.refreshEndpoint(endpointId));
   events.subscribe('endpoint.removed', ({ endpointId }) => gateway.refreshEndpoint(endpointId));
   const portResolver = new PodPortResolver({ store: store.pods, engines: engines.byDataCenter, clock });
@@ -152,6 +152,7 @@ function endpointRouterDeps(
       endpoints: endpointCache,
       domain,
     },
+    peers: engines.server,
     pods: new PodGateway({ portResolver, domain, log }),
     terminals: new TerminalRoutes({
       terminals: new Terminals(context, { endpoints, engines: engines.byDataCenter }),

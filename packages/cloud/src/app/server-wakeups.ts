@@ -28,6 +28,9 @@ export function connectWakeups(events: CloudEventBus, wakeups: WakeupBus): void 
   events.subscribe('quota.warning', ({ accountId, limit, ratio, source }) => {
     if (source !== 'other-server') wakeups.publish({ kind: 'quota', accountId, limit, ratio });
   });
+  events.subscribe('worker.refresh-requested', ({ endpointId, workerId, source }) => {
+    if (source !== 'other-server') wakeups.publish({ kind: 'refresh', endpointId, workerId });
+  });
 
   wakeups.subscribe((wakeup) => {
     switch (wakeup.kind) {
@@ -37,6 +40,16 @@ export function connectWakeups(events: CloudEventBus, wakeups: WakeupBus): void 
         return wakeup.what === 'keys'
           ? events.publish('keys.changed', { source })
           : publishEndpoint(events, wakeup);
+      case 'demand': {
+        const { kind: _, ...demand } = wakeup;
+        return events.publish('endpoint.demand', demand);
+      }
+      case 'refresh':
+        return events.publish('worker.refresh-requested', {
+          endpointId: wakeup.endpointId,
+          workerId: wakeup.workerId,
+          source,
+        });
       case 'worker':
         return events.publish('worker.changed', {
           endpointId: wakeup.endpointId,
@@ -60,7 +73,8 @@ export function connectWakeups(events: CloudEventBus, wakeups: WakeupBus): void 
         events.publish('keys.changed', { source });
         events.publish('endpoint.changed', { source });
         return events.publish('wakeups.missed', {});
-      // The queue subscribes to these itself.
+      // The queue and the election subscribe to these themselves.
+      case 'resigned':
       case 'queue':
       case 'job':
       case 'stop':

@@ -63,7 +63,7 @@ export class SharedClockKeeper implements ClockKeeper {
         { stepMs: step, aheadMs: Math.round(clock.ahead) },
         `the clock of the database was ${describeStep(step)}; deadlines and billing do not count it`,
       );
-    await store.clock.saveShared({ offset: Math.round(-clock.ahead), writtenAt: now });
+    await (store.leading ?? store).clock.saveShared({ offset: Math.round(-clock.ahead), writtenAt: now });
   }
 
   async #follow(sample: DatabaseTime): Promise<void> {

@@ -38,6 +38,7 @@ export class EngineConnections {
   readonly #deps: EngineConnectionsDeps;
   readonly #connected = new Set<string>();
   readonly #watches = new Map<InstanceEngine, EngineWatch>();
+  #orphans = new Set<string>();
   /** Attempts to connect, one after the other for each engine. A new map each time that this server becomes the leader; undefined while it is not. */
   #attempts: Map<InstanceEngine, Promise<void>> | undefined;
 
@@ -71,11 +72,37 @@ export class EngineConnections {
     if (engine !== undefined) await this.#connect(engine);
   }
 
+  /** Removes the instances that were orphans at the last sweep already: another one may be about to be adopted. */
+  async sweep(): Promise<void> {
+    const isCurrent = this.#currentCheck();
+    const seen = this.#orphans;
+    this.#orphans = new Set();
+    for (const engine of new Set(this.#deps.engines.values())) {
+      const isConnected = [...this.#deps.engines].some(([id, one]) => one === engine && this.isConnected(id));
+      if (!isConnected || !isCurrent()) continue;
+      const listed = (await engine.list()).filter(({ labels }) => labels['kind'] === this.#deps.owner.kind);
+      const orphans: Instance[] = [];
+      for (const instance of listed)
+        if (await this.#deps.owner.isOrphan(instance, engine)) orphans.push(instance);
+      for (const { id } of orphans) this.#orphans.add(id);
+      await this.#removeOrphans(
+        engine,
+        orphans.filter(({ id }) => seen.has(id)),
+        isCurrent,
+      );
+    }
+  }
+
+  #currentCheck(): () => boolean {
+    const attempts = this.#attempts;
+    return () => attempts !== undefined && this.#attempts === attempts;
+  }
+
   #connect(engine: InstanceEngine): Promise<void> {
     const attempts = this.#attempts;
     if (attempts === undefined) return Promise.resolve();
     // Another server may become the leader during an attempt, and then this one again.
-    const isCurrent = (): boolean => this.#attempts === attempts;
+    const isCurrent = this.#currentCheck();
     const earlier = attempts.get(engine) ?? Promise.resolve();
     const attempt = earlier.then(() => this.#attempt(engine, isCurrent));
     attempts.set(engine, attempt);

@@ -2,6 +2,8 @@
 export const TICK_MS = 500;
 /** How often everything that is not in its desired state is reconciled again: a failure may pass, and a wake-up may be lost. */
 export const RESYNC_MS = 5_000;
+/** How often instances that nobody needs are looked for, where several servers may have started some. */
+export const SWEEP_MS = 5_000;
 /** Pause before an engine that did not answer is connected again. */
 export const RECONNECT_MS = 2_000;
 /** How often records and files of what ended long ago are deleted. */

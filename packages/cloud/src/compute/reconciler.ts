@@ -4,7 +4,7 @@ import { BerthError } from '../support/errors.ts';
 import type { Log } from '../support/log.ts';
 import { EngineConnections, type InstanceOwner } from './engine-connections.ts';
 import { ReconcileQueue } from './reconcile-queue.ts';
-import { CLEANUP_INTERVAL_MS, CLOSE_TIMEOUT_MS, RESYNC_MS, TICK_MS } from './reconcile-settings.ts';
+import { CLEANUP_INTERVAL_MS, CLOSE_TIMEOUT_MS, RESYNC_MS, SWEEP_MS, TICK_MS } from './reconcile-settings.ts';
 
 /** What differs between workers, reconciled by endpoint, and pods, reconciled one by one. */
 export interface ReconcilePolicy extends InstanceOwner {
@@ -35,6 +35,8 @@ export interface ReconcilerDeps {
   engines: ReadonlyMap<string, InstanceEngine>;
   clock: Clock;
   log: Log;
+  /** Whether this server still leads, where another one may have taken over meanwhile. */
+  isLeader?: () => boolean;
 }
 
 /**
@@ -52,6 +54,7 @@ export class Reconciler<Policy extends ReconcilePolicy = ReconcilePolicy> {
   #timer: NodeJS.Timeout | undefined;
   #resyncedAt = -Infinity;
   #cleanedUpAt = -Infinity;
+  #sweptAt = -Infinity;
   #isClosed = false;
 
   constructor(deps: ReconcilerDeps, createPolicy: (reconciler: Reconciler) => Policy) {
@@ -70,7 +73,7 @@ export class Reconciler<Policy extends ReconcilePolicy = ReconcilePolicy> {
   }
 
   get isLeading(): boolean {
-    return !this.#isClosed && this.#connections.isOpen;
+    return !this.#isClosed && this.#connections.isOpen && this.#deps.isLeader?.() !== false;
   }
 
   get isClosed(): boolean {
@@ -86,6 +89,7 @@ export class Reconciler<Policy extends ReconcilePolicy = ReconcilePolicy> {
   async start(): Promise<void> {
     if (this.#isClosed) return;
     this.#resyncedAt = this.#cleanedUpAt = -Infinity;
+    this.#sweptAt = this.#deps.clock.now();
     this.policy.start?.();
     clearInterval(this.#timer);
     this.#timer = setInterval(() => this.#tick(), TICK_MS);
@@ -129,6 +133,7 @@ export class Reconciler<Policy extends ReconcilePolicy = ReconcilePolicy> {
     const now = this.#deps.clock.now();
     this.#wakeAll(this.policy.listDue(now));
     if (now - this.#resyncedAt >= RESYNC_MS) this.resync();
+    if (this.#deps.isLeader !== undefined && now - this.#sweptAt >= SWEEP_MS) this.#sweep(now);
     if (now - this.#cleanedUpAt < CLEANUP_INTERVAL_MS) return;
     this.#cleanedUpAt = now;
     this.policy
@@ -143,6 +148,16 @@ export class Reconciler<Policy extends ReconcilePolicy = ReconcilePolicy> {
       },
       (error: unknown) => this.#logFailure(error, 'what to reconcile could not be listed; trying again'),
     );
+  }
+
+  /** A server that led before may have started an instance after this one had listed them. */
+  #sweep(now: number): void {
+    this.#sweptAt = now;
+    this.#connections
+      .sweep()
+      .catch((error: unknown) =>
+        this.#logFailure(error, 'orphaned instances could not be found; trying again later'),
+      );
   }
 
   /** What fails because the server closes is no failure. */

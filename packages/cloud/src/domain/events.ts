@@ -19,7 +19,14 @@ export interface CloudEvents {
   /** A webhook is due now. */
   'webhook.due': { endpointId: string };
   /** A worker asked to be replaced. */
-  'worker.refresh-requested': { endpointId: string; workerId: string };
+  'worker.refresh-requested': { endpointId: string; workerId: string; source: ChangeSource };
+  /** The gateway of another server has requests for this endpoint: how many, and in flight with which workers. */
+  'endpoint.demand': {
+    endpointId: string;
+    server: string;
+    requests: number;
+    inFlight: Readonly<Record<string, number>>;
+  };
   /** A new state of a worker was stored, or it became busy or idle. */
   'worker.changed': { endpointId: string; workerId: string; source: ChangeSource };
   /** An endpoint was created or changed. Without an id, any endpoint may have changed. */

@@ -77,6 +77,12 @@ export interface InstanceEngine extends Engine {
   adopt(handle: InstanceHandle): Promise<Instance | undefined>;
 
   /**
+   * An instance of another machine, by its id alone: its handle was not stored yet. Only for engines of several
+   * machines, which cannot list those that do not answer.
+   */
+  findElsewhere?(id: string): Promise<Instance | undefined>;
+
+  /**
    * Asks the instance to end and kills it after the grace period. Resolves when no process of it is left. A
    * second call may shorten the grace period.
    */

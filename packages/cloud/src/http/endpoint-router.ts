@@ -44,6 +44,11 @@ export interface EndpointRouterDeps {
   pods?: PodGateway;
   /** The terminals of pods and workers. */
   terminals?: TerminalRoutes;
+  /** Other servers, which prove that they are. Both answer false for requests of anybody else. */
+  peers?: {
+    serve(request: Request, response: Response): boolean;
+    upgrade(request: Request, socket: Duplex, head: Buffer): boolean;
+  };
   requestObserver?: RequestObserver;
 }
 
@@ -60,6 +65,7 @@ export class EndpointRouter {
 
   /** Calls `next` for requests that are for neither an endpoint nor a pod. */
   serve(request: Request, response: Response, next: () => void, expectsContinue = false): void {
+    if (isInternal(request) && this.#deps.peers?.serve(request, response) === true) return;
     const podPort = this.#deps.pods?.match(request);
     if (podPort !== undefined) {
       if (this.#closing) response.shouldKeepAlive = false;
@@ -165,6 +171,7 @@ export class EndpointRouter {
     const { workers, queue, log } = this.#deps;
     // Nothing else listens to this socket now, and an unhandled error would end the process.
     socket.on('error', () => socket.destroy());
+    if (isInternal(request) && this.#deps.peers?.upgrade(request, socket, head) === true) return;
     const podPort = this.#deps.pods?.match(request);
     if (podPort !== undefined) return this.#deps.pods?.upgrade(request, socket, head, podPort);
     const terminal = this.#deps.terminals?.match(request.url ?? '');
@@ -216,6 +223,10 @@ export class EndpointRouter {
     this.#deps.terminals?.close();
     this.#channels.close();
   }
+}
+
+function isInternal({ url }: Request): boolean {
+  return url?.startsWith('/internal/') === true;
 }
 
 function rejectUpgrade(socket: Duplex, status: string): void {

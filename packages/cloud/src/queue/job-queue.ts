@@ -450,7 +450,7 @@ export class JobQueue {
   pauseWorker(endpointId: string, workerId: string): void {
     this.heartbeats.pause(endpointId, workerId, WORKER_PAUSE_MS);
     this.endLongPolls(endpointId, workerId);
-    this.#deps.events.publish('worker.refresh-requested', { endpointId, workerId });
+    this.#deps.events.publish('worker.refresh-requested', { endpointId, workerId, source: 'request' });
   }
 
   /** The worker asked to be replaced in the result of a job. */
@@ -608,6 +608,9 @@ export class JobQueue {
       case 'worker':
       case 'volume':
       case 'quota':
+      case 'refresh':
+      case 'demand':
+      case 'resigned':
         return;
     }
   }

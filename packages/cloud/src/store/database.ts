@@ -6,6 +6,8 @@ import type { WakeupBus } from './wakeup-bus.ts';
 /** One database, whichever it is. The steps may run more than once, so they change nothing but the database. */
 export interface Database {
   readonly dialect: Dialect;
+  /** Identifies this process among those that use the database. */
+  readonly server: string;
   /** Runs steps that only look. */
   read<T>(steps: () => Steps<T>): Promise<T>;
   /** Runs steps as one transaction. When the promise resolves, the change is on disk. */
@@ -16,7 +18,8 @@ export interface Database {
   jobs(): JobStore;
   /** What tells the servers on this database of each other's changes. */
   wakeups(): Promise<WakeupBus>;
-  leaderElection(): LeaderElection;
+  /** `onResigned` tells the other servers that nobody leads. */
+  leaderElection(onResigned: () => void): LeaderElection;
   /** Writes a consistent copy of everything below a folder, while the database is used. Resolves to the version of its schema. */
   copyTo(folder: string): Promise<number>;
   close(): Promise<void>;

@@ -3,7 +3,8 @@ import type { Sealer } from '../support/crypto.ts';
 import { BerthError } from '../support/errors.ts';
 import type { Database } from './database.ts';
 import type { UsageRules } from './ledger-store.ts';
-import { migrate } from './migrations/migrate.ts';
+import { fencedDatabase } from './fenced-database.ts';
+import { checkSchema, migrate } from './migrations/migrate.ts';
 import { openPostgres } from './postgres/open-database.ts';
 import { execute, row, sql } from './sql.ts';
 import { openSqlite } from './sqlite/open-database.ts';
@@ -24,6 +25,7 @@ import { podTable } from './tables/pods.table.ts';
 import { registryDelegationTable, registryTable } from './tables/registries.table.ts';
 import { s3KeyTable } from './tables/s3-keys.table.ts';
 import { sessionTable } from './tables/sessions.table.ts';
+import { serverTable } from './tables/servers.table.ts';
 import { secretTable } from './tables/secrets.table.ts';
 import { templateTable } from './tables/templates.table.ts';
 import { networkVolumeTable } from './tables/network-volumes.table.ts';
@@ -74,7 +76,10 @@ export function createStore(
   wakeups: WakeupBus = noopWakeupBus,
   usage?: UsageRules,
 ): Store {
-  const leadership = database.leaderElection();
+  const leadership = database.leaderElection(() => wakeups.publish({ kind: 'resigned' }));
+  wakeups.subscribe(({ kind }) => void (kind === 'resigned' && leadership.wake()));
+  const workers = workersTable(database, sealer, usage);
+  const fenced = fencedDatabase(database, leadership);
   return {
     accounts: accountTable(database),
     keys: apiKeyTable(database),
@@ -93,20 +98,27 @@ export function createStore(
     loginRequests: loginRequestTable(database, sealer),
     audit: auditLogTable(database),
     jobs: database.jobs(),
-    workers: workersTable(database, sealer, usage),
+    workers,
+    servers: serverTable(database, fenced),
+    server: database.server,
+    leading: {
+      // Every server carries out the deletion of an endpoint.
+      workers: { ...workersTable(fenced, sealer, usage), removeEndpoint: workers.removeEndpoint },
+      pods: podTable(fenced, sealer, usage),
+      clock: clockTable(fenced),
+    },
     ledger: ledgerTable(database, usage),
     clock: clockTable(database),
     backup: backupTable(database),
     wakeups,
     leaderElection: leadership,
     ping: async () => {
-      await database.read(function* () {
-        yield sql`select 1`;
-      });
+      await checkSchema(database);
       await database.checkWritable();
     },
     close: async () => {
-      await Promise.all([wakeups.close(), leadership.close()]);
+      await leadership.close();
+      await wakeups.close();
       await database.close();
     },
   };

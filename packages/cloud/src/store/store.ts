@@ -22,6 +22,7 @@ import type {
   Secret,
   Template,
 } from '../domain/records.ts';
+import type { ServerStore } from './server-store.ts';
 import type { WakeupBus } from './wakeup-bus.ts';
 import type { Collection, AuditedChange } from './collection.ts';
 
@@ -53,6 +54,15 @@ export interface Store {
   readonly clock: ClockStore;
   readonly wakeups: WakeupBus;
   readonly leaderElection: LeaderElection;
+  readonly servers: ServerStore;
+  /** Identifies this process among the servers. */
+  readonly server: string;
+  /** What the leading server alone writes to. Elsewhere, and in a server that led before, writes reject. */
+  readonly leading: {
+    readonly workers: WorkerStore;
+    readonly pods: PodStore;
+    readonly clock: ClockStore;
+  };
   readonly backup: BackupStore;
   /** Resolves when the database answers. */
   ping(): Promise<void>;

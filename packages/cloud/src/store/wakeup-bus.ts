@@ -12,6 +12,8 @@ export type Wakeup =
   | { kind: 'stop'; endpointId: string; workerId: string; jobId: string }
   /** This pod changed, in what is wanted of it or in what it is. */
   | { kind: 'pod'; podId: string }
+  /** The server that led has resigned. */
+  | { kind: 'resigned' }
   /** Some may have been missed: whoever waits looks again. */
   | { kind: 'missed' }
   /** A key changed: what is remembered of keys is stale. */
@@ -23,7 +25,11 @@ export type Wakeup =
   /** A network volume changed. */
   | { kind: 'volume'; accountId: string; volumeId: string }
   /** Much of a limit is used. */
-  | { kind: 'quota'; accountId: string; limit: string; ratio: number };
+  | { kind: 'quota'; accountId: string; limit: string; ratio: number }
+  /** The gateway of this server has so many requests for an endpoint, of which so many are with each worker. */
+  | { kind: 'demand'; endpointId: string; server: string; requests: number; inFlight: Record<string, number> }
+  /** This worker asked to be replaced. */
+  | { kind: 'refresh'; endpointId: string; workerId: string };
 
 export interface WakeupBus {
   publish(wakeup: Wakeup): void;

@@ -39,6 +39,12 @@ function installationFolder(packageFolder: string): string {
   return end === -1 ? packageFolder : packageFolder.slice(0, end + '/node_modules'.length);
 }
 
+/** The version in the package's description. */
+export function programVersion(): string {
+  const { version } = JSON.parse(readFileSync(fileAt('../../package.json'), 'utf8')) as { version: string };
+  return version;
+}
+
 /** The module of the worker SDK that exports `serve`. */
 export function workerModule(): string {
   return COMPILED

@@ -3,13 +3,13 @@ import type { WorkerStore } from '../../store/worker-store.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { ReconcileQueue } from '../reconcile-queue.ts';
-import type { InFlightRequests } from './in-flight-requests.ts';
+import type { InFlightRequests, RemoteDemand } from './in-flight-requests.ts';
 import type { WorkerTermination } from './worker-termination.ts';
 import type { WorkerLauncher } from './worker-launcher.ts';
 import { isActive } from './tracked-worker.ts';
 import { placeWorker } from '../../domain/placement/worker-placement.ts';
 import type { EndpointRemovals } from './endpoint-removals.ts';
-import type { WorkerRegistry } from './worker-registry.ts';
+import { readyUpstreams, type WorkerRegistry } from './worker-registry.ts';
 import type { WorkerCandidates } from './worker-candidates.ts';
 
 export interface LoadBalancerPoolDeps {
@@ -34,13 +34,7 @@ export class LoadBalancerPool implements WorkerPool {
   }
 
   ready(endpointId: string): Upstream[] {
-    return this.#deps.registry
-      .workersOf(endpointId)
-      .flatMap(({ record, address, unhealthyReason }) =>
-        record.state === 'ready' && address !== undefined && unhealthyReason === null
-          ? [{ id: record.id, ...address }]
-          : [],
-      );
+    return readyUpstreams(this.#deps.registry, endpointId);
   }
 
   exists(endpointId: string, workerId: string): boolean {
@@ -89,6 +83,23 @@ export class LoadBalancerPool implements WorkerPool {
     worker.served = true;
     worker.idleSince = this.#deps.clock.now();
     this.#deps.registry.markFirstJob(worker, worker.idleSince);
+  }
+
+  /** Another server has requests for this endpoint. */
+  reportRemoteDemand(endpointId: string, server: string, demand: RemoteDemand): void {
+    const { registry, requests, reconcileQueue, clock } = this.#deps;
+    const before = requests.remoteDemand(endpointId);
+    requests.setRemote(endpointId, server, demand);
+    const workerSet = registry.getOrCreate(endpointId);
+    for (const id of Object.keys(demand.inFlight)) {
+      const worker = workerSet.workers.get(id);
+      if (worker === undefined) continue;
+      worker.served = true;
+      worker.idleSince = clock.now();
+      registry.markFirstJob(worker, worker.idleSince);
+    }
+    if (demand.requests > 0 && (before === 0 || !workerSet.hasActiveWorker))
+      reconcileQueue.enqueue(endpointId);
   }
 
   waitForChange(endpointId: string, milliseconds: number, signal: AbortSignal): Promise<void> {

@@ -34,8 +34,11 @@ export function isOrphanedWorker(
   return worker === undefined || engines.get(worker.record.dataCenterId) !== engine;
 }
 
-async function instanceFromHandle(engine: InstanceEngine, { handle }: Worker): Promise<Instance | undefined> {
-  return handle === null ? undefined : engine.adopt(JSON.parse(handle) as InstanceHandle);
+async function instanceFromHandle(
+  engine: InstanceEngine,
+  { id, handle }: Worker,
+): Promise<Instance | undefined> {
+  return handle === null ? engine.findElsewhere?.(id) : engine.adopt(JSON.parse(handle) as InstanceHandle);
 }
 
 /** A worker that was being drained is ready again. It is drained anew if that is still wanted. */

@@ -46,6 +46,9 @@ export interface WorkerComponents {
   loadBalancerHealth: LoadBalancerWorkerHealth;
   scaleUpTrigger: ScaleUpTrigger;
   pool: LoadBalancerPool;
+  requests: InFlightRequests;
+  /** The workers as the leading server reported them, on a server that does not lead. */
+  mirror: WorkerRegistry;
 }
 
 /** Wires the parts that manage workers. */
@@ -68,6 +71,8 @@ export function createWorkerComponents(deps: WorkerDeps, reconciler: Reconciler)
   const launcher = new WorkerLauncher({ ...shared, termination, removals, loadBalancerHealth });
   return {
     registry,
+    requests,
+    mirror: new WorkerRegistry(deps.store, deps.log),
     termination,
     removals,
     candidates,

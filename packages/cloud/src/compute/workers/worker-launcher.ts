@@ -55,6 +55,8 @@ export class WorkerLauncher {
     if (removals.isRemoving(endpoint.id)) return;
     const handle = await engines.get(placement.dataCenterId)?.start(spec);
     if (worker.record.endedAt !== null || handle === undefined || removals.isRemoving(endpoint.id)) return;
+    // Another server leads by now, and finds the instance.
+    if (!registry.isTracked(worker)) return;
     worker.runningSince = clock.now();
     worker.record = { ...worker.record, handle: JSON.stringify(handle), startedAt: worker.runningSince };
     if (endpoint.type === 'LOAD_BALANCER') loadBalancerHealth.probeUntilReady(worker, endpoint);

@@ -41,13 +41,16 @@ export class WorkerPolicy implements ReconcilePolicy {
 
   start(): void {
     const { events } = this.#deps;
-    const { registry, termination, scaleUpTrigger } = this.components;
+    const { registry, termination, scaleUpTrigger, pool } = this.components;
     this.#unsubscribe = [
       events.subscribe('jobs.queued', ({ endpointId }) => scaleUpTrigger.onJobQueued(endpointId)),
       events.subscribe('worker.refresh-requested', ({ endpointId, workerId }) => {
         const worker = registry.findWorker(endpointId, workerId);
         if (worker !== undefined) void termination.drain(worker, null);
       }),
+      events.subscribe('endpoint.demand', ({ endpointId, server, ...demand }) =>
+        pool.reportRemoteDemand(endpointId, server, demand),
+      ),
     ];
   }
 
@@ -109,7 +112,7 @@ export class WorkerPolicy implements ReconcilePolicy {
 
   async reconcile(endpointId: string): Promise<void> {
     const { queue, clock } = this.#deps;
-    const { registry, removals, candidates } = this.components;
+    const { registry, removals, candidates, requests } = this.components;
     const endpoint = await this.#deps.endpoint(endpointId);
     if (endpoint === undefined) return removals.finishRemoval(endpointId);
     const workerSet = registry.getOrCreate(endpointId);
@@ -117,7 +120,12 @@ export class WorkerPolicy implements ReconcilePolicy {
     const now = clock.now();
     await Promise.all([...workerSet.workers.values()].map((worker) => this.#check(worker, endpoint, now)));
     this.#drain(workerSet, ({ record }) => record.version < endpoint.version);
-    const load = await endpointLoad(endpoint, workerSet.demand, queue, now);
+    const load = await endpointLoad(
+      endpoint,
+      workerSet.demand + requests.remoteDemand(endpointId),
+      queue,
+      now,
+    );
     if (removals.isRemoving(endpointId)) return;
     const { start, stop } = scale(endpoint, load, workerSet.scalerInput(), now);
     this.#drain(workerSet, ({ record }) => stop.includes(record.id));

@@ -1,10 +1,22 @@
 import type { CloudEventBus } from '../../domain/events.ts';
+import type { Upstream } from '../../domain/endpoints/worker-pool.ts';
 import type { WorkerStore } from '../../store/worker-store.ts';
 import { ChangeNotifier } from '../../support/change-notifier.ts';
 import type { Log } from '../../support/log.ts';
 import type { Worker } from '../../domain/endpoints/worker-record.ts';
 import { EndpointWorkerSet } from './endpoint-worker-set.ts';
 import type { TrackedWorker } from './tracked-worker.ts';
+
+/** The load balancing workers that take requests, and where. */
+export function readyUpstreams(registry: WorkerRegistry, endpointId: string): Upstream[] {
+  return registry
+    .workersOf(endpointId)
+    .flatMap(({ record, address, unhealthyReason }) =>
+      record.state === 'ready' && address !== undefined && unhealthyReason === null
+        ? [{ id: record.id, ...address }]
+        : [],
+    );
+}
 
 /**
  * The live workers, by endpoint. What must survive a restart is in the store as well. The registry
@@ -18,6 +30,7 @@ export class WorkerRegistry {
   readonly #log: Log;
   readonly #events: CloudEventBus | undefined;
   readonly #workerSets = new Map<string, EndpointWorkerSet>();
+  readonly #saves = new Map<TrackedWorker, Promise<void>>();
 
   constructor(store: WorkerStore, log: Log, events?: CloudEventBus) {
     this.#store = store;
@@ -65,8 +78,18 @@ export class WorkerRegistry {
     return this.findWorker(endpointId, id) === worker;
   }
 
-  async save({ record }: TrackedWorker): Promise<void> {
-    await this.#store.saveWorker(record);
+  /** Saves of one worker follow each other: of two at once, PostgreSQL could keep the earlier state. */
+  async save(worker: TrackedWorker): Promise<void> {
+    const { record } = worker;
+    const earlier = this.#saves.get(worker);
+    const save = (): Promise<void> => this.#store.saveWorker(record);
+    const saving = earlier === undefined ? save() : earlier.then(save, save);
+    this.#saves.set(worker, saving);
+    try {
+      await saving;
+    } finally {
+      if (this.#saves.get(worker) === saving) this.#saves.delete(worker);
+    }
     this.announce(record);
   }
 

@@ -16,13 +16,18 @@ const LOG_SLACK_MS = 1_000;
 /** What is needed of an endpoint to find its workers. */
 export type EndpointRef = Pick<Endpoint, 'id' | 'type'>;
 
+export interface WorkersDeps extends Pick<WorkerDeps, 'store' | 'engines' | 'clock'> {
+  /** False where another server leads, and reports what it knows. Default: true. */
+  isLeader?: () => boolean;
+}
+
 /** What the rest of the server asks about workers. */
 export class Workers {
   readonly #components: WorkerComponents;
-  readonly #deps: Pick<WorkerDeps, 'store' | 'engines' | 'clock'>;
+  readonly #deps: WorkersDeps;
   readonly #startPhases: StoredStartPhases;
 
-  constructor(components: WorkerComponents, deps: Pick<WorkerDeps, 'store' | 'engines' | 'clock'>) {
+  constructor(components: WorkerComponents, deps: WorkersDeps) {
     this.#components = components;
     this.#deps = deps;
     this.#startPhases = new StoredStartPhases(deps.store);
@@ -107,7 +112,8 @@ export class Workers {
 
   /** Includes the heartbeats of queue workers since the last reconciliation. Load balancing workers send none. */
   #refreshed({ id, type }: EndpointRef): EndpointWorkerSet | undefined {
-    const { registry, queueHealth } = this.#components;
+    const { registry, mirror, queueHealth } = this.#components;
+    if (this.#deps.isLeader?.() === false) return mirror.find(id);
     const now = this.#deps.clock.now();
     if (type === 'QUEUE') for (const worker of registry.workersOf(id)) queueHealth.refresh(worker, now);
     return registry.find(id);

@@ -19,6 +19,16 @@ export async function migrate(database: Database, steps: Migration[] = migration
   return database.write(() => applyMigrations(database.dialect, steps));
 }
 
+/** Rejects where a newer Berth has changed the schema meanwhile: this one may read it wrong. */
+export async function checkSchema(database: Database, steps: Migration[] = migrations): Promise<void> {
+  const found = await database.read(() => row<{ version: number }>(sql`select version from schema_version`));
+  if ((found?.version ?? 0) > steps.length)
+    throw new BerthError(
+      'unavailable',
+      `a newer Berth has upgraded this database (its schema is ${found?.version}, this server knows ${steps.length}); upgrade this server`,
+    );
+}
+
 /** The same as steps of a transaction. */
 export function* applyMigrations(dialect: Dialect, steps: Migration[]): Steps<number> {
   yield sql`${migrationLock}`;

@@ -22,6 +22,7 @@ import { startPhases } from './0021-start-phases.ts';
 import { accountLimits } from './0022-account-limits.ts';
 import { failedJobs } from './0023-failed-jobs.ts';
 import { sessions } from './0024-sessions.ts';
+import { severalServers } from './0025-several-servers.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: Migration[] = [
@@ -49,4 +50,5 @@ export const migrations: Migration[] = [
   accountLimits,
   failedJobs,
   sessions,
+  severalServers,
 ];

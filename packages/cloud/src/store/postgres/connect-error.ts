@@ -7,6 +7,18 @@ const AUTH_FAILURE = /^28|^SASL/;
 const NO_DATABASE = '3D000';
 const NOT_ALLOWED = '42501';
 
+/** What PgBouncer says of settings that a session brings along. */
+const POOLER = /unsupported startup parameter/i;
+
+/** Sessions of a pooler are not PostgreSQL's own. */
+export function poolerError(cause?: unknown): BerthError {
+  return new BerthError(
+    'unavailable',
+    'this is a connection pooler such as PgBouncer, which drops the settings of a session and LISTEN; give --database or BERTH_DATABASE_URL the address of PostgreSQL itself',
+    { cause },
+  );
+}
+
 /** Where a database is looked for. */
 export interface DatabaseAddress {
   host: string;
@@ -16,6 +28,7 @@ export interface DatabaseAddress {
 
 /** Why the first connection of a start failed, for whoever set the address. The user and the password stay out of it. */
 export function connectError(error: unknown, { host, port, database }: DatabaseAddress): BerthError {
+  if (error instanceof Error && POOLER.test(error.message)) return poolerError(error);
   const reason = reasonOf(error);
   const at = `at ${host.includes(':') ? `[${host}]` : host}:${port}`;
   const say = (words: string): BerthError =>

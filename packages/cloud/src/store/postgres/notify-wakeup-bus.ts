@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import type * as Pg from 'pg';
 import type { Client, Pool } from 'pg';
+import { LISTENER_OPTIONS } from './session-options.ts';
 import type { Wakeup, WakeupBus } from '../wakeup-bus.ts';
 
 const CHANNEL = 'berth';
@@ -80,6 +81,7 @@ export async function notifyWakeupBus({ url, server, pool, onError }: Options): 
     const next = new pg.Client({
       connectionString: url,
       application_name: 'berth wakeups',
+      options: LISTENER_OPTIONS,
       keepAlive: true,
       connectionTimeoutMillis: SILENCE_TIMEOUT_MS,
     });

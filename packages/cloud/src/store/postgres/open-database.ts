@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createRequire } from 'node:module';
+import { Socket } from 'node:net';
 import type * as Pg from 'pg';
 import type { Pool, PoolClient, QueryResult } from 'pg';
 import { BerthError } from '../../support/errors.ts';
@@ -7,9 +8,10 @@ import type { Database } from '../database.ts';
 import { render } from '../sql.ts';
 import type { StatementResult, Row, Statement, Steps } from '../sql.ts';
 import { postgresJobStore } from './job-store-driver.ts';
-import { advisoryLockElection } from './advisory-lock-election.ts';
+import { LeaseElection } from './lease-election.ts';
+import { IDLE_SESSION_TIMEOUT, SESSION_OPTIONS } from './session-options.ts';
 import { copyPostgres } from './copy-database.ts';
-import { connectError } from './connect-error.ts';
+import { connectError, poolerError } from './connect-error.ts';
 import { notifyWakeupBus } from './notify-wakeup-bus.ts';
 import { withClient, inTransaction, withTransactionRetries, translateErrors } from './transactions.ts';
 const MIN_SERVER_VERSION = 140000;
@@ -41,12 +43,19 @@ export async function openPostgres({ url, poolSize, onError }: PostgresOptions):
   // Loaded here and not above: a server on SQLite starts without it.
   const pg = createRequire(import.meta.url)('pg') as typeof Pg;
   let closing = false;
-  const open = (max: number, options: string | undefined, queryTimeout: number): Pool => {
+  const sockets = new Set<Socket>();
+  const openSocket = (): Socket => {
+    const socket = new Socket();
+    sockets.add(socket);
+    return socket.once('close', () => sockets.delete(socket));
+  };
+  const open = (max: number, options: string, queryTimeout: number): Pool => {
     const opened = new pg.Pool({
       connectionString: url,
       max,
       application_name: 'berth',
-      ...(options !== undefined && { options }),
+      options,
+      stream: openSocket,
       types,
       keepAlive: true,
       query_timeout: queryTimeout,
@@ -65,15 +74,26 @@ export async function openPostgres({ url, poolSize, onError }: PostgresOptions):
       oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format ?? 'text'),
   };
   const queueConnections = Math.max(1, Math.min(MAX_QUEUE_CONNECTIONS, Math.floor(poolSize / 2)));
-  const pool = open(Math.max(1, poolSize - queueConnections), undefined, QUERY_TIMEOUT_MS);
-  const queuePool = open(queueConnections, QUEUE_PLANNER_OPTIONS, QUEUE_POOL_TIMEOUT_MS);
-  await checkVersion(pool).catch((error: unknown) => {
+  const pool = open(Math.max(1, poolSize - queueConnections), SESSION_OPTIONS, QUERY_TIMEOUT_MS);
+  const queuePool = open(
+    queueConnections,
+    `${QUEUE_PLANNER_OPTIONS} ${SESSION_OPTIONS}`,
+    QUEUE_POOL_TIMEOUT_MS,
+  );
+  await checkVersion(pool).catch(async (error: unknown) => {
+    closing = true;
+    await Promise.all([pool.end(), queuePool.end()]);
     // It reads the address as the pool does, with what the environment adds.
     throw error instanceof BerthError ? error : connectError(error, new pg.Client({ connectionString: url }));
   });
   const server = randomUUID().slice(0, 8);
+  // What waits for an answer that cannot come is told so now.
+  const onCutOff = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
   return {
     dialect: 'postgres',
+    server,
     read: (steps) => withClient(pool, (client) => run(client, steps)),
     // Other servers and other programs use it too: only a write tells.
     checkWritable: async () => {
@@ -83,7 +103,7 @@ export async function openPostgres({ url, poolSize, onError }: PostgresOptions):
     jobs: () => postgresJobStore(pool, queuePool, server),
     wakeups: () => notifyWakeupBus({ url, server, pool, onError }),
     copyTo: (folder) => copyPostgres(pool, folder),
-    leaderElection: () => advisoryLockElection(url, onError),
+    leaderElection: (onResigned) => new LeaseElection({ url, server, onError, onCutOff, onResigned }),
     close: async () => {
       closing = true;
       await Promise.all([pool.end(), queuePool.end()]);
@@ -92,8 +112,8 @@ export async function openPostgres({ url, poolSize, onError }: PostgresOptions):
 }
 
 async function checkVersion(pool: Pool): Promise<void> {
-  const answer = await pool.query<{ version: string }>(
-    `select current_setting('server_version_num') as version`,
+  const answer = await pool.query<{ version: string; timeout: string }>(
+    `select current_setting('server_version_num') as version, current_setting('idle_session_timeout', true) as timeout`,
   );
   const version = Number(answer.rows[0]?.version);
   if (version < MIN_SERVER_VERSION) {
@@ -102,6 +122,8 @@ async function checkVersion(pool: Pool): Promise<void> {
       `PostgreSQL 14 or newer is needed; this server is ${Math.floor(version / 10000)}`,
     );
   }
+  // One that was told to ignore the settings of sessions answers as if nothing had been set.
+  if (answer.rows[0]?.timeout !== IDLE_SESSION_TIMEOUT) throw poolerError();
 }
 
 async function run<T>(client: PoolClient, steps: () => Steps<T>): Promise<T> {

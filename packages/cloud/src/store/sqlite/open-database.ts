@@ -127,6 +127,7 @@ export function openSqlite(file: string, { onFull = () => false, syncFile }: Sql
 
   return {
     dialect: 'sqlite',
+    server: 'single',
     read: (steps) => group.read(() => run(steps), 'resources'),
     checkWritable: () => settle(probeWrite),
     write: async (steps) => {

@@ -65,6 +65,12 @@ export const serverSettings = {
     description:
       'The URL at which workers and pods reach Berth, if it differs from the public one. Empty: chosen by each engine.',
   }),
+  internalUrl: defineSetting({
+    type: urlType(),
+    default: '',
+    description:
+      'The URL at which other Berth servers on the same PostgreSQL reach this one. Empty: the address it listens on, or that of this machine where it listens on all.',
+  }),
   domain: defineSetting({
     type: optionalTextType('a host name such as berth.example.com', (value) =>
       /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(value) ? value.toLowerCase() : undefined,

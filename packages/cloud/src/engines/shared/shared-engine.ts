@@ -1,0 +1,326 @@
+import { createInterface } from 'node:readline';
+import type { LogLine, LogQuery } from '../../domain/log-line.ts';
+import type { Clock } from '../../support/clock.ts';
+import { BerthError } from '../../support/errors.ts';
+import type { Log } from '../../support/log.ts';
+import type { PeerSignature } from '../../support/peer-signature.ts';
+import type { InstanceEngine } from '../engine.ts';
+import type { InstanceFiles } from '../instance-files.ts';
+import type { Instance, InstanceAddress, InstanceEvent, InstanceHandle, InstanceUsage } from '../instance.ts';
+import { delegateTo } from './led-engine.ts';
+import { remoteExecution } from './execution-frames.ts';
+import { callPeer, connectToPeer, streamFromPeer } from './peer-client.ts';
+
+export function sharedEngine(deps: SharedEngineDeps): InstanceEngine {
+  const shared = new SharedEngine(deps);
+  const { local } = deps;
+  return {
+    ...delegateTo(local),
+    ...(local.files !== undefined && { files: shared.files(local.files) }),
+    start: (spec) => shared.start(spec),
+    adopt: (handle) => shared.adopt(handle),
+    findElsewhere: (id) => shared.findElsewhere({ engine: local.kind, id, state: {} }),
+    list: () => shared.list(),
+    stop: (id, graceMs) => shared.stop(id, graceMs),
+    remove: (id, graceMs) => shared.remove(id, graceMs),
+    deleteLog: (id) => shared.deleteLog(id),
+    watch: (listener) => shared.watch(listener),
+    logs: (id, query, signal) => shared.logs(id, query, signal),
+    logSystemLine: (id, line) => shared.logSystemLine(id, line),
+    exec: (id, argv, options) => shared.exec(id, argv, options),
+    address: (id, port) => shared.address(id, port),
+    usage: (id) => shared.usage(id),
+    close: async () => {
+      shared.close();
+      await local.close();
+    },
+  };
+}
+
+const WATCH_EVERY_MS = 1_000;
+const LOOPBACK = /^(?:127\.|localhost$|\[?::1\]?$|0\.0\.0\.0$)/;
+
+/** The machines of an installation, each with its own instances. */
+export interface InstanceHosts {
+  /** Away: its servers are silent, but not for long. Lost: what runs there counts as ended. */
+  hostState(hostId: string): { state: 'here' | 'away' | 'lost' } | { state: 'up'; address: string };
+  readonly otherHosts: readonly { hostId: string; address: string }[];
+  findHost(instanceId: string): Promise<string | undefined>;
+  /** The instance is about to be started on this machine. */
+  saveHost(instanceId: string): Promise<void>;
+}
+
+export interface SharedEngineDeps {
+  local: InstanceEngine;
+  hosts: InstanceHosts;
+  signature: PeerSignature;
+  clock: Clock;
+  log: Log;
+}
+
+/**
+ * An engine of this machine together with those of the same kind on the machines of the other servers. Instances are
+ * started here; everything else goes to the machine where the instance runs.
+ */
+class SharedEngine {
+  readonly #deps: SharedEngineDeps;
+  /** Instances of other machines, by id. An id stays with its machine while it runs. */
+  readonly #elsewhere = new Map<string, string>();
+  readonly #listeners = new Set<(event: InstanceEvent) => void>();
+  #watching: NodeJS.Timeout | undefined;
+
+  constructor(deps: SharedEngineDeps) {
+    this.#deps = deps;
+  }
+
+  /** Undefined for an instance of this machine. */
+  async #remote(id: string): Promise<string | undefined> {
+    const { hosts, local } = this.#deps;
+    const known = this.#elsewhere.get(id);
+    if (known !== undefined) return known;
+    const hostId = await hosts.findHost(id);
+    if (hostId === undefined || hosts.hostState(hostId).state === 'here') return undefined;
+    // Servers on several data directories may share one Docker daemon.
+    if (local.kind !== 'process' && (await local.list()).some((instance) => instance.id === id))
+      return undefined;
+    return hostId;
+  }
+
+  #call<T>(address: string, operation: string, args: unknown[], timeoutMs?: number): Promise<T> {
+    return callPeer<T>({
+      address,
+      path: this.#path(operation, args),
+      signature: this.#deps.signature,
+      ...(timeoutMs !== undefined && { timeoutMs }),
+    });
+  }
+
+  #path(operation: string, args: unknown[]): string {
+    return `/internal/engines/${this.#deps.local.kind}/${operation}?args=${encodeURIComponent(JSON.stringify(args))}`;
+  }
+
+  /** The address of a server on this machine. Rejects while none answers. */
+  #addressOf(hostId: string): string {
+    const found = this.#deps.hosts.hostState(hostId);
+    if (found.state === 'up') return found.address;
+    throw new BerthError(
+      'unavailable',
+      found.state === 'lost'
+        ? 'the machine where this ran is gone'
+        : 'the server where this runs does not answer now; try again',
+    );
+  }
+
+  async start(spec: Parameters<InstanceEngine['start']>[0]): Promise<InstanceHandle> {
+    this.#elsewhere.delete(spec.id);
+    await this.#deps.hosts.saveHost(spec.id);
+    return this.#deps.local.start(spec);
+  }
+
+  /** An instance of a machine that does not answer is taken to run, until that machine is lost. */
+  async adopt(handle: InstanceHandle): Promise<Instance | undefined> {
+    const hostId = await this.#remote(handle.id);
+    return hostId === undefined ? this.#deps.local.adopt(handle) : this.findElsewhere(handle);
+  }
+
+  async findElsewhere(handle: InstanceHandle): Promise<Instance | undefined> {
+    const { hosts, clock } = this.#deps;
+    const hostId = await this.#remote(handle.id);
+    if (hostId === undefined || hosts.hostState(hostId).state === 'lost') return undefined;
+    this.#elsewhere.set(handle.id, hostId);
+    try {
+      const listed = await this.#call<Instance[]>(this.#addressOf(hostId), 'list', []);
+      return listed.find(({ id }) => id === handle.id);
+    } catch {
+      return {
+        id: handle.id,
+        labels: {},
+        image: '',
+        handle,
+        status: 'running',
+        startedAt: clock.now(),
+        endedAt: null,
+        exitCode: null,
+        signal: null,
+      };
+    }
+  }
+
+  async list(): Promise<Instance[]> {
+    const { local, hosts, log } = this.#deps;
+    const found = new Map<string, Instance>();
+    await Promise.all(
+      hosts.otherHosts.map(async ({ hostId, address }) => {
+        try {
+          for (const instance of await this.#call<Instance[]>(address, 'list', [])) {
+            found.set(instance.id, instance);
+            this.#elsewhere.set(instance.id, hostId);
+          }
+        } catch (error) {
+          log.warn({ err: error, hostId }, 'the instances of another machine could not be listed');
+        }
+      }),
+    );
+    for (const instance of await local.list()) {
+      found.set(instance.id, instance);
+      this.#elsewhere.delete(instance.id);
+    }
+    return [...found.values()];
+  }
+
+  async stop(id: string, graceMs: number): Promise<void> {
+    await this.#end(id, (local) => local.stop(id, graceMs), ['stop', [id, graceMs], graceMs]);
+  }
+
+  async remove(id: string, graceMs?: number): Promise<void> {
+    await this.#end(id, (local) => local.remove(id, graceMs), [
+      'remove',
+      [id, graceMs ?? null],
+      graceMs ?? 0,
+    ]);
+    this.#elsewhere.delete(id);
+  }
+
+  async deleteLog(id: string): Promise<void> {
+    await this.#end(id, (local) => local.deleteLog(id), ['deleteLog', [id], 0]);
+  }
+
+  /** What ran on a lost machine has ended. If its server comes back, the leading one removes what is left there. */
+  async #end(
+    id: string,
+    here: (local: InstanceEngine) => Promise<void>,
+    [operation, args, graceMs]: [string, unknown[], number],
+  ): Promise<void> {
+    const { local, hosts } = this.#deps;
+    const hostId = await this.#remote(id);
+    if (hostId === undefined) return here(local);
+    if (hosts.hostState(hostId).state === 'lost') return;
+    await this.#call(this.#addressOf(hostId), operation, args, graceMs + 15_000);
+  }
+
+  /** Exits on other machines are seen by looking. */
+  watch(listener: (event: InstanceEvent) => void): () => void {
+    const stop = this.#deps.local.watch(listener);
+    this.#listeners.add(listener);
+    this.#watching ??= setInterval(() => void this.#lookElsewhere(), WATCH_EVERY_MS).unref();
+    return () => {
+      stop();
+      this.#listeners.delete(listener);
+      if (this.#listeners.size > 0) return;
+      clearInterval(this.#watching);
+      this.#watching = undefined;
+    };
+  }
+
+  async #lookElsewhere(): Promise<void> {
+    const { hosts } = this.#deps;
+    for (const hostId of new Set(this.#elsewhere.values())) {
+      const host = hosts.hostState(hostId);
+      const known = [...this.#elsewhere].flatMap(([id, where]) => (where === hostId ? [id] : []));
+      if (host.state === 'here' || host.state === 'lost') for (const id of known) this.#exited(id, undefined);
+      if (host.state !== 'up') continue;
+      const listed = await this.#call<Instance[]>(host.address, 'list', []).catch(() => undefined);
+      if (listed === undefined) continue;
+      for (const id of known) {
+        const instance = listed.find((one) => one.id === id);
+        if (instance === undefined || instance.status === 'exited') this.#exited(id, instance);
+      }
+    }
+  }
+
+  #exited(id: string, instance: Instance | undefined): void {
+    if (!this.#elsewhere.delete(id)) return;
+    const event: InstanceEvent = {
+      id,
+      status: 'exited',
+      exitCode: instance?.exitCode ?? null,
+      signal: instance?.signal ?? null,
+      at: instance?.endedAt ?? this.#deps.clock.now(),
+    };
+    for (const listener of this.#listeners) listener(event);
+  }
+
+  async *logs(id: string, query?: LogQuery, signal?: AbortSignal): AsyncGenerator<LogLine> {
+    const hostId = await this.#remote(id);
+    if (hostId === undefined) return yield* this.#deps.local.logs(id, query, signal);
+    const answer = await streamFromPeer({
+      address: this.#addressOf(hostId),
+      path: this.#path('logs', [id, query ?? null]),
+      signature: this.#deps.signature,
+      signal,
+    });
+    try {
+      for await (const line of createInterface({ input: answer })) yield JSON.parse(line) as LogLine;
+    } catch (error) {
+      if (signal?.aborted !== true) throw error;
+    } finally {
+      answer.destroy();
+    }
+  }
+
+  async logSystemLine(id: string, line: string): Promise<void> {
+    const hostId = await this.#remote(id);
+    if (hostId === undefined) return this.#deps.local.logSystemLine(id, line);
+    await this.#call(this.#addressOf(hostId), 'logSystemLine', [id, line]);
+  }
+
+  async exec(...[id, argv, options]: Parameters<InstanceEngine['exec']>): ReturnType<InstanceEngine['exec']> {
+    const hostId = await this.#remote(id);
+    if (hostId === undefined) return this.#deps.local.exec(id, argv, options);
+    const path = this.#path('exec', [id, argv, options ?? null]);
+    return remoteExecution(
+      await connectToPeer({ address: this.#addressOf(hostId), path, signature: this.#deps.signature }),
+    );
+  }
+
+  /** A port on the loopback of another machine is that machine's own: it has to listen on all addresses. */
+  async address(id: string, port: number): Promise<InstanceAddress | undefined> {
+    const hostId = await this.#remote(id);
+    if (hostId === undefined) return this.#deps.local.address(id, port);
+    const server = this.#addressOf(hostId);
+    const found = await this.#call<InstanceAddress | undefined>(server, 'address', [id, port]);
+    return found && LOOPBACK.test(found.host) ? { ...found, host: new URL(server).hostname } : found;
+  }
+
+  async usage(id: string): Promise<InstanceUsage | undefined> {
+    const hostId = await this.#remote(id);
+    if (hostId === undefined) return this.#deps.local.usage(id);
+    return this.#call<InstanceUsage | undefined>(this.#addressOf(hostId), 'usage', [id]);
+  }
+
+  files(local: InstanceFiles): InstanceFiles {
+    const { signature } = this.#deps;
+    return {
+      stat: async (id, path) => {
+        const hostId = await this.#remote(id);
+        if (hostId === undefined) return local.stat(id, path);
+        return this.#call(this.#addressOf(hostId), 'stat', [id, path]);
+      },
+      read: async (id, path) => {
+        const hostId = await this.#remote(id);
+        if (hostId === undefined) return local.read(id, path);
+        return streamFromPeer({
+          address: this.#addressOf(hostId),
+          path: this.#path('read', [id, path]),
+          signature,
+        });
+      },
+      write: async (id, folder, tar) => {
+        const hostId = await this.#remote(id);
+        if (hostId === undefined) return local.write(id, folder, tar);
+        const path = this.#path('write', [id, folder]);
+        await callPeer({
+          address: this.#addressOf(hostId),
+          path,
+          signature,
+          body: tar,
+          timeoutMs: undefined,
+        });
+      },
+    };
+  }
+
+  close(): void {
+    clearInterval(this.#watching);
+  }
+}

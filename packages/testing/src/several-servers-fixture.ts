@@ -1,0 +1,118 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { createTestDatabase, killInstances } from './test-database.ts';
+import type { TestDatabase } from './test-database.ts';
+import { startServerProcess } from './server-process.ts';
+import type { ServerProcess } from './server-process.ts';
+import { startTcpProxy } from './tcp-proxy.ts';
+import type { TcpProxy } from './tcp-proxy.ts';
+import { waitFor } from './wait-for.ts';
+
+const ENV = { BERTH_RATE_LIMITS: 'off', BERTH_MASTER_KEY: '5b'.repeat(32), BERTH_DISK_RESERVE: '0' };
+
+/** One of several servers, with its own data folder, port, and cable to the database. */
+export interface Seat {
+  data: string;
+  port: number;
+  cable: TcpProxy;
+  server: ServerProcess;
+}
+
+/** Real servers on one PostgreSQL, each as if on a machine of its own. */
+export class SeveralServers {
+  readonly database: TestDatabase;
+  readonly seats: Seat[] = [];
+  readonly #query: Client;
+
+  private constructor(database: TestDatabase, query: Client) {
+    this.database = database;
+    this.#query = query;
+  }
+
+  /** The first one leads. */
+  static async start(count: number): Promise<SeveralServers> {
+    const database = await createTestDatabase('postgres');
+    const query = new Client({ connectionString: database.url });
+    query.on('error', () => undefined);
+    await query.connect();
+    const servers = new SeveralServers(database, query);
+    for (let index = 0; index < count; index += 1) {
+      const seat = {
+        data: mkdtempSync(join(tmpdir(), 'berth-test-')),
+        port: await freePort(),
+        cable: await startTcpProxy(database.url),
+      };
+      servers.seats.push({ ...seat, server: await startSeat(seat) });
+      if (index === 0) await servers.leader();
+    }
+    return servers;
+  }
+
+  /** The seat that leads now. */
+  leader(): Promise<Seat> {
+    return waitFor('a server leads', async () => {
+      const { rows } = await this.#query.query<{ address: string }>(
+        `select address from servers join leadership on holder = servers.id
+          where expires_at > extract(epoch from clock_timestamp()) * 1000`,
+      );
+      return this.seats.find(({ server }) => server.url === rows[0]?.address);
+    });
+  }
+
+  /** Another one than this leads. */
+  nextLeader(former: Seat): Promise<Seat> {
+    return waitFor('another server leads', async () => {
+      const leader = await this.leader();
+      return leader !== former && leader;
+    });
+  }
+
+  async followers(): Promise<Seat[]> {
+    const leader = await this.leader();
+    return this.seats.filter((seat) => seat !== leader);
+  }
+
+  /** Why workers have ended so far. */
+  async ends(): Promise<string> {
+    const { rows } = await this.#query.query<{ id: string; reason: string | null }>(
+      'select id, reason from workers where ended_at is not null',
+    );
+    return rows.map(({ id, reason }) => `${id}: ${reason ?? 'no longer needed'}`).join('\n');
+  }
+
+  async restart(seat: Seat): Promise<void> {
+    seat.server = await startSeat(seat);
+  }
+
+  async stop(): Promise<void> {
+    for (const { server, cable } of this.seats) {
+      cable.thaw();
+      server.process.kill('SIGCONT');
+      await server.kill();
+      await cable.disconnect();
+    }
+    await this.#query.end();
+    await this.database.drop();
+    for (const { data } of this.seats) {
+      killInstances(data);
+      rmSync(data, { recursive: true, force: true, maxRetries: 3 });
+    }
+  }
+}
+
+function startSeat({ data, port, cable }: Omit<Seat, 'server'>): Promise<ServerProcess> {
+  return startServerProcess({ data, url: cable.url }, ENV, ['--port', String(port)]);
+}
+
+/** A port that stays the same when its server starts again: its workers come back to it. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

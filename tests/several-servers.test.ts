@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { ApiClient } from '../packages/testing/src/api-client.ts';
+import { listWorkers } from '../packages/testing/src/deploy-handler.ts';
+import { POD_HTTP_SERVER_SOURCE } from '../packages/testing/src/pod-http-server.ts';
+import {
+  containerLogLines,
+  createRunningPod,
+  getPod,
+  processesOfInstance,
+} from '../packages/testing/src/pod-client.ts';
+import { SeveralServers } from '../packages/testing/src/several-servers-fixture.ts';
+import type { Seat } from '../packages/testing/src/several-servers-fixture.ts';
+import { openTerminal } from '../packages/testing/src/terminal-client.ts';
+import { waitFor } from '../packages/testing/src/wait-for.ts';
+
+interface Health {
+  workers: { idle: number; running: number; ready: number };
+}
+
+describe('three servers, each on a machine of its own', () => {
+  let servers: SeveralServers;
+  before(async () => {
+    servers = await SeveralServers.start(3);
+  });
+  after(() => servers?.stop());
+
+  const createEndpoint = async (client: ApiClient, body: Record<string, unknown>): Promise<string> => {
+    const made = await client.call<{ id: string }>('POST', '/v2/serverless', {
+      name: 'shared',
+      type: 'QUEUE',
+      image: 'local/echo',
+      cpu: [{ id: 'cpu3c', vcpuCount: 2 }],
+      scaling: { type: 'REQUEST_COUNT', requestCount: 4 },
+      workers: { min: 1, max: 1 },
+      ...body,
+    });
+    assert.equal(made.status, 201, made.text);
+    return made.body.id;
+  };
+  const runs = async (client: ApiClient, endpointId: string): Promise<void> => {
+    const ran = await client.call<{ status: string; output: unknown }>(
+      'POST',
+      `/v2/${endpointId}/runsync?wait=60000`,
+      { input: { from: client.url } },
+    );
+    assert.deepEqual([ran.body.status, ran.body.output], ['COMPLETED', { from: client.url }], ran.text);
+  };
+  const inTerminal = async ({ server }: Seat, path: string, command: string): Promise<string> => {
+    const terminal = await openTerminal(
+      `${server.url.replace(/^http/, 'ws')}${path}/terminal?cmd=sh&cmd=-c&cmd=${encodeURIComponent(command)}`,
+      { authorization: `Bearer ${server.key}` },
+    );
+    assert.equal((await terminal.ended).exit?.exitCode, 0);
+    return terminal.stdout().toString();
+  };
+
+  test('an endpoint that was made at another server has its worker at once, and all servers show it', async () => {
+    const [one, two] = await servers.followers();
+    assert.ok(one !== undefined && two !== undefined);
+    const id = await createEndpoint(one.server.client(), {});
+    for (const seat of [one, two]) await runs(seat.server.client(), id);
+    const workers = await waitFor('all servers show the worker', async () => {
+      const shown = await Promise.all(servers.seats.map(({ server }) => listWorkers(server.client(), id)));
+      return shown.every(([worker]) => worker?.status === 'IDLE') && shown;
+    });
+    const workerId = workers[0]?.[0]?.id ?? '';
+    for (const seat of servers.seats) {
+      const client = seat.server.client();
+      await waitFor('the worker is counted', async () => {
+        const { body } = await client.call<Health>('GET', `/v2/${id}/health`);
+        return body.workers.idle === 1 && body.workers.ready === 1;
+      });
+      const logs = await client.call('GET', `/v2/serverless/${id}/workers/${workerId}/logs?follow=false`);
+      assert.match(logs.text, /from/);
+      assert.equal(
+        await inTerminal(seat, `/v2/serverless/${id}/workers/${workerId}`, 'echo $RUNPOD_POD_ID'),
+        `${workerId}\n`,
+      );
+    }
+    assert.equal((await two.server.client().call('DELETE', `/v2/serverless/${id}`)).status, 204);
+    await waitFor('its worker has ended', () => processesOfInstance(workerId).length === 0);
+  });
+
+  test('why an endpoint has no worker is said by every server', async () => {
+    const [one] = await servers.followers();
+    assert.ok(one !== undefined);
+    const id = await createEndpoint(one.server.client(), { image: 'registry.example/needs-docker:1' });
+    for (const { server } of servers.seats)
+      await waitFor('the reason', async () => {
+        const { text } = await server.client().call('GET', `/v2/serverless/${id}/workers`);
+        return /no worker can be placed/.test(text);
+      });
+    await one.server.client().call('DELETE', `/v2/serverless/${id}`);
+  });
+
+  test('a load balancing endpoint answers at every server', async () => {
+    const [one] = await servers.followers();
+    assert.ok(one !== undefined);
+    const id = await createEndpoint(one.server.client(), {
+      type: 'LOAD_BALANCER',
+      image: 'local/http-server',
+      workers: { min: 0, max: 1 },
+    });
+    for (const { server } of [one, ...servers.seats]) {
+      const answer = await server.client().call<{ n: number }>('POST', `/v2/${id}/echo`, { n: 1 });
+      assert.deepEqual([answer.status, answer.body], [200, { n: 1 }], answer.text);
+    }
+    await one.server.client().call('DELETE', `/v2/serverless/${id}`);
+  });
+
+  test('logs, files, terminal, use and ports of a pod are at every server', async () => {
+    const [one] = await servers.followers();
+    assert.ok(one !== undefined);
+    const { id } = await createRunningPod(one.server.client(), {
+      cmd: ['sh', '-c', 'echo hello; exec node -e "$SOURCE"'],
+      env: { LISTEN_AS: 'BERTH_PORT_8000', SOURCE: POD_HTTP_SERVER_SOURCE },
+      ports: ['8000/http'],
+    });
+    for (const seat of servers.seats) {
+      const { server } = seat;
+      const client = server.client();
+      assert.ok((await containerLogLines(client, id)).includes('hello'));
+      assert.equal(await inTerminal(seat, `/v2/pods/${id}`, 'echo made > made.txt; pwd | wc -l'), '1\n');
+      const info = await client.call<{ size: number }>('GET', `/v2/pods/${id}/files/info?path=made.txt`);
+      assert.deepEqual([info.status, info.body.size], [200, 5], info.text);
+      const file = await fetch(`${server.url}/v2/pods/${id}/files?path=made.txt`, {
+        headers: { authorization: `Bearer ${server.key}` },
+      });
+      assert.match(await file.text(), /made/);
+      await waitFor('its port answers', async () => {
+        const answer = await fetch(`${server.url}/proxy/${id}-8000/`);
+        await answer.body?.cancel();
+        return answer.status === 200;
+      });
+      assert.ok((await getPod(client, id)).runtime !== null);
+    }
+    // Only servers of the installation reach the engines of others.
+    const path = `/internal/engines/process/list?args=${encodeURIComponent('[]')}`;
+    const refused = await one.server.client().call('POST', path, undefined, { 'x-berth-peer': '1.00' });
+    assert.equal(refused.status, 404);
+    assert.equal((await one.server.client().call('DELETE', `/v2/pods/${id}`)).status, 204);
+  });
+
+  test('a leader that is killed, frozen or cut off is replaced; its worker goes on, and it changes nothing when it is back', async () => {
+    const [maker] = await servers.followers();
+    assert.ok(maker !== undefined);
+    const id = await createEndpoint(maker.server.client(), { workers: { min: 2, max: 2 } });
+    const ready = (seats: readonly Seat[]): Promise<string[]> =>
+      waitFor(
+        'two workers are ready',
+        async () => {
+          const shown = await Promise.all(seats.map(({ server }) => listWorkers(server.client(), id)));
+          const ids = shown.map((list) =>
+            list
+              .filter(({ status }) => status === 'IDLE')
+              .map((worker) => worker.id)
+              .sort(),
+          );
+          return ids.every((list) => list.length === 2 && list.join() === ids[0]?.join()) && ids[0];
+        },
+        40_000,
+      );
+    const before = await ready(servers.seats);
+
+    const killed = await servers.leader();
+    await killed.server.kill();
+    await servers.nextLeader(killed);
+    await servers.restart(killed);
+    assert.deepEqual(await ready(servers.seats), before, await servers.ends());
+
+    const frozen = await servers.leader();
+    frozen.server.process.kill('SIGSTOP');
+    const afterFreeze = await servers.nextLeader(frozen);
+    await runs(afterFreeze.server.client(), id);
+    frozen.server.process.kill('SIGCONT');
+    assert.deepEqual(await ready(servers.seats), before, await servers.ends());
+
+    const cutOff = await servers.leader();
+    cutOff.cable.freeze();
+    const afterCut = await servers.nextLeader(cutOff);
+    const refused = await cutOff.server.client().call('POST', `/v2/${id}/run`, { input: 1 });
+    assert.equal(refused.status, 503, refused.text);
+    await runs(afterCut.server.client(), id);
+    cutOff.cable.thaw();
+    const left = await ready(servers.seats);
+    assert.equal(
+      left.reduce((sum, workerId) => sum + processesOfInstance(workerId).length, 0),
+      2,
+    );
+    await afterCut.server.client().call('DELETE', `/v2/serverless/${id}`);
+  });
+});
