@@ -33,6 +33,8 @@ import { ServerAddress } from './server-address.ts';
 import { connectWakeups } from './server-wakeups.ts';
 import { createServices } from './services.ts';
 import { openStorage } from './storage.ts';
+import { createTls } from './tls.ts';
+import type { Tls } from './tls.ts';
 
 export interface AppOptions {
   config: Config;
@@ -44,6 +46,9 @@ export interface AppOptions {
 export interface App {
   http: FastifyInstance;
   rootKey: RootKey;
+  /** The URL at which clients reach it. */
+  publicOrigin(): string;
+  tls: Tls | undefined;
   /** Adopts the instances that run and starts to manage them. Call it when the server listens: they must reach it. */
   start(): void;
   close(): Promise<void>;
@@ -113,7 +118,8 @@ async function composeApp(app: AppContext): Promise<App> {
   const backups = createBackups(app, storage);
   await backups.backups.removeLeftovers();
   const services = createServices(app, { ...base, queue, compute, backups, limits });
-  const http = createHttp(app, { ...base, queue, compute, services, artifacts, address, limits });
+  const tls = await createTls(app, store, address);
+  const http = createHttp(app, { ...base, queue, compute, services, artifacts, address, limits, tls });
   connectWakeups(events, store.wakeups);
 
   const lead = (): void => {
@@ -127,20 +133,25 @@ async function composeApp(app: AppContext): Promise<App> {
     limits.start(services.accountRemoval);
     if (clockKeeper !== undefined) clockKeeper.isLeading = true;
     backups.backupSchedule.start();
+    tls?.lead();
   };
   const follow = (): void => {
     limits.stop();
     compute.pause();
     if (clockKeeper !== undefined) clockKeeper.isLeading = false;
     backups.backupSchedule.pause();
+    tls?.follow();
   };
   const clockChecks = clockKeeper && runClockKeeper(clockKeeper, log);
   return {
     http: http.server,
     rootKey: storage.rootKey,
+    publicOrigin: () => address.publicOrigin,
+    tls,
     start: () => {
       disk.start();
       auth.start();
+      tls?.start();
       queue.start();
       peers.start();
       store.leaderElection.start(lead, follow);
@@ -161,6 +172,7 @@ async function composeApp(app: AppContext): Promise<App> {
         await store.leaderElection.resign();
       }
       await engines.stopDiscovery();
+      await tls?.close();
       await Promise.all([http.server.close(), engines.closeWorkerServer()]);
       await compute.close();
       await engines.close();

@@ -29,6 +29,7 @@ import type { Queue } from './queue.ts';
 import type { ServerAddress } from './server-address.ts';
 import type { Services } from './services.ts';
 import type { Storage } from './storage.ts';
+import type { Tls } from './tls.ts';
 
 export interface HttpDeps {
   storage: Storage;
@@ -41,6 +42,7 @@ export interface HttpDeps {
   artifacts: FlashArtifacts;
   address: ServerAddress;
   limits: AccountLimits;
+  tls: Tls | undefined;
 }
 
 /** The HTTP server with every interface. It does not listen yet. */
@@ -51,7 +53,7 @@ export interface Http {
 
 export function createHttp(app: AppContext, deps: HttpDeps): Http {
   const { config, log, clock } = app;
-  const { storage, auth, queue, services, artifacts, address, limits } = deps;
+  const { storage, auth, queue, services, artifacts, address, limits, tls } = deps;
   const { authenticator, openAccesses, podTokens } = auth;
   const metrics = new HttpMetrics();
   const endpointDeps = {
@@ -83,6 +85,7 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
         contents: services.volumeContents,
         log,
       }),
+      tls: tls?.acceptor,
       origin: () => address.publicOrigin,
       ready: async () => {
         if (config.database === '') app.disk.checkRoom();
@@ -100,6 +103,7 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
   exposeQuotaUsage(metrics.registry, () => limits.quotas.ratios());
   address.attach({
     server: server.server,
+    tls,
     createWorkerServer: () =>
       createWorkerServer(endpointRouter, {
         isPodToken: (key) => podTokens.podIdFromToken(key) !== undefined,

@@ -27,7 +27,9 @@ export async function runServer({ config, warnings }: RunServerOptions): Promise
   writeServerFile(serverFile, url, config, log);
   app.start();
   const isTerminal = process.stdout.isTTY === true;
-  process.stdout.write(startupMessage(config, url, app.rootKey, isTerminal));
+  const shown = { ...config, publicUrl: app.publicOrigin() };
+  const shownUrl = app.tls === undefined ? url : url.replace(/^http:/, 'https:');
+  process.stdout.write(startupMessage(shown, shownUrl, app.rootKey, isTerminal));
   if (isTerminal) app.rootKey.markShown();
 
   const signal = await stop;
@@ -51,6 +53,7 @@ function writeServerFile(file: string, url: string, config: Config, log: Log): v
 async function listen(app: App, { host, port }: Config): Promise<string> {
   try {
     await app.http.listen({ host, port });
+    await app.tls?.listen();
   } catch (cause) {
     throw toListenError(cause, host, port);
   }

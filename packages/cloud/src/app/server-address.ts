@@ -6,6 +6,10 @@ export interface AttachedServers {
   server: Server;
   /** Creates another server, for workers and pods alone. */
   createWorkerServer(): Server;
+  /** Where HTTPS is spoken. */
+  tls?:
+    | { hostName(): string | undefined; acceptor: { allowPlain(ranges: readonly string[]): void } }
+    | undefined;
 }
 
 /** Where this server is reached. Parts that need the address only later may be built before the server. */
@@ -26,13 +30,14 @@ export class ServerAddress {
     return this.#attached;
   }
 
-  /** The address it listens at, as this machine reaches it. */
+  /** The address it listens at, as this machine reaches it: by HTTP, also where other clients must use HTTPS. */
   get listeningOrigin(): string {
     return listeningOrigin(this.servers.server);
   }
 
   /** The address at which clients reach it. */
   get publicOrigin(): string {
-    return publicOrigin(this.#publicUrl, this.servers.server);
+    const { server, tls } = this.servers;
+    return publicOrigin(this.#publicUrl, server, tls);
   }
 }

@@ -77,11 +77,16 @@ export class WorkerUrlResolver {
 
   async #open(engine: ContainerEngine): Promise<WorkerListener | undefined> {
     const { address: serverAddress, log } = this.#deps;
-    const { server, createWorkerServer } = serverAddress.servers;
+    const { server, createWorkerServer, tls } = serverAddress.servers;
     const { address, port } = server.address() as AddressInfo;
-    if (!LOOPBACK.test(address)) return undefined;
+    if (!LOOPBACK.test(address) && tls === undefined) return undefined;
     const network = await engine.networkOfContainers();
     if (network === undefined) return undefined;
+    if (!LOOPBACK.test(address)) {
+      // Containers reach the port by an address that no certificate is for.
+      tls?.acceptor.allowPlain(network.subnets);
+      return undefined;
+    }
     const listener = await WorkerListener.open(createWorkerServer(), network, port, log);
     log.info({ address: network.address, port: listener.port }, 'containers reach this server here');
     return listener;

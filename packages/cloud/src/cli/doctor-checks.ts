@@ -4,6 +4,7 @@ import type { CheckResult } from '../support/check-result.ts';
 import type { Environment } from '../support/config/config-from-environment.ts';
 import { runMachineChecks } from '../engines/machine-checks.ts';
 import { connect, type ApiClient } from './api-client.ts';
+import { checkCertificateFiles, checkServedCertificate } from './certificate-check.ts';
 import { CliError } from './cli.errors.ts';
 import { dataFolder } from './local-server.ts';
 
@@ -13,7 +14,10 @@ export async function runDoctorChecks(
   engines: readonly EngineCheck[],
 ): Promise<CheckResult[]> {
   const folder = resolve(dataFolder(call.options.data, call.env));
-  const local = await runMachineChecks(folder, call.env, engines);
+  const local = [
+    ...(await runMachineChecks(folder, call.env, engines)),
+    ...(await checkCertificateFiles(call.env)),
+  ];
   let client: ApiClient;
   try {
     client = await connect(call);
@@ -25,6 +29,7 @@ export async function runDoctorChecks(
   return [
     ...local,
     health,
+    ...(await checkServedCertificate(client.url)),
     await checkServer(client, 'ready', '/readyz', 'look at its log: a part that it needs does not answer'),
     await checkKey(client),
     ...(await checkBackups(client)),

@@ -3,6 +3,7 @@ import { Server } from 'node:http';
 import type { ServerOptions } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Log } from '../support/log.ts';
+import type { TlsAcceptor } from './tls/tls-acceptor.ts';
 import { throttle } from '../support/throttle.ts';
 
 /** The part of the descriptors that clients may have; the rest is for files, the database, workers and instances. */
@@ -69,17 +70,34 @@ export class ConnectionLimit {
   }
 }
 
-/** Node's HTTP server with such a limit. */
+/** Node's HTTP server with such a limit, and with HTTPS on the same port if an acceptor is given. */
 export class ConnectionLimitedServer extends Server {
   readonly #limit: ConnectionLimit;
+  readonly #tls: TlsAcceptor | undefined;
 
-  constructor(options: ServerOptions, limit: ConnectionLimit) {
+  constructor(options: ServerOptions, limit: ConnectionLimit, tls?: TlsAcceptor) {
     super(options);
     this.#limit = limit;
+    this.#tls = tls;
+    tls?.attach((socket) => super.emit('connection', socket));
   }
 
   override emit(event: string, ...values: unknown[]): boolean {
-    if (event === 'connection' && !this.#limit.admit(values[0] as Socket)) return true;
-    return super.emit(event, ...values);
+    if (event !== 'connection') return super.emit(event, ...values);
+    const socket = values[0] as Socket;
+    if (!this.#limit.admit(socket)) return true;
+    if (this.#tls === undefined) return super.emit(event, socket);
+    this.#tls.accept(socket);
+    return true;
+  }
+
+  override closeIdleConnections(): void {
+    super.closeIdleConnections();
+    this.#tls?.closePending();
+  }
+
+  override closeAllConnections(): void {
+    super.closeAllConnections();
+    this.#tls?.closePending();
   }
 }

@@ -27,6 +27,7 @@ import { loginPageRoutes } from './login-page.ts';
 import { handleClientError } from './long-uploads.ts';
 import type { HttpMetrics } from './metrics.ts';
 import { convertToOriginForm } from './request-target.ts';
+import type { TlsAcceptor } from './tls/tls-acceptor.ts';
 import { restV1Api } from './rest-v1/rest-v1.routes.ts';
 import type { RestV1Options } from './rest-v1/rest-v1.routes.ts';
 import { sendV2Error } from './rest-v2/rest-v2.errors.ts';
@@ -71,6 +72,8 @@ export interface HttpServerDeps {
   fastPath: FastPathHandler | undefined;
   /** The objects of network volumes, which do not pass through the web framework either. */
   s3: S3Routes;
+  /** If given, HTTPS is spoken at the port. */
+  tls?: TlsAcceptor | undefined;
   /** The URL under which clients reach this server. */
   origin(): string;
   ready(): Promise<void>;
@@ -91,6 +94,7 @@ export function createHttpServer(
     endpointRouter,
     fastPath,
     s3,
+    tls,
     origin,
     ready,
   }: HttpServerDeps,
@@ -114,6 +118,7 @@ export function createHttpServer(
         (request) => applySession(request, origin),
         fastPath,
         new ConnectionLimit(maxConnections === 0 ? defaultMaxConnections() : maxConnections, log),
+        tls,
       ),
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     clientErrorHandler: handleClientError,
@@ -224,6 +229,7 @@ function createRoutedServer(
   prepare: (request: IncomingMessage) => void,
   fastPath?: FastPathHandler,
   limit?: ConnectionLimit,
+  tls?: TlsAcceptor,
 ): Server {
   const upgrades = new UpgradeDetector();
   const options: ServerOptions = {
@@ -234,10 +240,10 @@ function createRoutedServer(
   };
   const server =
     fastPath !== undefined
-      ? new FastPathServer(options, fastPath, limit)
+      ? new FastPathServer(options, fastPath, limit, tls)
       : limit === undefined
         ? createServer(options)
-        : new ConnectionLimitedServer(options, limit);
+        : new ConnectionLimitedServer(options, limit, tls);
   server.on('request', (request, response) => {
     upgrades.trackResponse(request, response);
     convertToOriginForm(request);

@@ -4,17 +4,23 @@ const PORT_HINT = 'choose another with --port or BERTH_PORT';
 const HOST_HINT = 'choose another with --host or BERTH_HOST';
 
 /** Why the server cannot listen, with the setting to change. Other errors are returned unchanged. */
-export function toListenError(cause: unknown, host: string, port: number): unknown {
-  const words = listenErrorMessage((cause as NodeJS.ErrnoException).code, host, port);
+export function toListenError(cause: unknown, host: string, port: number, setting?: string): unknown {
+  const hint = setting === undefined ? PORT_HINT : `choose another with ${setting}`;
+  const words = listenErrorMessage((cause as NodeJS.ErrnoException).code, host, port, hint);
   return words === undefined ? cause : new BerthError('unavailable', words, { cause });
 }
 
-function listenErrorMessage(code: string | undefined, host: string, port: number): string | undefined {
+function listenErrorMessage(
+  code: string | undefined,
+  host: string,
+  port: number,
+  portHint: string,
+): string | undefined {
   switch (code) {
     case 'EADDRINUSE':
-      return `port ${port} of ${host} is taken; ${PORT_HINT}`;
+      return `port ${port} of ${host} is taken; ${portHint}`;
     case 'EACCES':
-      return `port ${port} of ${host} is not open to this user (EACCES); ${PORT_HINT}`;
+      return `port ${port} of ${host} is not open to this user (EACCES); ${portHint}`;
     case 'EADDRNOTAVAIL':
       return `the host ${host} is not an address of this machine (${code}); ${HOST_HINT}`;
     case 'ENOTFOUND':

@@ -9,7 +9,15 @@ export function listeningOrigin(server: Pick<Server, 'address'>): string {
   return `http://${everywhere ? '127.0.0.1' : family === 'IPv6' ? `[${address}]` : address}:${port}`;
 }
 
-/** Where clients reach Berth: where the operator says, or else where it listens. */
-export function publicOrigin(publicUrl: string, server: Pick<Server, 'address'>): string {
-  return publicUrl === '' ? listeningOrigin(server) : publicUrl.replace(/\/+$/, '');
+/** Where clients reach Berth: where the operator says, or else where it listens, by the name of its certificate. */
+export function publicOrigin(
+  publicUrl: string,
+  server: Pick<Server, 'address'>,
+  tls?: { hostName(): string | undefined },
+): string {
+  if (publicUrl !== '') return publicUrl.replace(/\/+$/, '');
+  const listening = listeningOrigin(server);
+  if (tls === undefined) return listening;
+  const { hostname, port } = new URL(listening);
+  return new URL(`https://${tls.hostName() ?? hostname}:${port}`).origin;
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import { type AddressInfo, BlockList, isIPv6 } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { AddressRanges } from '../support/address-ranges.ts';
 import type { Log } from '../support/log.ts';
 
 /** The networks of the containers, and this machine's address for them. */
@@ -28,10 +29,10 @@ export class WorkerListener {
     port: number,
     log: Log,
   ): Promise<WorkerListener> {
-    const allowed = allowListOf(subnets);
+    const allowed = new AddressRanges(subnets);
     server.prependListener('connection', (socket) => {
       const from = socket.remoteAddress ?? '';
-      if (from !== address && !allowed.check(from, isIPv6(from) ? 'ipv6' : 'ipv4')) socket.destroy();
+      if (from !== address && !allowed.includes(from)) socket.destroy();
     });
     try {
       await listen(server, address, port);
@@ -63,13 +64,4 @@ async function listen(server: Server, host: string, port: number): Promise<void>
   server.listen({ host, port });
   // `once` rejects if an error comes first.
   await once(server, 'listening');
-}
-
-function allowListOf(subnets: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const subnet of subnets) {
-    const [net = '', prefix = ''] = subnet.split('/');
-    list.addSubnet(net, Number(prefix), isIPv6(net) ? 'ipv6' : 'ipv4');
-  }
-  return list;
 }

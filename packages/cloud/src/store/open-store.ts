@@ -9,6 +9,7 @@ import { openPostgres } from './postgres/open-database.ts';
 import { execute, row, sql } from './sql.ts';
 import { openSqlite } from './sqlite/open-database.ts';
 import type { Store } from './store.ts';
+import { acmeTable } from './tables/acme.table.ts';
 import { accountTable } from './tables/accounts.table.ts';
 import { auditLogTable } from './tables/audit-log.table.ts';
 import { backupTable } from './tables/backup.table.ts';
@@ -110,6 +111,7 @@ export function createStore(
     ledger: ledgerTable(database, usage),
     clock: clockTable(database),
     backup: backupTable(database),
+    acme: acmeTable(database, sealer),
     wakeups,
     leaderElection: leadership,
     ping: async () => {

@@ -1,3 +1,4 @@
+import type { AcmeStore } from './acme-store.ts';
 import type { BackupStore } from './backup-store.ts';
 import type { ClockStore } from './clock-store.ts';
 import type { ClusterStore } from './cluster-store.ts';
@@ -64,6 +65,7 @@ export interface Store {
     readonly clock: ClockStore;
   };
   readonly backup: BackupStore;
+  readonly acme: AcmeStore;
   /** Resolves when the database answers. */
   ping(): Promise<void>;
   close(): Promise<void>;

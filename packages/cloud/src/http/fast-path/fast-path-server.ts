@@ -2,6 +2,7 @@ import { Server } from 'node:http';
 import type { ServerOptions } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ConnectionLimit } from '../connection-limit.ts';
+import type { TlsAcceptor } from '../tls/tls-acceptor.ts';
 import { FastPathConnection } from './fast-path-connection.ts';
 import type { FastPathHandler } from './fast-path-connection.ts';
 
@@ -15,12 +16,15 @@ const TIMEOUT_CHECK_MS = 5_000;
 export class FastPathServer extends Server {
   readonly #handler: FastPathHandler;
   readonly #limit: ConnectionLimit | undefined;
+  readonly #tls: TlsAcceptor | undefined;
   readonly #connections = new Set<FastPathConnection>();
   readonly #timeoutCheck: NodeJS.Timeout;
 
-  constructor(options: ServerOptions, handler: FastPathHandler, limit?: ConnectionLimit) {
+  constructor(options: ServerOptions, handler: FastPathHandler, limit?: ConnectionLimit, tls?: TlsAcceptor) {
     super(options);
     this.#limit = limit;
+    this.#tls = tls;
+    tls?.attach((socket) => this.#serve(socket));
     this.#handler = handler;
     this.#timeoutCheck = setInterval(() => {
       // A monotonic clock: a system clock that is set forward must not close every connection.
@@ -32,27 +36,35 @@ export class FastPathServer extends Server {
 
   override emit(event: string, ...values: unknown[]): boolean {
     if (event !== 'connection') return super.emit(event, ...values);
-    if (this.#limit?.admit(values[0] as Socket) === false) return true;
+    const socket = values[0] as Socket;
+    if (this.#limit?.admit(socket) === false) return true;
+    if (this.#tls === undefined) this.#serve(socket);
+    else this.#tls.accept(socket);
+    return true;
+  }
+
+  #serve(socket: Socket): void {
     this.#connections.add(
       new FastPathConnection({
-        socket: values[0] as Socket,
+        socket,
         handler: this.#handler,
-        passToNode: (socket) => super.emit('connection', socket),
-        rejectTruncated: (socket) => this.#rejectTruncated(socket),
+        passToNode: () => super.emit('connection', socket),
+        rejectTruncated: () => this.#rejectTruncated(socket),
         onClose: (connection) => this.#connections.delete(connection),
       }),
     );
-    return true;
   }
 
   /** `close()` calls this too. Busy connections end after their response. */
   override closeIdleConnections(): void {
     super.closeIdleConnections();
+    this.#tls?.closePending();
     for (const connection of this.#connections) if (connection.idle) connection.end();
   }
 
   override closeAllConnections(): void {
     super.closeAllConnections();
+    this.#tls?.closePending();
     for (const connection of this.#connections) connection.destroy();
   }
 

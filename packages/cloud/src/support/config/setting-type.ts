@@ -154,6 +154,22 @@ export function listOrWordType<const W extends string>(
   };
 }
 
+/** A list in the file, `a,b` in text. It may be empty. */
+export function listType(items: string, accept: (item: string) => boolean): SettingType<string[]> {
+  const asList = (values: unknown[]): string[] | undefined => {
+    const trimmed = values.map((value) => (typeof value === 'string' ? value.trim() : ''));
+    return trimmed.every(accept) && areDistinct(trimmed) ? trimmed : undefined;
+  };
+  const fromText = (value: string): string[] | undefined => (value === '' ? [] : asList(value.split(',')));
+  return {
+    allowed: `a list of ${items}`,
+    fromText,
+    fromFile: (value) =>
+      typeof value === 'string' ? fromText(value) : Array.isArray(value) ? asList(value) : undefined,
+    toYaml: (value) => JSON.stringify(value),
+  };
+}
+
 export function areDistinct(values: readonly string[]): boolean {
   return new Set(values).size === values.length;
 }

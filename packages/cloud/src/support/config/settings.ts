@@ -6,6 +6,7 @@ import { interfaceSettings } from './interface.settings.ts';
 import { logSettings } from './log.settings.ts';
 import { requestSettings } from './request.settings.ts';
 import { serverSettings } from './server.settings.ts';
+import { tlsSettings } from './tls.settings.ts';
 
 /**
  * Every setting, in the order of the documentation. A new setting needs only an entry in one of these groups:
@@ -14,6 +15,7 @@ import { serverSettings } from './server.settings.ts';
  */
 export const settings = {
   ...serverSettings,
+  ...tlsSettings,
   ...logSettings,
   ...requestSettings,
   ...accountLimitSettings,
