@@ -57,10 +57,10 @@ describe('HTTPS by certificate files', () => {
       const id = await endpoint.run({ word });
       const taken = await endpoint.call<{ id: string; input: unknown }>(
         'GET',
-        '/job-take/w1?gpu=none&job_in_progress=0',
+        'job-take/w1?gpu=none&job_in_progress=0',
       );
       assert.deepEqual([taken.status, taken.body.id, taken.body.input], [200, id, { word }], taken.text);
-      const done = await endpoint.call('POST', `/job-done/w1/${id}?gpu=none&isStream=false`, {
+      const done = await endpoint.call('POST', `job-done/w1/${id}?gpu=none&isStream=false`, {
         output: word.length,
       });
       assert.equal(done.status, 200, done.text);
@@ -70,7 +70,7 @@ describe('HTTPS by certificate files', () => {
 
   test('workers use their channel over it, and a terminal opens over wss', async () => {
     const client = server.client();
-    const endpointId = await deployHandler(client, 'tls', 'export const handler = (job) => job.input;', {
+    const endpointId = await deployHandler(client, 'tls', 'export default (job) => job.input;', {
       env: { NODE_EXTRA_CA_CERTS: files.certificate },
     });
     const { body, text } = await client.call<{ output: unknown; workerId: string }>(

@@ -28,6 +28,7 @@ const GROUPS: readonly { title: string; pages: string[] }[] = [
     title: 'Operate',
     pages: [
       'deploy',
+      'tls',
       'kubernetes',
       'several-servers',
       'upgrades',

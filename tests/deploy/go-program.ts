@@ -8,28 +8,31 @@ const BUILD_TIMEOUT_MS = 200_000;
 const folder = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'berth', 'go-bin');
 
 /**
- * A Go program, built once from the module proxy into ~/.cache/berth. Where that is not possible, the reason why;
- * `BERTH_REQUIRE_GO_PROGRAMS=1` makes it a failure.
+ * A Go program: the one on the path, or the one built earlier from the module proxy into ~/.cache/berth. It is built
+ * where `build` is true or `BERTH_BUILD_GO_PROGRAMS=1`; large ones take minutes. Otherwise the reason why it is missing.
  */
 export async function goProgram(
   name: string,
   module: string,
+  build = false,
 ): Promise<{ path: string } | { reason: string }> {
-  const path = join(folder, name);
-  if (existsSync(path)) return { path };
+  const found = [...(process.env['PATH'] ?? '').split(':'), folder].map((place) => join(place, name));
+  const path = found.find((place) => existsSync(place));
+  if (path !== undefined) return { path };
+  if (!build && process.env['BERTH_BUILD_GO_PROGRAMS'] !== '1')
+    return { reason: `${name} is not installed; BERTH_BUILD_GO_PROGRAMS=1 builds it` };
   mkdirSync(folder, { recursive: true });
   try {
     await promisify(execFile)('go', ['install', module], {
       env: { ...process.env, GOBIN: folder },
       timeout: BUILD_TIMEOUT_MS,
     });
-    return { path };
+    return { path: join(folder, name) };
   } catch (error) {
     const { code, stderr = '' } = error as { code?: unknown; stderr?: string };
-    const reason = code === 'ENOENT' ? 'Go is not installed' : `it could not be built: ${lastLine(stderr)}`;
-    if (process.env['BERTH_REQUIRE_GO_PROGRAMS'] === '1')
-      throw new Error(`${name}: ${reason}`, { cause: error });
-    return { reason: `${name} is missing: ${reason}` };
+    return {
+      reason: `${name} is missing: ${code === 'ENOENT' ? 'Go is not installed' : `it could not be built: ${lastLine(stderr)}`}`,
+    };
   }
 }
 

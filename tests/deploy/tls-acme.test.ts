@@ -22,7 +22,7 @@ import { waitFor } from '../../packages/testing/src/wait-for.ts';
 import { goProgram } from './go-program.ts';
 
 const LIFE_SECONDS = 90 * 86_400;
-const built = await goProgram('pebble', 'github.com/letsencrypt/pebble/v2/cmd/pebble@v2.10.1');
+const built = await goProgram('pebble', 'github.com/letsencrypt/pebble/v2/cmd/pebble@v2.10.1', true);
 const path = 'path' in built ? built.path : '';
 const skip = 'reason' in built ? built.reason : false;
 

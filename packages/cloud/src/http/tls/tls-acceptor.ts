@@ -43,7 +43,10 @@ export class TlsAcceptor {
       this.#tls.setSecureContext({ cert: certificate, key });
     if (certificates.current !== undefined) use(certificates.current);
     certificates.onChange(use);
-    this.#tls.on('secureConnection', (socket) => this.#serve(socket));
+    this.#tls.on('secureConnection', (socket) => {
+      socket.allowHalfOpen = true;
+      this.#serve(socket);
+    });
     this.#tls.on('tlsClientError', (error, socket) => {
       log.debug({ reason: error.message, from: socket.remoteAddress }, 'a TLS handshake failed');
       socket.destroy();
@@ -71,7 +74,12 @@ export class TlsAcceptor {
       forget();
       socket.pause().off('error', expire).off('close', forget);
       socket.unshift(bytes);
-      if (bytes[0] === TLS_HANDSHAKE) return void this.#tls.emit('connection', socket);
+      if (bytes[0] === TLS_HANDSHAKE) {
+        // A client that leaves during the handshake must not keep the connection open.
+        socket.allowHalfOpen = false;
+        this.#tls.emit('connection', socket);
+        return;
+      }
       if (this.#mayBePlain(socket)) this.#serve(socket);
       else this.#deps.redirects.emit('connection', socket);
       // What was put back flows first. TLS reads it by itself.

@@ -16,6 +16,9 @@ export interface CertificatePair {
 /** Why a certificate and a key cannot be used. */
 export class CertificateError extends Error {}
 
+/** The clock of an authority may be ahead of this machine's. */
+const CLOCK_TOLERANCE_MS = 3_600_000;
+
 const CERTIFICATES = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
 
 /** Checks the pair. `names` says where the two come from: the files, usually. */
@@ -37,7 +40,7 @@ export function readCertificatePair(
     throw new CertificateError(
       `the certificate in ${names.certificate} expired on ${new Date(validTo).toISOString()}`,
     );
-  if (now < validFrom)
+  if (now < validFrom - CLOCK_TOLERANCE_MS)
     throw new CertificateError(
       `the certificate in ${names.certificate} is not valid before ${new Date(validFrom).toISOString()}; check the clock of this machine`,
     );

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { promisify } from 'node:util';
+import { createApiClient } from '../../packages/testing/src/api-client.ts';
+import type { ApiClient } from '../../packages/testing/src/api-client.ts';
+import { deployHandler } from '../../packages/testing/src/deploy-handler.ts';
+import { freePort } from '../../packages/testing/src/free-port.ts';
+import { ROOT_KEY } from '../../packages/testing/src/server-process.ts';
+import { waitFor } from '../../packages/testing/src/wait-for.ts';
+
+const MAX_BYTES = 250_000_000;
+const IMAGE = 'berth:test';
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const execute = promisify(execFile);
+/** Minutes, and all packages from the registry: not part of every run. */
+const skip = process.env['BERTH_REQUIRE_IMAGE'] === '1' ? false : 'BERTH_REQUIRE_IMAGE=1 builds the image';
+
+describe('the container image', { skip, timeout: 900_000 }, () => {
+  const name = `berth-image-${process.pid}`;
+  let client: ApiClient;
+  const docker = async (...args: string[]): Promise<string> => {
+    const env = { ...process.env, DOCKER_HOST: process.env['BERTH_TEST_DOCKER_HOST'], DOCKER_BUILDKIT: '0' };
+    const { stdout } = await execute('docker', args, { cwd: root, env, maxBuffer: 64_000_000 });
+    return stdout.trim();
+  };
+  const inspect = <T>(what: string, format: string): Promise<T> =>
+    docker('inspect', '--format', `{{json ${format}}}`, what).then((text) => JSON.parse(text) as T);
+
+  before(async () => {
+    const env = { ...process.env, DOCKER_HOST: process.env['BERTH_TEST_DOCKER_HOST'] };
+    const { stdout: globalFolder } = await execute('npm', ['root', '--global']);
+    const npm = join(globalFolder.trim(), 'npm');
+    await execute(join(root, 'tests/deploy/base-images.sh'), [process.execPath, npm], { env });
+    await docker('build', '--network=host', '-f', 'deploy/docker/Dockerfile', '-t', IMAGE, '.');
+    const port = await freePort();
+    const publish = `127.0.0.1:${port}:8484`;
+    await docker('run', '-d', '--name', name, '-p', publish, '-e', `BERTH_ROOT_KEY=${ROOT_KEY}`, IMAGE);
+    client = createApiClient(`http://127.0.0.1:${port}`, ROOT_KEY);
+  });
+  after(async () => {
+    await docker('rm', '-f', '-v', name).catch(() => undefined);
+  });
+
+  test('it is small, runs as a user without rights, and keeps everything in /data', async () => {
+    assert.ok(
+      (await inspect<number>(IMAGE, '.Size')) < MAX_BYTES,
+      `${await inspect<number>(IMAGE, '.Size')} bytes`,
+    );
+    assert.equal(await inspect<string>(IMAGE, '.Config.User'), '10001:10001');
+    assert.equal(await docker('exec', name, 'stat', '-c', '%a %u', '/data'), '700 10001');
+  });
+
+  test('it becomes healthy, and runs a job', async () => {
+    await waitFor(
+      'it is healthy',
+      async () => (await inspect<string>(name, '.State.Health.Status')) === 'healthy',
+      60_000,
+    );
+    const endpoint = await deployHandler(
+      client,
+      'upper',
+      'export default ({ input }) => input.toUpperCase();',
+    );
+    const { body, text } = await client.call<{ output: string }>(
+      'POST',
+      `/v2/${endpoint}/runsync?wait=60000`,
+      { input: 'hello' },
+    );
+    assert.equal(body.output, 'HELLO', text);
+  });
+
+  test('a stop ends it within its time, and a start finds everything again', async () => {
+    await docker('stop', '-t', '20', name);
+    assert.equal(await inspect<number>(name, '.State.ExitCode'), 0);
+    await docker('start', name);
+    await waitFor('the endpoint is there', async () =>
+      (await client.call('GET', '/v2/serverless').catch(() => undefined))?.text.includes('upper'),
+    );
+  });
+});
