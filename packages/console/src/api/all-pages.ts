@@ -3,9 +3,6 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { api } from './client.ts';
 import type { RequestOptions } from './client.ts';
 
-/** Lists are read in pages of this size, one after the other. */
-const PAGE_SIZE = 1_000;
-
 type ListPage<T> = { pagination?: { nextCursor: string | null } } & Record<string, T[]>;
 
 /** A whole list of the API, however many pages it has. */
@@ -30,7 +27,7 @@ async function readAllPages<T>(
   const rows: T[] = [];
   let cursor: string | undefined;
   do {
-    const page: ListPage<T> = await api(path, { query: { ...query, limit: PAGE_SIZE, cursor }, signal });
+    const page: ListPage<T> = await api(path, { query: { ...query, cursor }, signal });
     rows.push(...(page[field] ?? []));
     cursor = page.pagination?.nextCursor ?? undefined;
   } while (cursor !== undefined);

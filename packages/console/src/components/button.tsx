@@ -19,17 +19,24 @@ export function Button({ look = 'plain', small = false, className = '', ...rest 
 /** A link that looks like a button. */
 export function LinkButton({
   to,
+  search,
   look = 'plain',
   small = false,
   children,
 }: {
   to: string;
+  /** What stands behind the question mark. */
+  search?: Record<string, string>;
   look?: ButtonProps['look'];
   small?: boolean;
   children: ReactNode;
 }) {
   return (
-    <Link to={to} className={`button ${look === 'plain' ? '' : look} ${small ? 'small' : ''}`}>
+    <Link
+      to={to}
+      search={(search ?? {}) as never}
+      className={`button ${look === 'plain' ? '' : look} ${small ? 'small' : ''}`}
+    >
       {children}
     </Link>
   );

@@ -1,10 +1,245 @@
-import { Page } from '../components/page.tsx';
-import { EmptyState } from '../components/states.tsx';
+import { useApi } from '../api/queries.ts';
+import { usePermissions } from '../api/session.ts';
+import { Badge } from '../components/badge.tsx';
+import { Command } from '../components/copy.tsx';
+import { formatBytes, formatCount, formatDuration } from '../components/format.ts';
+import { Card, Facts, Page, Stat } from '../components/page.tsx';
+import { EmptyState, Loaded } from '../components/states.tsx';
+import { DataTable } from '../components/table.tsx';
+import { Ago } from '../components/time.tsx';
+
+interface SystemDataCenter {
+  id: string;
+  name: string;
+  engine: string;
+  isolation: string | null;
+  cpu: { model: string; cores: number; threads: number };
+  memory: number;
+  freeMemory: number | null;
+  gpus: {
+    id: string;
+    total: number;
+    free: number;
+    virtual: boolean;
+    memory: number;
+    cudaVersion: string | null;
+  }[];
+  pods: number;
+  workers: number;
+}
+
+interface System {
+  version: string;
+  database: 'sqlite' | 'postgres';
+  server: {
+    host: string;
+    pid: number;
+    startedAt: string;
+    leading: boolean;
+    node: string;
+    platform: string;
+    memoryBytes: number;
+    machineMemoryBytes: number;
+  };
+  dataCenters: SystemDataCenter[];
+  counts: { accounts: number; activePods: number; liveWorkers: number };
+  queue: {
+    queued: number;
+    oldestWait: number | null;
+    longest: { endpointId: string; queued: number; running: number; oldestWait: number | null }[];
+  };
+  checks: { ranAt: string; results: { check: string; ok: boolean; found: string; remedy?: string }[] };
+  backups: { target: string; lastAt: string | null; error: string | null };
+}
 
 export default function SystemPage() {
+  const { operator } = usePermissions();
+  const system = useApi<System>('/v2/system', { everyMs: 10_000, enabled: operator });
   return (
-    <Page title="System">
-      <EmptyState title="This page is on its way" command="npx berth doctor" />
+    <Page title="System" description="The whole installation, for its operator.">
+      {operator ? (
+        <Loaded of={system}>{(state) => <Overview state={state} />}</Loaded>
+      ) : (
+        <EmptyState title="Only operators see this page">
+          Sign in with a key with full access of the root account.
+        </EmptyState>
+      )}
     </Page>
+  );
+}
+
+function Overview({ state }: { state: System }) {
+  const { queue, counts, checks } = state;
+  const wrong = checks.results.filter(({ ok }) => !ok).length;
+  return (
+    <>
+      <div className="grid">
+        <Stat
+          label="Jobs that wait"
+          value={formatCount(queue.queued)}
+          hint={
+            queue.oldestWait === null
+              ? 'no queue'
+              : `the oldest for ${formatDuration(queue.oldestWait * 1000)}`
+          }
+        />
+        <Stat label="Workers" value={formatCount(counts.liveWorkers)} />
+        <Stat label="Pods with a place" value={formatCount(counts.activePods)} />
+        <Stat label="Accounts" value={formatCount(counts.accounts)} />
+      </div>
+      <Checks state={state} wrong={wrong} />
+      {state.dataCenters.map((place) => (
+        <DataCenterCard key={place.id} place={place} />
+      ))}
+      <Queues state={state} />
+      <div className="grid two">
+        <Card
+          title="This server"
+          actions={
+            <Badge tone={state.server.leading ? 'good' : 'idle'}>
+              {state.server.leading ? 'leads' : 'follows'}
+            </Badge>
+          }
+        >
+          <Facts
+            facts={[
+              ['Berth', state.version],
+              ['Database', state.database === 'sqlite' ? 'SQLite' : 'PostgreSQL'],
+              ['Node', state.server.node],
+              ['Machine', `${state.server.host}, ${state.server.platform}`],
+              ['Process', `${state.server.pid}, ${formatBytes(state.server.memoryBytes)} of memory`],
+              ['Started', <Ago at={state.server.startedAt} />],
+            ]}
+          />
+        </Card>
+        <Backups state={state} />
+      </div>
+    </>
+  );
+}
+
+function Checks({ state, wrong }: { state: System; wrong: number }) {
+  return (
+    <Card
+      flush
+      title="Doctor"
+      actions={
+        <>
+          <Badge tone={wrong === 0 ? 'good' : 'bad'}>{wrong === 0 ? 'all is well' : `${wrong} not ok`}</Badge>
+          <span className="muted">
+            checked <Ago at={state.checks.ranAt} />
+          </span>
+        </>
+      }
+    >
+      <DataTable
+        label="Checks"
+        rows={state.checks.results}
+        rowKey={({ check }) => check}
+        columns={[
+          { header: 'Check', cell: ({ check }) => check },
+          {
+            header: 'Result',
+            cell: ({ ok }) => <Badge tone={ok ? 'good' : 'bad'}>{ok ? 'ok' : 'not ok'}</Badge>,
+          },
+          {
+            header: 'Found',
+            cell: ({ found, remedy }) => (
+              <>
+                {found}
+                {remedy !== undefined && <div className="muted">{remedy}</div>}
+              </>
+            ),
+          },
+        ]}
+      />
+    </Card>
+  );
+}
+
+function DataCenterCard({ place }: { place: SystemDataCenter }) {
+  return (
+    <Card
+      title={`${place.id} · ${place.name}`}
+      actions={
+        place.memory === 0 ? <Badge tone="bad">does not answer</Badge> : <Badge tone="good">connected</Badge>
+      }
+    >
+      <div className="stack lg">
+        <Facts
+          facts={[
+            ['Engine', place.engine],
+            ['Accounts are kept apart by', place.isolation ?? 'unknown'],
+            ['CPU', `${place.cpu.model}, ${place.cpu.threads} threads`],
+            [
+              'Memory',
+              `${place.memory} GB${place.freeMemory === null ? '' : `, ${Math.round(place.freeMemory)} GB free`}`,
+            ],
+            ['Runs', `${place.pods} pods, ${place.workers} workers`],
+          ]}
+        />
+        {place.gpus.length > 0 && (
+          <DataTable
+            label={`GPUs of ${place.id}`}
+            rows={place.gpus}
+            rowKey={({ id }) => id}
+            columns={[
+              { header: 'GPU', cell: ({ id, virtual }) => `${id}${virtual ? ' (virtual)' : ''}` },
+              { header: 'Free', kind: 'number', cell: ({ free, total }) => `${free} of ${total}` },
+              {
+                header: 'Memory',
+                kind: 'number',
+                cell: ({ memory }) => (memory === 0 ? '' : `${memory} GB`),
+              },
+              { header: 'CUDA', cell: ({ cudaVersion }) => cudaVersion ?? '' },
+            ]}
+          />
+        )}
+      </div>
+    </Card>
+  );
+}
+
+function Queues({ state: { queue } }: { state: System }) {
+  return (
+    <Card flush title="Longest queues">
+      <DataTable
+        label="Longest queues"
+        rows={queue.longest}
+        rowKey={({ endpointId }) => endpointId}
+        columns={[
+          { header: 'Endpoint', cell: ({ endpointId }) => <code>{endpointId}</code> },
+          { header: 'Waiting', kind: 'number', cell: ({ queued }) => formatCount(queued) },
+          { header: 'Running', kind: 'number', cell: ({ running }) => formatCount(running) },
+          {
+            header: 'Oldest wait',
+            kind: 'number',
+            cell: ({ oldestWait }) => (oldestWait === null ? '' : formatDuration(oldestWait * 1000)),
+          },
+        ]}
+        empty={<p className="empty">No job waits or runs.</p>}
+      />
+    </Card>
+  );
+}
+
+function Backups({ state: { backups } }: { state: System }) {
+  return (
+    <Card title="Backups">
+      {backups.target === '' ? (
+        <div className="stack">
+          <p>None are scheduled. Set backup.target to have them made, or make one now:</p>
+          <Command>npx berth backup berth.tar</Command>
+        </div>
+      ) : (
+        <Facts
+          facts={[
+            ['Target', <code>{backups.target}</code>],
+            ['Last', <Ago at={backups.lastAt} />],
+            ['Result', backups.error ?? 'well'],
+          ]}
+        />
+      )}
+    </Card>
   );
 }

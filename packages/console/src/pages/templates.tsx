@@ -74,7 +74,7 @@ export default function TemplatesPage() {
             header: 'Use',
             cell: ({ id, serverless }) =>
               write && !serverless ? (
-                <LinkButton small to={`/pods/new?template=${id}`}>
+                <LinkButton small to="/pods/new" search={{ template: id }}>
                   Deploy
                 </LinkButton>
               ) : null,

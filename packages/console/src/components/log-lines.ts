@@ -1,0 +1,68 @@
+/** Longer lines are cut on screen; the download has them whole. */
+export const MAX_SHOWN_CHARS = 2_000;
+
+export type LogLevel = 'error' | 'warn' | 'info' | 'debug';
+
+export interface LogRow {
+  ts: string;
+  source: string;
+  /** As it was written. */
+  line: string;
+  /** Without colours and control characters, cut. */
+  text: string;
+  /** For searching without regard to case. */
+  search: string;
+  level: LogLevel;
+  origin?: string;
+}
+
+// Colours and cursor movements, and other control characters: log lines are shown as plain text.
+const ANSI = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])/g;
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f]/g;
+
+export function toLogRow(
+  { ts, source, line }: { ts: string; source: string; line: string },
+  origin?: string,
+): LogRow {
+  const cut = line.length > MAX_SHOWN_CHARS * 2 ? line.slice(0, MAX_SHOWN_CHARS * 2) : line;
+  const plain = cut.replace(ANSI, '').replace(CONTROL, '');
+  const isCut = line.length > cut.length || plain.length > MAX_SHOWN_CHARS;
+  const text = isCut
+    ? `${plain.slice(0, MAX_SHOWN_CHARS)} … (${line.length} characters; download for all of them)`
+    : plain;
+  return {
+    ts,
+    source,
+    line,
+    text,
+    search: plain.toLowerCase(),
+    level: levelOf(plain),
+    ...(origin !== undefined && { origin }),
+  };
+}
+
+/** From the words that log libraries use; a line without any is information. */
+export function levelOf(text: string): LogLevel {
+  const head = text.slice(0, 400);
+  if (/\b(?:error|fatal|critical|exception|traceback|panic)\b|"level":\s*"?(?:error|fatal|[56]0)/i.test(head))
+    return 'error';
+  if (/\bwarn(?:ing)?\b|"level":\s*"?(?:warn|40)/i.test(head)) return 'warn';
+  return /\bdebug\b|\btrace\b|"level":\s*"?(?:debug|trace|[12]0)/i.test(head) ? 'debug' : 'info';
+}
+
+const RANK: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 };
+
+/** Rows of at least this level that contain the words. */
+export function filterRows(rows: readonly LogRow[], words: string, atLeast: LogLevel): readonly LogRow[] {
+  const wanted = words.toLowerCase();
+  if (wanted === '' && atLeast === 'debug') return rows;
+  const rank = RANK[atLeast];
+  return rows.filter(
+    ({ search, level }) => RANK[level] >= rank && (wanted === '' || search.includes(wanted)),
+  );
+}
+
+/** The text of a download: whole lines. */
+export function downloadText(rows: readonly LogRow[]): string {
+  return rows.map(({ ts, line }) => `${ts} ${line}\n`).join('');
+}

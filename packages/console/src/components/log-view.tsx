@@ -1,0 +1,163 @@
+import { useDeferredValue, useEffect, useMemo, useRef, useState } from 'react';
+import type { ReactNode } from 'react';
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { Button } from './button.tsx';
+import { formatCount } from './format.ts';
+import { downloadText, filterRows, toLogRow } from './log-lines.ts';
+import type { LogLevel, LogRow } from './log-lines.ts';
+import '../styles/log.css';
+
+/** More than this is not kept on screen: the oldest lines go. */
+const MAX_ROWS = 200_000;
+const FLUSH_MS = 100;
+const LINE_HEIGHT = 20;
+
+export interface LogSource {
+  /** The address of the stream of server-sent events. */
+  url: string;
+  /** Shown before each line, where there are several. */
+  origin?: string;
+}
+
+/** Follows logs. The streams go on by themselves after a lost connection. */
+export function useLogRows(sources: readonly LogSource[]): { rows: readonly LogRow[]; live: boolean } {
+  const [rows, setRows] = useState<readonly LogRow[]>([]);
+  const [live, setLive] = useState(false);
+  const key = JSON.stringify(sources);
+  useEffect(() => {
+    setRows([]);
+    let pending: LogRow[] = [];
+    const streams = (JSON.parse(key) as LogSource[]).map(({ url, origin }) => {
+      const stream = new EventSource(url);
+      stream.onopen = () => setLive(true);
+      stream.onerror = () => setLive(false);
+      stream.onmessage = ({ data }: MessageEvent<string>) => {
+        pending.push(toLogRow(JSON.parse(data) as LogRow, origin));
+      };
+      return stream;
+    });
+    // Thousands of lines a second are drawn together.
+    const timer = setInterval(() => {
+      if (pending.length === 0) return;
+      const arrived = pending;
+      pending = [];
+      setRows((current) => [...current, ...arrived].slice(-MAX_ROWS));
+    }, FLUSH_MS);
+    return () => {
+      clearInterval(timer);
+      for (const stream of streams) stream.close();
+    };
+  }, [key]);
+  return { rows, live };
+}
+
+/** Lines of a log: search, level, wrapping, download. Only those in view are in the document, as plain text. */
+export function LogView({
+  rows,
+  live,
+  name,
+  search: initial = '',
+  extra,
+  height = '60vh',
+}: {
+  rows: readonly LogRow[];
+  live?: boolean;
+  /** Of the file that is downloaded. */
+  name: string;
+  search?: string;
+  extra?: ReactNode;
+  height?: string;
+}) {
+  const [search, setSearch] = useState(initial);
+  const [level, setLevel] = useState<LogLevel>('debug');
+  const [wrap, setWrap] = useState(false);
+  const [follow, setFollow] = useState(true);
+  const words = useDeferredValue(search);
+  const shown = useMemo(() => filterRows(rows, words, level), [rows, words, level]);
+  const scroller = useRef<HTMLDivElement>(null);
+  const virtual = useVirtualizer({
+    count: shown.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => LINE_HEIGHT,
+    overscan: 20,
+  });
+  useEffect(() => {
+    if (follow && shown.length > 0) virtual.scrollToIndex(shown.length - 1, { align: 'end' });
+  }, [follow, shown.length, virtual]);
+  return (
+    <div className="stack">
+      <div className="toolbar">
+        {extra}
+        <input
+          className="input grow"
+          type="search"
+          placeholder="Search the lines"
+          aria-label="Search the log"
+          value={search}
+          onChange={(event) => setSearch(event.target.value)}
+        />
+        <select
+          className="input"
+          aria-label="Level"
+          value={level}
+          onChange={(event) => setLevel(event.target.value as LogLevel)}
+        >
+          <option value="debug">all levels</option>
+          <option value="info">info and above</option>
+          <option value="warn">warnings and errors</option>
+          <option value="error">errors</option>
+        </select>
+        <Button aria-pressed={wrap} onClick={() => setWrap(!wrap)}>
+          {wrap ? 'Wrapped' : 'Wrap'}
+        </Button>
+        <Button aria-pressed={follow} onClick={() => setFollow(!follow)}>
+          {follow ? 'Following' : 'Follow'}
+        </Button>
+        <Button onClick={() => download(name, rows)}>Download</Button>
+      </div>
+      <div className="muted" role="status">
+        {formatCount(shown.length)} of {formatCount(rows.length)} lines
+        {live !== undefined && (live ? ' · live' : ' · not connected')}
+      </div>
+      <div
+        className="log"
+        ref={scroller}
+        style={{ height }}
+        tabIndex={0}
+        role="log"
+        aria-label="Log lines"
+        onWheel={({ deltaY }) => deltaY < 0 && setFollow(false)}
+      >
+        <div style={{ height: virtual.getTotalSize(), position: 'relative' }}>
+          {virtual.getVirtualItems().map(({ index, start, key }) => {
+            const row = shown[index];
+            return (
+              row !== undefined && (
+                <div
+                  key={key}
+                  data-index={index}
+                  ref={wrap ? virtual.measureElement : undefined}
+                  className={`log-line ${row.level} ${wrap ? 'wrap' : ''}`}
+                  style={{ transform: `translateY(${start}px)` }}
+                >
+                  <span className="log-time">{row.ts.slice(11, 23)}</span>
+                  {row.origin !== undefined && <span className="log-origin">{row.origin}</span>}
+                  {row.source === 'system' && <span className="log-origin">berth</span>}
+                  <span className="log-text">{row.text}</span>
+                </div>
+              )
+            );
+          })}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+function download(name: string, rows: readonly LogRow[]): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(new Blob([downloadText(rows)], { type: 'text/plain' }));
+  link.download = `${name}.log`;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
