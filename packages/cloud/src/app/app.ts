@@ -156,6 +156,7 @@ async function composeApp(app: AppContext): Promise<App> {
       peers.start();
       store.leaderElection.start(lead, follow);
       engines.start((dataCenterId) => compute.connectDataCenter(dataCenterId));
+      services.imageExpiry.start();
       void services.volumeContents.deleteRemovedData();
     },
     destroyConnections: async () => {
@@ -164,6 +165,7 @@ async function composeApp(app: AppContext): Promise<App> {
     },
     close: async () => {
       disk.close();
+      await services.imageExpiry.close();
       services.resources.events.close();
       if (config.database === '') limits.stop();
       else {

@@ -10,6 +10,7 @@ import { EndpointWorkers } from '../resources/endpoints/endpoint-workers.ts';
 import { Endpoints } from '../resources/endpoints/endpoints.ts';
 import type { FlashApps } from '../resources/flash/flash-apps.ts';
 import { Hub } from '../resources/hub/hub.ts';
+import { ImageExpiry } from '../resources/images/image-expiry.ts';
 import { Images } from '../resources/images/images.ts';
 import { ApiKeys } from '../resources/keys/api-keys.ts';
 import { LoginRequests } from '../resources/keys/login-requests.ts';
@@ -57,6 +58,7 @@ export interface ServicesDeps {
 export interface Services {
   resources: AllServices;
   volumeContents: VolumeContents;
+  imageExpiry: ImageExpiry;
   accountRemoval: AccountRemoval;
 }
 
@@ -103,6 +105,7 @@ export function createServices(
   const clusters = new Clusters(context, { pods, networkRange: config.clusterNetwork });
   const volumes = new Volumes(context, catalog, volumeContents);
   const images = new Images(context, { folder: join(dataDirectory, 'images') });
+  const imageExpiry = new ImageExpiry({ images, clock, log, keepDays: config.images.keepDays });
   const accountRemoval = createAccountRemoval(
     { store, clusters, pods, endpoints, volumes, images, flash, log },
     limits,
@@ -125,6 +128,7 @@ export function createServices(
   });
   return {
     volumeContents,
+    imageExpiry,
     accountRemoval,
     resources: {
       accounts: new Accounts(context, {

@@ -12,20 +12,27 @@ const DAY_MS = 86_400_000;
 const MIN_DAYS_LEFT = 7;
 const CONNECT_TIMEOUT_MS = 3_000;
 
-/** The configured pair, where the environment names one: it would stop the next start. */
+/** The settings of this environment, and the pair that they name: both would stop the next start. */
 export async function checkCertificateFiles(env: Environment): Promise<CheckResult[]> {
-  const { certificate, key } = (await loadConfig({ env })).config.tls;
-  if (certificate === '' || key === '') return [];
+  let files: { certificate: string; key: string };
   try {
-    const [certificateText, keyText] = await Promise.all([
-      readFile(certificate, 'utf8'),
-      readFile(key, 'utf8'),
+    files = (await loadConfig({ env })).config.tls;
+  } catch (error) {
+    const remedy = 'Berth does not start with these settings';
+    return [{ check: 'configuration', ok: false, found: (error as Error).message, remedy }];
+  }
+  if (files.certificate === '' || files.key === '') return [];
+  const check = 'certificate files';
+  try {
+    const [certificate, key] = await Promise.all([
+      readFile(files.certificate, 'utf8'),
+      readFile(files.key, 'utf8'),
     ]);
-    readCertificatePair(certificateText, keyText, Date.now(), { certificate, key });
-    return [{ check: 'certificate files', ok: true, found: `${certificate} and ${key} fit together` }];
+    readCertificatePair(certificate, key, Date.now(), files);
+    return [{ check, ok: true, found: `${files.certificate} and ${files.key} fit together` }];
   } catch (error) {
     const remedy = 'fix tls.certificate and tls.key; Berth does not start with them';
-    return [{ check: 'certificate files', ok: false, found: (error as Error).message, remedy }];
+    return [{ check, ok: false, found: (error as Error).message, remedy }];
   }
 }
 

@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile as writeText } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { writePrivateFile } from '../../support/private-file.ts';
 import type { ImageFile } from '../../domain/images/image-files.ts';
@@ -37,6 +37,20 @@ export class ImageSnapshots {
     const path = join(this.#folder, name, digest);
     if (!(await directoryExists(path))) return undefined;
     return { digest, ...(JSON.parse(await readFile(`${path}.json`, 'utf8')) as SnapshotMetadata) };
+  }
+
+  /** Remembers that the files were uploaded once more. A separate file: the metadata never changes. */
+  async touch(name: string, digest: string, at: number): Promise<void> {
+    await writeText(this.#uploadedFile(name, digest), String(at), { mode: 0o600 });
+  }
+
+  /** When the files were last uploaded again; undefined where that never happened. */
+  async uploadedAgainAt(name: string, digest: string): Promise<number | undefined> {
+    return readFile(this.#uploadedFile(name, digest), 'utf8').then(Number, () => undefined);
+  }
+
+  #uploadedFile(name: string, digest: string): string {
+    return join(this.#folder, name, `${digest}.uploaded`);
   }
 
   async names(): Promise<string[]> {
@@ -90,6 +104,7 @@ export class ImageSnapshots {
     const draft = join(this.#folder, DRAFT_PREFIX + unique);
     await rename(join(imageFolder, digest), draft);
     await rm(join(imageFolder, `${digest}.json`), { force: true });
+    await rm(this.#uploadedFile(name, digest), { force: true });
     await rm(draft, { recursive: true, force: true });
   }
 

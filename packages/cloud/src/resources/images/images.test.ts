@@ -160,6 +160,27 @@ describe('images', () => {
     assert.deepEqual((await context.store.accounts.find(ann.accountId))?.sshKeys, []);
   });
 
+  test('that nothing has named for long are deleted; an upload counts from its last time', async () => {
+    const cat = await context.account('cat');
+    const used = await images.store(cat, 'used', [file('handler.js', 'used')]);
+    await use(cat, used.image);
+    const again = await images.store(cat, 'again', [file('handler.js', 'again')]);
+    const old = await images.store(cat, 'old', [file('handler.js', 'old')]);
+    context.clock.advance(1000);
+    const limit = context.clock.now();
+    await images.store(cat, 'again', [file('handler.js', 'again')]);
+    const removed = await images.expire(limit);
+    assert.ok(removed.includes(old.image));
+    assert.deepEqual(
+      (await images.list(cat)).map(({ image }) => image).sort(),
+      [again.image, used.image].sort(),
+    );
+    assert.deepEqual(
+      (await images.expire(limit)).filter((image) => image === old.image),
+      [],
+    );
+  });
+
   test('that a stopped server did not finish are deleted later', async () => {
     const stale = join(folder, '.draft-stale');
     const fresh = join(folder, '.draft-fresh');

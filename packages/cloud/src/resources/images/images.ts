@@ -15,6 +15,8 @@ import { ImageSnapshots } from './image-snapshots.ts';
 import type { Snapshot } from './image-snapshots.ts';
 
 const RESOURCE = 'image';
+/** Of each endpoint, so many releases can be rolled back to, however old their images are. */
+const RELEASES_KEPT = 10;
 
 export interface Image extends Snapshot {
   name: string;
@@ -62,6 +64,7 @@ export class Images {
       createdAt: this.#context.clock.now(),
     };
     const known = await this.#snapshots.find(qualifiedName, digest);
+    if (known !== undefined) await this.#snapshots.touch(qualifiedName, digest, metadata.createdAt);
     // An image that exists already has its audit entry.
     if (
       known === undefined &&
@@ -124,6 +127,50 @@ export class Images {
     return { removed: free.map(({ image }) => image), kept: inUse.map(({ image }) => image) };
   }
 
+  /**
+   * Deletes images that were last uploaded before this time and that nothing names: no endpoint and none of its last
+   * releases, no template, no pod. Returns them.
+   */
+  async expire(uploadedBefore: number): Promise<string[]> {
+    const removed: string[] = [];
+    for (const { id: accountId } of await this.#context.store.accounts.list()) {
+      const old = await this.#uploadedBefore(accountId, uploadedBefore);
+      if (old.length === 0) continue;
+      const used = new Set([
+        ...(await this.#imagesInUse(accountId)),
+        ...(await this.#releasedImages(accountId)),
+      ]);
+      for (const { name, digest, image } of old) {
+        if (used.has(image)) continue;
+        await this.#snapshots.remove(
+          qualifiedImageName(accountId, name),
+          digest,
+          this.#context.ids.resource(),
+        );
+        removed.push(image);
+      }
+    }
+    return removed;
+  }
+
+  async #uploadedBefore(accountId: string, time: number): Promise<Image[]> {
+    const old = (await this.#imagesOf(accountId)).filter(({ createdAt }) => createdAt < time);
+    const again = await Promise.all(
+      old.map(({ name, digest }) =>
+        this.#snapshots.uploadedAgainAt(qualifiedImageName(accountId, name), digest),
+      ),
+    );
+    return old.filter((_, index) => (again[index] ?? 0) < time);
+  }
+
+  async #releasedImages(accountId: string): Promise<string[]> {
+    const { endpoints, workers } = this.#context.store;
+    const releases = await Promise.all(
+      (await endpoints.list(accountId)).map(({ id }) => workers.listReleases(id, { limit: RELEASES_KEPT })),
+    );
+    return releases.flat().map(({ endpoint }) => endpoint.image);
+  }
+
   /** Images are files, not rows, so their audit entries are not part of another write. */
   async #audit(caller: Caller, action: string, image: string, changes: FieldChange[] = []): Promise<void> {
     await this.#context.store.audit.record(
@@ -145,14 +192,16 @@ export class Images {
 
   async #imagesInUse(accountId: string): Promise<Set<string>> {
     const { store } = this.#context;
-    const [endpoints, templates, others] = await Promise.all([
+    const [endpoints, templates, pods, others] = await Promise.all([
       store.endpoints.list(accountId),
       store.templates.list(accountId),
+      store.pods.list(accountId),
       this.#options.otherImagesInUse?.(accountId) ?? [],
     ]);
     return new Set([
       ...endpoints.map(({ image }) => image),
       ...templates.map(({ image }) => image),
+      ...pods.map(({ image }) => image),
       ...others,
     ]);
   }

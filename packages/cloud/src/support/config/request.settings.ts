@@ -44,6 +44,12 @@ export const requestSettings = {
     description:
       'Whether one answer to job-take may carry several short jobs, for workers with the public Python SDK. It sleeps for a second between its requests, so that one job an answer is one job a second. See docs/python.md.',
   }),
+  'images.keepDays': defineSetting({
+    type: wholeNumberType(0, 3650),
+    default: 30,
+    description:
+      'How many days a deployed folder is kept after its last upload, if no endpoint, none of its last ten releases, no template and no pod names it. 0: for ever.',
+  }),
   'pythonEnvironments.keepDays': defineSetting({
     type: wholeNumberType(0, 3650),
     default: 14,

@@ -1,0 +1,46 @@
+import type { Clock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import type { Images } from './images.ts';
+
+const CHECK_INTERVAL_MS = 3_600_000;
+const MS_PER_DAY = 86_400_000;
+
+export interface ImageExpiryDeps {
+  images: Pick<Images, 'expire'>;
+  clock: Clock;
+  log: Log;
+  /** 0: nothing expires. */
+  keepDays: number;
+}
+
+/** Deletes deployed folders that nothing has named for long. Every server does so, for those on its disk. */
+export class ImageExpiry {
+  readonly #deps: ImageExpiryDeps;
+  #timer: NodeJS.Timeout | undefined;
+  #checking: Promise<void> = Promise.resolve();
+
+  constructor(deps: ImageExpiryDeps) {
+    this.#deps = deps;
+  }
+
+  start(): void {
+    if (this.#deps.keepDays === 0) return;
+    this.#timer = setInterval(() => (this.#checking = this.check()), CHECK_INTERVAL_MS).unref();
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#checking;
+  }
+
+  async check(): Promise<void> {
+    const { images, clock, log, keepDays } = this.#deps;
+    try {
+      const removed = await images.expire(clock.now() - keepDays * MS_PER_DAY);
+      if (removed.length > 0)
+        log.info({ images: removed, keepDays }, 'images that nothing uses were deleted');
+    } catch (error) {
+      log.warn({ err: error }, 'unused images could not be deleted; the next attempt is in an hour');
+    }
+  }
+}
