@@ -12,8 +12,8 @@ if [ ! -f "$base" ]; then
   mmdebstrap --quiet --variant=minbase --include=ca-certificates \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
     --customize-hook='rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/apt/*' \
-    bookworm "$base.$$" http://deb.debian.org/debian
-  mv "$base.$$" "$base"
+    bookworm "$cache/debian-$$.tar" http://deb.debian.org/debian
+  mv "$cache/debian-$$.tar" "$base"
 fi
 docker import "$base" debian:bookworm-slim >/dev/null
 

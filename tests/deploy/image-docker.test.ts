@@ -9,6 +9,7 @@ import type { ApiClient } from '../../packages/testing/src/api-client.ts';
 import { deployHandler } from '../../packages/testing/src/deploy-handler.ts';
 import { freePort } from '../../packages/testing/src/free-port.ts';
 import { ROOT_KEY } from '../../packages/testing/src/server-process.ts';
+import { createTemporaryFolder } from '../../packages/testing/src/temporary-folder.ts';
 import { waitFor } from '../../packages/testing/src/wait-for.ts';
 
 const MAX_BYTES = 250_000_000;
@@ -79,5 +80,25 @@ describe('the container image', { skip, timeout: 900_000 }, () => {
     await waitFor('the endpoint is there', async () =>
       (await client.call('GET', '/v2/serverless').catch(() => undefined))?.text.includes('upper'),
     );
+  });
+
+  test('an offline bundle brings the image and the chart to another machine', async () => {
+    const folder = createTemporaryFolder('offline', { empty: '' });
+    const env = { ...process.env, DOCKER_HOST: process.env['BERTH_TEST_DOCKER_HOST'] };
+    try {
+      const archive = join(folder.path, 'bundle.tar.gz');
+      await execute(join(root, 'deploy/offline/bundle.sh'), [archive, IMAGE], { env });
+      await execute('tar', ['-xzf', archive, '-C', folder.path]);
+      await docker('rm', '-f', '-v', name);
+      await docker('rmi', IMAGE);
+      await execute(join(folder.path, 'berth-offline/load.sh'), [], { env });
+      assert.equal(await inspect<string>(IMAGE, '.Config.User'), '10001:10001');
+      assert.match(
+        (await execute('ls', [join(folder.path, 'berth-offline/charts')])).stdout,
+        /^berth-.*\.tgz$/m,
+      );
+    } finally {
+      folder.remove();
+    }
   });
 });
