@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
@@ -132,4 +133,18 @@ test('the compose file and the chart name the version of the package', () => {
   assert.deepEqual([appVersion, chartVersion], [version, version]);
   const { services } = parse(read('deploy/compose.yaml')) as { services: Record<string, { image: string }> };
   assert.match(services['berth']?.image ?? '', new RegExp(`:${version.replaceAll('.', '\\.')}\\}$`));
+});
+
+test('the chart gives the engine the rights of deploy/kubernetes/role.yaml, no more and no less', (context) => {
+  const file = new URL('../../deploy/kubernetes/role.yaml', import.meta.url);
+  if (!existsSync(file)) return context.skip('deploy/kubernetes/role.yaml is not there yet');
+  const wanted = parseAllDocuments(readFileSync(file, 'utf8')).map(
+    (document) => document.toJS() as { kind: string; rules?: unknown },
+  );
+  const rules = (name: string): unknown => parse(readFileSync(join(chart, 'files', name), 'utf8'));
+  assert.deepEqual(rules('role-rules.yaml'), wanted.find(({ kind }) => kind === 'Role')?.rules);
+  assert.deepEqual(
+    rules('cluster-role-rules.yaml'),
+    wanted.find(({ kind }) => kind === 'ClusterRole')?.rules,
+  );
 });
