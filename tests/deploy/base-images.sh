@@ -1,9 +1,10 @@
 #!/bin/sh
 # Makes the two base images of deploy/docker/Dockerfile under their own names, from Debian packages: where tests run,
 # nothing can be pulled. Root file systems are kept in ~/.cache/berth.
-#   base-images.sh NODE NPM        the Node program and the npm folder that go into the build image
+#   base-images.sh NODE        the Node program of the build image; npm is that of this machine
 set -eu
-node=$1 npm=$2
+node=$1
+npm=$(dirname "$(dirname "$(readlink -f "$(command -v npm)")")")
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/berth
 base=$cache/debian-bookworm-slim.tar
 mkdir -p "$cache"

@@ -32,9 +32,7 @@ describe('the container image', { skip, timeout: 900_000 }, () => {
 
   before(async () => {
     const env = { ...process.env, DOCKER_HOST: process.env['BERTH_TEST_DOCKER_HOST'] };
-    const { stdout: globalFolder } = await execute('npm', ['root', '--global']);
-    const npm = join(globalFolder.trim(), 'npm');
-    await execute(join(root, 'tests/deploy/base-images.sh'), [process.execPath, npm], { env });
+    await execute(join(root, 'tests/deploy/base-images.sh'), [process.execPath], { env });
     await docker('build', '--network=host', '-f', 'deploy/docker/Dockerfile', '-t', IMAGE, '.');
     const port = await freePort();
     const publish = `127.0.0.1:${port}:8484`;
