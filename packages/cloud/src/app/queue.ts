@@ -55,6 +55,8 @@ export async function createQueue(
     events,
     instanceRuns: async (endpointId, workerId) =>
       (await store.workers.findWorker(endpointId, workerId))?.endedAt === null,
+    instanceEnded: async (endpointId, workerId) =>
+      ((await store.workers.findWorker(endpointId, workerId))?.endedAt ?? null) !== null,
   });
   let admission: QueueAdmission | undefined;
   const reaper = new JobReaperLoop(queue.reaper, log);

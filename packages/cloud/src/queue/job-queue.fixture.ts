@@ -25,6 +25,8 @@ export class QueueFixture {
   readonly events: CloudEventBus = new EventBus();
   /** Workers that an engine runs. */
   readonly instances = new Set<string>();
+  /** Workers that an engine has ended. */
+  readonly endedInstances = new Set<string>();
   readonly store: JobStore;
   /** Another server on the same database, with its own memory. */
   readonly otherServerStore: () => JobStore;
@@ -64,6 +66,7 @@ export class QueueFixture {
       },
       clock: this.clock,
       instanceRuns: async (_endpointId, workerId) => this.instances.has(workerId),
+      instanceEnded: async (_endpointId, workerId) => this.endedInstances.has(workerId),
       log: createLog({ level: 'silent', format: 'json' }),
       deliveryOf: (): Delivery => assert.fail('no job here has a webhook'),
       events: this.events,

@@ -29,6 +29,18 @@ for (const kind of DATABASES) {
       assert.equal(await on.status(day), 'gone');
     });
 
+    test('a worker that has ended is not counted, though its heartbeat is fresh', async () => {
+      const on = bench();
+      const { id: endpointId } = on;
+      const heartbeat = { endpointId, busy: 0, unhealthy: null, accelerated: false, seenAt: on.clock.now() };
+      await on.store.saveHeartbeats(['one', 'two'].map((workerId) => ({ ...heartbeat, workerId })));
+      const counted = async (): Promise<string[]> =>
+        (await on.queue.workers(endpointId)).map(({ workerId }) => workerId).sort();
+      assert.deepEqual(await counted(), ['one', 'two']);
+      on.endedInstances.add('one');
+      assert.deepEqual(await counted(), ['two']);
+    });
+
     test('a result is kept for 30 minutes, a synchronous one for 1 to 5 depending on the wait, or as the request or endpoint says', async () => {
       const on = bench();
       const sync = (wait: number, waitGiven: boolean): JobOptions => ({ sync: { wait, waitGiven } });

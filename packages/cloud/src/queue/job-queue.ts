@@ -51,6 +51,8 @@ const PAUSED_POLL_MS = 1_500;
 export interface JobQueueDeps {
   /** Whether an engine runs this worker, where that is known. */
   instanceRuns?(endpointId: string, workerId: string): Promise<boolean>;
+  /** Whether this worker is known to have ended. A worker that no engine started is not known. */
+  instanceEnded?(endpointId: string, workerId: string): Promise<boolean>;
   /** Whether one answer to job-take may carry several short jobs. Default: true. */
   takeAhead?: boolean;
   /**
@@ -341,16 +343,20 @@ export class JobQueue {
     return this.#deps.store.countAhead(job, limit);
   }
 
-  /** The workers of an endpoint that any server has heard from recently. */
+  /** The workers of an endpoint that any server has heard from recently, without those that have ended since. */
   async workers(endpointId: string): Promise<WorkerHeartbeat[]> {
     const here = this.heartbeats.liveWorkers(endpointId);
     const known = new Set(here.map(({ workerId }) => workerId));
     const now = this.#deps.clock.now();
     const elsewhere = await this.#deps.store.workers(endpointId, now - WORKER_TIMEOUT_MS);
-    return [
+    const heard = [
       ...here,
       ...elsewhere.filter(({ workerId, seenAt }) => !known.has(workerId) && !isBeyondClockSkew(seenAt, now)),
     ];
+    const ended = await Promise.all(
+      heard.map(async ({ workerId }) => (await this.#deps.instanceEnded?.(endpointId, workerId)) ?? false),
+    );
+    return heard.filter((_, index) => ended[index] === false);
   }
 
   async removeEndpoint(endpointId: string): Promise<void> {
