@@ -186,8 +186,11 @@ for (const kind of DATABASES) {
         gpu: { id: A100, count: 1 },
         interruptible: false,
         locked: false,
-        templateId: null,
       });
+      assert.deepEqual(
+        ['templateId', 'networkVolumeId', 'containerRegistryAuthId'].filter((field) => field in made.body),
+        [],
+      );
       const cpu = (
         await ann.call<V1Pod>('POST', '/v1/pods', {
           name: 'cpu',

@@ -34,7 +34,6 @@ for (const kind of DATABASES) {
         imageName: 'python:3.12',
         category: 'NVIDIA',
         containerDiskInGb: 50,
-        containerRegistryAuthId: null,
         dockerEntrypoint: [],
         dockerStartCmd: [],
         earned: 0,

@@ -39,6 +39,7 @@ import {
   REQUEST_COUNT,
   WORKER_COUNT,
 } from '../../domain/limits.ts';
+import { withoutUnset } from './unset-fields.ts';
 
 const computeType = stringEnum(COMPUTE_TYPES, {
   default: 'GPU',
@@ -66,11 +67,10 @@ const worker = named(
       lastStartedAt: text({ format: 'date-time' }),
       image: text(),
       machine: object({ dataCenterId: text() }),
-      gpu: nullable(object({ id: text(), count: integer() }, {}, { description: 'Null on a CPU' })),
       interruptible: boolean(),
       locked: boolean(),
     },
-    {},
+    { gpu: object({ id: text(), count: integer() }, {}, { description: 'Not on a CPU' }) },
     { description: 'One running copy of an endpoint' },
   ),
 );
@@ -82,16 +82,13 @@ const endpoint = named(
       id: text(),
       name: text(),
       userId: text({ description: 'The account that owns it' }),
-      templateId: nullable(text()),
       computeType,
       gpuTypeIds: list(text(), { description: 'The most wanted first; empty is any' }),
       gpuCount: integer({ description: 'GPUs of each worker' }),
       ...runpodctlEndpointFields,
       instanceIds: list(text(), { description: 'CPU machines such as cpu3g-4-16, the most wanted first' }),
       allowedCudaVersions: list(text()),
-      minCudaVersion: nullable(text()),
       dataCenterIds: list(text(), { description: 'Empty is anywhere' }),
-      networkVolumeId: nullable(text()),
       networkVolumeIds: list(text()),
       env: map(text()),
       executionTimeoutMs: integer({ description: '0 is no limit' }),
@@ -104,7 +101,7 @@ const endpoint = named(
       version: integer({ description: 'Counts the changes that need new containers' }),
       createdAt: text({ format: 'date-time' }),
     },
-    { template, workers: list(worker) },
+    { templateId: text(), minCudaVersion: text(), networkVolumeId: text(), template, workers: list(worker) },
     { description: 'A serverless address' },
   ),
 );
@@ -339,17 +336,14 @@ function serializeEndpoint(found: Endpoint): Static<typeof endpoint> {
     id: found.id,
     name: found.name,
     userId: found.accountId,
-    templateId: found.templateId,
     computeType: found.compute,
     gpuTypeIds: eligibleGpuTypes(found),
     gpuCount: found.gpuCount,
     gpuIds: formatGpuIds(found),
     instanceIds: found.cpuFlavors.map(cpuInstanceId),
     allowedCudaVersions: found.allowedCudaVersions,
-    minCudaVersion: found.minCudaVersion,
     dataCenterIds: found.dataCenterIds,
     locations: locationsOf(found),
-    networkVolumeId: found.networkVolumeIds[0] ?? null,
     networkVolumeIds: found.networkVolumeIds,
     env: found.env,
     executionTimeoutMs: found.executionTimeout,
@@ -363,6 +357,11 @@ function serializeEndpoint(found: Endpoint): Static<typeof endpoint> {
     modelReferences: found.modelReferences,
     version: found.version,
     createdAt: isoTime(found.createdAt),
+    ...withoutUnset({
+      templateId: found.templateId,
+      minCudaVersion: found.minCudaVersion,
+      networkVolumeId: found.networkVolumeIds[0] ?? null,
+    }),
   };
 }
 
@@ -379,7 +378,7 @@ function serializeWorker({ worker: found, status }: WorkerView, { name }: Endpoi
     lastStartedAt: isoTime(found.createdAt),
     image: found.image,
     machine: { dataCenterId: found.dataCenterId },
-    gpu: found.gpuTypeId === null ? null : { id: found.gpuTypeId, count: found.gpuCount },
+    ...(found.gpuTypeId !== null && { gpu: { id: found.gpuTypeId, count: found.gpuCount } }),
     interruptible: false,
     locked: false,
   };

@@ -7,6 +7,7 @@ import type { PodRuntime } from '../../resources/pods/pod-runtime.ts';
 import { isoTime } from '../../support/clock.ts';
 import type { Static } from '../rest/json-schema.ts';
 import type { pod, podGpu, podMachine, podRuntime } from './pods.v1.schema.ts';
+import { withoutUnset } from './unset-fields.ts';
 
 /** A pod, or a worker in the form of one. */
 export interface ListedPod {
@@ -46,7 +47,6 @@ export function serializePod(
     dockerEntrypoint: entrypoint,
     dockerStartCmd: cmd,
     containerDiskInGb: found.containerDisk,
-    containerRegistryAuthId: found.registryId,
     volumeInGb: found.volumeSize,
     volumeMountPath: found.volumePath,
     volumeEncrypted: false,
@@ -67,10 +67,13 @@ export function serializePod(
     locked: found.locked,
     globalNetworking: found.globalNetworking,
     consumerUserId: found.accountId,
-    templateId: found.templateId,
     createdAt: isoTime(found.createdAt),
-    lastStartedAt: found.startedAt === null ? null : isoTime(found.startedAt),
-    networkVolumeId: found.networkVolumeId,
+    ...withoutUnset({
+      containerRegistryAuthId: found.registryId,
+      templateId: found.templateId,
+      lastStartedAt: found.startedAt === null ? null : isoTime(found.startedAt),
+      networkVolumeId: found.networkVolumeId,
+    }),
     uptimeSeconds: now?.uptime ?? 0,
     runtime: now === null ? null : serializeRuntime(found.id, now),
     ...(volume !== undefined && {

@@ -26,6 +26,7 @@ import {
   MAX_IMAGE_REFERENCE_LENGTH,
   DISK_GB,
 } from '../../domain/limits.ts';
+import { withoutUnset } from './unset-fields.ts';
 
 const category = stringEnum(TEMPLATE_CATEGORIES, { description: 'How the template is grouped' });
 const disk = nullable(integer({ ...DISK_GB, description: 'Size in GB' }));
@@ -39,7 +40,6 @@ export const template = named(
       imageName: text(),
       category,
       containerDiskInGb: integer(),
-      containerRegistryAuthId: nullable(text()),
       dockerEntrypoint: list(text()),
       dockerStartCmd: list(text()),
       earned: number(),
@@ -53,7 +53,7 @@ export const template = named(
       volumeInGb: integer(),
       volumeMountPath: text(),
     },
-    {},
+    { containerRegistryAuthId: text() },
     { description: 'A reusable container configuration' },
   ),
 );
@@ -261,7 +261,7 @@ export function serializeTemplate(found: Template): Static<typeof template> {
     imageName: found.image,
     category: found.category,
     containerDiskInGb: found.containerDisk,
-    containerRegistryAuthId: found.registryId,
+    ...withoutUnset({ containerRegistryAuthId: found.registryId }),
     dockerEntrypoint: entrypoint,
     dockerStartCmd: cmd,
     earned: 0,
