@@ -163,12 +163,20 @@ describe('berth deploy', () => {
     assert.deepEqual([json.name, json.image], ['upper', 'ghcr.io/somebody/upper:1.2']);
   });
 
-  test('what is no folder here is said to be taken for an image, and that nothing can run it', async () => {
-    const { code, json, stderr } = await berth('deploy', 'somebody/lower');
+  test('what is neither a folder nor clearly an image is refused, and secrets that do not exist', async () => {
+    const refused = await berth('deploy', 'somebody/lower');
+    assert.equal(refused.code, 1);
+    assert.match(
+      refused.stderr,
+      /there is no folder somebody\/lower.* write somebody\/lower:latest, or --force/,
+    );
+    const secret = await berth('deploy', 'local/shell', '--env', 'A={{ RUNPOD_SECRET_none }}');
+    assert.match(secret.stderr, /^berth: secrets that do not exist: none; create them with/);
+    const { code, json, stderr } = await berth('deploy', 'somebody/lower', '--force');
     assert.deepEqual([code, json.image], [0, 'somebody/lower']);
     assert.match(
       stderr,
-      /^berth: there is no folder somebody\/lower, so it is taken for an image\nberth: no worker can be placed: the image "somebody\/lower" needs a container engine, and none is connected here; .*\n$/,
+      /^berth: no worker can be placed: the image "somebody\/lower" needs a container engine, and none is connected here; .*\n$/,
     );
     assert.equal((await berth('deploy', 'local/shell', '--name', 'bare')).stderr, '');
     assert.doesNotMatch((await berth('deploy', 'ghcr.io/somebody/other')).stderr, /folder ghcr/);

@@ -20,7 +20,8 @@ export async function runBerth<T = Record<string, unknown>>(
 ): Promise<CommandResult<T>> {
   const child = spawn(BERTH_COMMAND, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
+    // Tests read results as JSON.
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], BERTH_OUTPUT: 'json', ...env },
   });
   const ran: CommandResult<T> = { code: null, stdout: '', stderr: '', json: undefined as T };
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (ran.stdout += chunk));

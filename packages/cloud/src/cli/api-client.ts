@@ -2,15 +2,16 @@ import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { WebSocket } from 'ws';
-import type { Environment } from '../support/config/config-from-environment.ts';
 import { parseServerSentEvents } from './sse-parser.ts';
 import type { ReceivedEvent } from './sse-parser.ts';
 import { CliError } from './cli.errors.ts';
-import { DEFAULT_URL, dataFolder, localRootKey, localUrl } from './local-server.ts';
+import { connectionError, noUpgradeError } from './connection-errors.ts';
 import { escapeControlCharacters } from './output.ts';
 
 /** Requests time out after this, so that a command does not hang. */
 const REQUEST_TIMEOUT_MS = 30_000;
+/** What the server says where a route is not known. */
+const NO_SUCH_ADDRESS = 'no such address';
 const VALID_KEY = /^[\x21-\x7e]+$/;
 
 /** The server refused. */
@@ -40,51 +41,11 @@ export class RawJson {
   }
 }
 
-interface ApiClientOptions {
+export interface ApiClientOptions {
   url: string;
   key: string | undefined;
   /** Where the key is from, or why there is none: shown when the server refuses it. */
   keyOrigin: string;
-}
-
-/**
- * Finds the server and the key: BERTH_URL with BERTH_API_KEY, or else the server on this machine with its
- * root key.
- */
-export async function connect({
-  options,
-  env,
-}: {
-  options: { data: string | undefined };
-  env: Environment;
-}): Promise<ApiClient> {
-  const folder = dataFolder(options.data, env);
-  const wanted = env['BERTH_URL'] || undefined;
-  if (wanted !== undefined && !/^https?:$/.test(URL.parse(wanted)?.protocol ?? ''))
-    throw new CliError(`BERTH_URL is ${JSON.stringify(wanted)}; allowed: an address such as ${DEFAULT_URL}`);
-  if (env['BERTH_API_KEY'])
-    return new ApiClient({
-      url: wanted ?? (await localUrl(folder)) ?? DEFAULT_URL,
-      key: env['BERTH_API_KEY'].trim(),
-      keyOrigin: 'BERTH_API_KEY',
-    });
-  const local = (await localUrl(folder)) ?? DEFAULT_URL;
-  // The root key has full access, so it is sent only to the server that wrote it.
-  if (wanted !== undefined && new URL(wanted).origin !== new URL(local).origin) {
-    return new ApiClient({
-      url: wanted,
-      key: undefined,
-      keyOrigin: 'BERTH_URL is set without BERTH_API_KEY',
-    });
-  }
-  const found = env['BERTH_ROOT_KEY']
-    ? { key: env['BERTH_ROOT_KEY'].trim(), origin: 'BERTH_ROOT_KEY' }
-    : await localRootKey(folder);
-  return new ApiClient({
-    url: wanted ?? local,
-    key: found?.key,
-    keyOrigin: found?.origin ?? `there is no root.key in ${folder}`,
-  });
 }
 
 /** A client for REST v2 and the job API. */
@@ -130,6 +91,11 @@ export class ApiClient {
     }
   }
 
+  /** A DELETE that answers with content. */
+  deleteForAnswer<T>(path: string): Promise<T> {
+    return this.#json('DELETE', path);
+  }
+
   async delete(path: string): Promise<void> {
     const response = await this.send('DELETE', path);
     if (!response.ok) throw await this.errorFrom(response);
@@ -160,22 +126,18 @@ export class ApiClient {
       socket.once('unexpected-response', (_request, answer: IncomingMessage) => {
         text(answer)
           .then((body) =>
-            this.errorFrom(
-              new Response(body, {
-                status: answer.statusCode ?? 500,
-                statusText: answer.statusMessage ?? '',
-              }),
-            ),
+            answer.headers['content-type']?.includes('json') === true
+              ? this.errorFrom(
+                  new Response(body, {
+                    status: answer.statusCode ?? 500,
+                    statusText: answer.statusMessage ?? '',
+                  }),
+                )
+              : noUpgradeError(this.url, answer.statusCode ?? 0),
           )
           .then(reject, reject);
       });
-      socket.once('error', (cause) =>
-        reject(
-          new CliError(`Berth does not answer at ${this.url}; start it with "npm start" or set BERTH_URL`, {
-            cause,
-          }),
-        ),
-      );
+      socket.once('error', (cause) => reject(connectionError(this.url, cause)));
     });
   }
 
@@ -205,9 +167,7 @@ export class ApiClient {
     } catch (cause) {
       if ((cause as Error).name === 'TimeoutError')
         throw new CliError(`Berth at ${this.url} did not answer within ${timeoutMs / 1000} s`, { cause });
-      throw new CliError(`Berth does not answer at ${this.url}; start it with "npm start" or set BERTH_URL`, {
-        cause,
-      });
+      throw connectionError(this.url, cause);
     }
   }
 
@@ -245,9 +205,11 @@ export class ApiClient {
     if (response.status === 401)
       reasons.push(
         this.#key === undefined
-          ? `no key was sent: ${this.keyOrigin}; set BERTH_API_KEY`
+          ? `no key was sent: ${this.keyOrigin}; set BERTH_API_KEY or use "berth login URL"`
           : `the key is from ${this.keyOrigin}`,
       );
+    if (response.status === 404 && problem.detail === NO_SUCH_ADDRESS)
+      reasons.push(`the server at ${this.url} does not know this command; it may be of an earlier version`);
     // Only the last reason keeps its full stop.
     return new ApiError(
       response.status,

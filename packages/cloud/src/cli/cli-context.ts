@@ -7,6 +7,8 @@ export interface OutputStream {
   /** Set for a terminal. */
   readonly columns?: number;
   readonly rows?: number;
+  /** Set for a terminal: whether it shows colours, and nobody turned them off (NO_COLOR). */
+  hasColors?(): boolean;
   write(text: string | Uint8Array): unknown;
   on?(event: 'resize', listener: () => void): unknown;
   off?(event: 'resize', listener: () => void): unknown;
@@ -29,6 +31,8 @@ export interface CliContext {
   /** Opened on first use: a command that reads no input must not wait for its end. */
   stdin(): InputStream;
   clock: Clock;
+  /** Aborted by the first Ctrl-C from now on; without this call Ctrl-C ends the program. */
+  onInterrupt?(): AbortSignal;
   /** From now on the program exits when its output is closed. */
   exitOnClosedStdout(): void;
 }

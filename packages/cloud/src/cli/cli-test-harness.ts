@@ -14,16 +14,25 @@ export async function runBerth(
     env = {},
     terminal = false,
     input = '',
-  }: { env?: Record<string, string>; terminal?: boolean; input?: string } = {},
+    interrupted,
+  }: {
+    env?: Record<string, string>;
+    terminal?: boolean;
+    input?: string;
+    /** Ctrl-C. */
+    interrupted?: AbortSignal;
+  } = {},
 ): Promise<CliResult> {
   const ran: CliResult = { code: 0, out: '', err: '' };
   ran.code = await runCommandLine(argv, {
-    env,
+    // Tests read lists as JSON, unless they look at what a person sees.
+    env: { ...(!terminal && { BERTH_OUTPUT: 'json' }), ...env },
     stdout: { isTTY: terminal, write: (text) => (ran.out += text) },
     stderr: { isTTY: terminal, write: (text) => (ran.err += text) },
     stdin: () =>
       Object.assign(ReadableStream.from(input === '' ? [] : [Buffer.from(input)]), { isTTY: terminal }),
     clock: new ManualClock(),
+    ...(interrupted !== undefined && { onInterrupt: () => interrupted }),
     exitOnClosedStdout: () => undefined,
   });
   return ran;

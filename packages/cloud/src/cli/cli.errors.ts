@@ -11,5 +11,9 @@ export class CommandExit extends Error {
   }
 }
 
+/** Exit codes beside 0 (success), 1 (failure) and 2 (invalid arguments). */
+export const EXIT_TIMED_OUT = 124;
+export const EXIT_INTERRUPTED = 130;
+
 /** The command failed; the message gives the full reason: exit code 1. */
 export class CliError extends Error {}

@@ -1,7 +1,7 @@
 import type { Output } from './output.ts';
 import type { CliContext } from './cli-context.ts';
 
-/** An option of a command. Every command also has --json and --help. */
+/** An option of a command. Every command also has --json, --output and --help. */
 export interface Option {
   /** text: one value. list: may be repeated. switch: no value. */
   kind: 'text' | 'list' | 'switch';

@@ -282,90 +282,6 @@ test('key list, key revoke and audit use the paths of their account', async () =
   assert.match((await runBerth(['audit', '--limit', 'many'], { env })).err, /--limit is "many"; allowed/);
 });
 
-describe('where a command finds the server', () => {
-  test('the one of the data folder, with its root key', async (t) => {
-    await using server = await startFakeApiServer({ 'GET /v2/accounts': { body: { accounts: [] } } });
-    const data = await folder(t);
-    await writeFile(join(data, 'server.json'), JSON.stringify({ url: server.url, pid: 1 }));
-    await writeFile(join(data, 'root.key'), 'rpa_ROOT\n');
-    assert.equal((await runBerth(['account', 'list', '--data', data])).code, 0);
-    assert.equal((await runBerth(['account', 'list'], { env: { BERTH_DATA: data } })).code, 0);
-    assert.equal(
-      (await runBerth(['account', 'list'], { env: { BERTH_DATA: data, BERTH_URL: `${server.url}/` } })).code,
-      0,
-    );
-    assert.equal(
-      (await runBerth(['account', 'list'], { env: { BERTH_DATA: data, BERTH_API_KEY: 'rpa_MINE' } })).code,
-      0,
-    );
-    assert.deepEqual(
-      server.requests.map(({ authorization }) => authorization),
-      ['Bearer rpa_ROOT', 'Bearer rpa_ROOT', 'Bearer rpa_ROOT', 'Bearer rpa_MINE'],
-    );
-  });
-
-  test('the root key goes to no other server', async (t) => {
-    await using server = await startFakeApiServer({
-      'GET /v2/accounts': {
-        status: 401,
-        body: { title: 'Unauthorized', status: 401, detail: 'a key is needed' },
-      },
-    });
-    const data = await folder(t);
-    await writeFile(join(data, 'root.key'), 'rpa_ROOT\n');
-    const ran = await runBerth(['account', 'list'], { env: { BERTH_DATA: data, BERTH_URL: server.url } });
-    assert.equal(server.requests[0]?.authorization, undefined);
-    assert.equal(ran.code, 1);
-    assert.equal(
-      ran.err,
-      'berth: a key is needed; no key was sent: BERTH_URL is set without BERTH_API_KEY; set BERTH_API_KEY\n',
-    );
-  });
-
-  test('a key that is not a valid header value is reported as such', async (t) => {
-    await using server = await startFakeApiServer({});
-    for (const key of ['rpa_\u2026', 'rpa_ONE rpa_TWO', 'rpa_ONE\nrpa_TWO']) {
-      const ran = await runBerth(['account', 'list'], { env: { BERTH_URL: server.url, BERTH_API_KEY: key } });
-      assert.deepEqual(
-        [ran.code, ran.err],
-        [
-          1,
-          'berth: the key from BERTH_API_KEY has a space or another character that no key has; copy it again\n',
-        ],
-      );
-    }
-    const data = await folder(t);
-    await writeFile(join(data, 'root.key'), 'rpa_\u00e9\n');
-    const ran = await runBerth(['exec', 'pod', 'true'], { env: { BERTH_DATA: data } });
-    assert.match(ran.err, /^berth: the key from .*root\.key has a space or another character/);
-    assert.deepEqual(server.requests, []);
-  });
-
-  test('an unreachable server is reported with what to do', async () => {
-    const server = await startFakeApiServer({});
-    await server[Symbol.asyncDispose]();
-    const ran = await runBerth(['key', 'list'], { env: envOf(server) });
-    assert.deepEqual(ran, {
-      code: 1,
-      out: '',
-      err: `berth: Berth does not answer at ${server.url}; start it with "npm start" or set BERTH_URL\n`,
-    });
-    assert.match(
-      (await runBerth(['key', 'list'], { env: { BERTH_URL: 'localhost:1' } })).err,
-      /BERTH_URL is "localhost:1"; allowed/,
-    );
-  });
-
-  test('a broken server.json is reported', async (t) => {
-    const data = await folder(t);
-    await writeFile(join(data, 'server.json'), '{"url"');
-    assert.match(
-      (await runBerth(['key', 'list', '--data', data])).err,
-      /server.json is not readable as JSON; restart Berth/,
-    );
-  });
-});
-
 test('an error is one line with the detail and every finding', async () => {
   await using server = await startFakeApiServer({
     'POST /v2/accounts': {
@@ -422,17 +338,6 @@ test('a disk that is too small is refused with the flag, before any request', as
     [2, 'berth: --volume is "5"; allowed: a whole number of at least 10\n'],
   );
   assert.deepEqual(server.requests, []);
-});
-
-test('run prints input and output as JSON', async () => {
-  await using server = await startFakeApiServer({
-    'GET /v2/serverless': {
-      body: { endpoints: [{ id: 'e1', name: 'echo', type: 'QUEUE' }], pagination: { nextCursor: null } },
-    },
-    'POST /v2/e1/runsync?wait=5000': { body: { id: 'sync-1', status: 'COMPLETED', input: {}, output: [] } },
-  });
-  const ran = await runBerth(['run', 'echo', '{}', '--sync'], { env: envOf(server), terminal: true });
-  assert.equal(ran.out, 'id:     sync-1\nstatus: COMPLETED\ninput:  {}\noutput: []\n', ran.err);
 });
 
 describe('doctor', () => {

@@ -1,7 +1,16 @@
 import type { Command } from './command-definition.ts';
 
+type Loader = () => Promise<Command>;
+
+/** Commands that follow from the description of a resource. */
+function resource(noun: string, verbs: readonly string[]): Record<string, Loader> {
+  const load = (name: string) => async (): Promise<Command> =>
+    (await import('./resources/resources.ts')).resourceCommand(name);
+  return Object.fromEntries(verbs.map((verb) => [`${noun} ${verb}`, load(`${noun} ${verb}`)]));
+}
+
 /** Every command, loaded when it is needed: `berth up` does not load the code of the others. */
-export const commands: Readonly<Record<string, () => Promise<Command>>> = {
+export const commands: Readonly<Record<string, Loader>> = {
   up: async () => (await import('./commands/up.command.ts')).up,
   deploy: async () => (await import('./commands/deploy.command.ts')).deploy,
   run: async () => (await import('./commands/run.command.ts')).run,
@@ -35,6 +44,35 @@ export const commands: Readonly<Record<string, () => Promise<Command>>> = {
   'volume cp': async () => (await import('./commands/volume-cp.command.ts')).volumeCp,
   'volume rm': async () => (await import('./commands/volume-rm.command.ts')).volumeRm,
   'pod cp': async () => (await import('./commands/pod-cp.command.ts')).podCp,
+  'job ls': async () => (await import('./commands/job.command.ts')).jobLs,
+  'job get': async () => (await import('./commands/job.command.ts')).jobGet,
+  'job errors': async () => (await import('./commands/job.command.ts')).jobErrors,
+  'job retry': async () => (await import('./commands/job.command.ts')).jobRetry,
+  'job cancel': async () => (await import('./commands/job.command.ts')).jobCancel,
+  'job redrive': async () => (await import('./commands/job.command.ts')).jobRedrive,
+  'job watch': async () => (await import('./commands/job.command.ts')).jobWatch,
+  ...resource('endpoint', ['ls', 'get', 'update']),
+  'endpoint scale': async () => (await import('./commands/endpoint-actions.command.ts')).endpointScale,
+  'endpoint releases': async () => (await import('./commands/endpoint-actions.command.ts')).endpointReleases,
+  'endpoint rollback': async () => (await import('./commands/endpoint-actions.command.ts')).endpointRollback,
+  'webhook ls': async () => (await import('./commands/webhook.command.ts')).webhookLs,
+  'webhook redeliver': async () => (await import('./commands/webhook.command.ts')).webhookRedeliver,
+  ...resource('template', ['ls', 'get', 'create', 'update', 'rm']),
+  ...resource('secret', ['ls', 'get', 'create', 'update', 'rm']),
+  ...resource('registry', ['ls', 'get', 'create', 'rm']),
+  ...resource('cluster', ['ls', 'get', 'create', 'update', 'rm']),
+  ...resource('image', ['ls']),
+  'image rm': async () => (await import('./commands/image.command.ts')).imageRm,
+  'image prune': async () => (await import('./commands/image.command.ts')).imagePrune,
+  ...resource('gpu', ['ls']),
+  ...resource('cpu', ['ls']),
+  ...resource('datacenter', ['ls']),
+  billing: async () => (await import('./commands/billing.command.ts')).billing,
+  login: async () => (await import('./commands/context.command.ts')).login,
+  'context ls': async () => (await import('./commands/context.command.ts')).contextLs,
+  'context use': async () => (await import('./commands/context.command.ts')).contextUse,
+  'context rm': async () => (await import('./commands/context.command.ts')).contextRm,
+  completion: async () => (await import('./commands/completion.command.ts')).completion,
   audit: async () => (await import('./commands/audit.command.ts')).audit,
   config: async () => (await import('./commands/config.command.ts')).config,
   backup: async () => (await import('./commands/backup.command.ts')).backup,

@@ -3,8 +3,9 @@ import type { EngineCheck } from '../engines/engine-check.ts';
 import type { CheckResult } from '../support/check-result.ts';
 import type { Environment } from '../support/config/config-from-environment.ts';
 import { runMachineChecks } from '../engines/machine-checks.ts';
-import { connect, type ApiClient } from './api-client.ts';
+import type { ApiClient } from './api-client.ts';
 import { checkCertificateFiles, checkServedCertificate } from './certificate-check.ts';
+import { connect } from './connect.ts';
 import { CliError } from './cli.errors.ts';
 import { dataFolder } from './local-server.ts';
 

@@ -2,7 +2,7 @@ import { wrapText } from '../support/config/wrap-text.ts';
 import type { Command, Option } from './command-definition.ts';
 import { allOptions } from './parse-command-line.ts';
 
-const WIDTH = 100;
+const WIDTH = 80;
 
 export function commandHelp({ name, summary, details, words, options }: Command): string {
   const all = Object.entries(allOptions(options));

@@ -12,6 +12,11 @@ export const serverOptions = {
     value: 'FOLDER',
     description: 'The data folder of the server on this machine, where BERTH_URL is not set.',
   },
+  context: {
+    kind: 'text',
+    value: 'NAME',
+    description: 'The server to talk to, by the name that "berth login" gave it.',
+  },
 } as const satisfies Options;
 
 export const DEFAULT_URL = `http://${settings.host.default}:${settings.port.default}`;

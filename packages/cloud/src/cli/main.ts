@@ -4,13 +4,15 @@ import { didYouMean } from '../support/config/did-you-mean.ts';
 import type { Command } from './command-definition.ts';
 import { commands } from './commands.ts';
 import { CommandExit, UsageError } from './cli.errors.ts';
-import { Output } from './output.ts';
+import { Output, OUTPUT_FORMATS } from './output.ts';
+import type { OutputMode } from './output.ts';
+import type { CommonValues } from './parse-command-line.ts';
 import { parseCommandLine } from './parse-command-line.ts';
 import type { CliContext } from './cli-context.ts';
 
 /**
- * The program `berth`. Exit codes: 0 for success, 1 for a failure, 2 for invalid arguments or configuration;
- * after `berth exec`, the exit code of the command.
+ * The program `berth`. Exit codes: 0 for success, 1 for a failure, 2 for invalid arguments or configuration, 124 when
+ * the time to wait is over, 130 after Ctrl-C; after `berth exec`, the exit code of the command.
  */
 export async function main(argv: readonly string[]): Promise<void> {
   const code = await runCommandLine(argv, {
@@ -19,6 +21,7 @@ export async function main(argv: readonly string[]): Promise<void> {
     stderr: process.stderr,
     stdin: () => process.stdin,
     clock: systemClock,
+    onInterrupt: interruptSignal,
     exitOnClosedStdout: watchStdout(),
   });
   // A failed start may have left timers and sockets open, so exit explicitly.
@@ -38,6 +41,12 @@ function watchStdout(): () => void {
   return () => {
     exits = true;
   };
+}
+
+function interruptSignal(): AbortSignal {
+  const interrupted = new AbortController();
+  process.once('SIGINT', () => interrupted.abort());
+  return interrupted.signal;
 }
 
 export async function runCommandLine(argv: readonly string[], context: CliContext): Promise<number> {
@@ -77,8 +86,16 @@ async function dispatch(argv: readonly string[], context: CliContext): Promise<v
     ...context,
     words: parsed.words,
     options: parsed.options,
-    output: new Output(context.stdout, parsed.options.json),
+    output: new Output(context.stdout, await outputFormat(parsed.options, context.env)),
   });
+}
+
+async function outputFormat({ json, output }: CommonValues, env: CliContext['env']): Promise<OutputMode> {
+  const named = json ? 'json' : (output ?? (env['BERTH_OUTPUT'] || undefined));
+  if (named !== undefined && !OUTPUT_FORMATS.some((format) => format === named))
+    throw new UsageError(`BERTH_OUTPUT is ${JSON.stringify(named)}; allowed: ${OUTPUT_FORMATS.join(', ')}`);
+  const format = (named ?? 'default') as OutputMode['format'];
+  return format === 'yaml' ? { format, toYaml: (await import('yaml')).stringify } : { format };
 }
 
 /** The command that the first words name, and the arguments after them. */
@@ -90,8 +107,10 @@ function find(
   for (const words of [2, 1]) {
     const typed = argv.slice(0, words).join(' ');
     // Both `ls` and `list` are accepted.
-    const name = Object.hasOwn(commands, typed) ? typed : typed.replace(/ ls$/, ' list');
-    const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
+    const name = [typed, typed.replace(/ ls$/, ' list'), typed.replace(/ list$/, ' ls')].find((one) =>
+      Object.hasOwn(commands, one),
+    );
+    const load = name === undefined ? undefined : commands[name];
     if (load !== undefined) return { load, rest: argv.slice(words) };
   }
   if (group.length === 0)

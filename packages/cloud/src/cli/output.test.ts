@@ -1,10 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { OutputStream } from './cli-context.ts';
 import { Output, formatValue, escapeControlCharacters } from './output.ts';
 
-function written(isTTY: boolean, json: boolean, write: (output: Output) => void): string {
+function written(
+  isTTY: boolean,
+  json: boolean,
+  write: (output: Output) => void,
+  stream: Partial<OutputStream> = {},
+): string {
   let text = '';
-  write(new Output({ isTTY, write: (part) => (text += part) }, json));
+  const stdout = { isTTY, write: (part: string | Uint8Array) => (text += String(part)), ...stream };
+  write(new Output(stdout, { format: json ? 'json' : 'default' }));
   return text;
 }
 
@@ -32,9 +39,33 @@ test('a terminal gets aligned columns', () => {
   );
 });
 
-test('other outputs get only JSON', () => {
+test('a narrow terminal gets shorter cells, and colours where it has them', () => {
+  const wide = [{ id: 'COMPLETED', note: 'a long text that does not fit' }];
+  const shown = written(true, false, (output) => output.printTable({}, wide, columns, ''), {
+    columns: 24,
+    hasColors: () => true,
+  });
+  assert.equal(
+    shown,
+    '\u001b[1mID\u001b[0m         \u001b[1mNOTE\u001b[0m\n\u001b[32mCOMPLETED\u001b[0m  a long text …\n',
+  );
+});
+
+test('ids or names alone, and YAML', () => {
+  let text = '';
+  const stdout = { write: (part: string | Uint8Array) => (text += String(part)) };
+  new Output(stdout, { format: 'name' }).printTable({ rows }, rows, columns, 'nothing');
+  new Output(stdout, { format: 'yaml', toYaml: () => 'a: 1\n' }).printRecord({ a: 1 });
+  assert.equal(text, 'a\nlonger\na: 1\n');
+});
+
+test('a pipe gets plain tables, and records and what is asked for as JSON', () => {
   assert.equal(
     written(false, false, (output) => output.printTable({ rows }, rows, columns, 'nothing')),
+    'ID      NOTE\na       first\nlonger  -\n',
+  );
+  assert.equal(
+    written(false, true, (output) => output.printTable({ rows }, rows, columns, 'nothing')),
     `${JSON.stringify({ rows })}\n`,
   );
   assert.equal(

@@ -1,53 +1,81 @@
 import type { OutputStream } from './cli-context.ts';
+import { formatTable } from './table.ts';
 
 export interface Column<R> {
   title: string;
   value(row: R): unknown;
 }
 
+export const OUTPUT_FORMATS = ['table', 'json', 'yaml', 'name'] as const;
+export type OutputFormat = (typeof OUTPUT_FORMATS)[number];
+
+/** How results are printed. */
+export interface OutputMode {
+  /** default: tables, and single records as `key: value` lines on a terminal and as JSON elsewhere. */
+  format: OutputFormat | 'default';
+  /** Set for yaml, which is loaded when it is needed. */
+  toYaml?(value: unknown): string;
+}
+
 /**
- * The output of a command. A terminal gets aligned tables and `key: value` lines; otherwise the output is
- * JSON and nothing else.
+ * The output of a command. Lists are tables, with colours on a terminal. A single record is `key: value` lines on
+ * a terminal, and JSON where a script reads it.
  */
 export class Output {
+  /** A person reads it. */
   readonly isInteractive: boolean;
   readonly #stdout: OutputStream;
+  readonly #mode: OutputMode;
 
-  constructor(stdout: OutputStream, json: boolean) {
+  constructor(stdout: OutputStream, mode: OutputMode) {
     this.#stdout = stdout;
-    this.isInteractive = stdout.isTTY === true && !json;
+    this.#mode = mode;
+    this.isInteractive = stdout.isTTY === true && (mode.format === 'default' || mode.format === 'table');
   }
 
   /** Prints a record. Notes are shown only on a terminal. */
   printRecord(value: Readonly<Record<string, unknown>>, ...notes: string[]): void {
-    if (!this.isInteractive) return this.#json(value);
+    const { format } = this.#mode;
+    if (format === 'name') return this.#names([value]);
+    if (!this.isInteractive && format !== 'table') return this.#structured(value);
     const width = Math.max(...Object.keys(value).map((key) => key.length));
     this.#lines([
       ...Object.entries(value).map(
         ([key, content]) => `${`${key}:`.padEnd(width + 1)} ${formatValue(content)}`,
       ),
-      ...notes,
+      ...(this.isInteractive ? notes : []),
     ]);
   }
 
   /** Prints a list. JSON output is the server's response unchanged. */
   printTable<R>(answer: unknown, rows: readonly R[], columns: readonly Column<R>[], whenEmpty: string): void {
-    if (!this.isInteractive) return this.#json(answer);
-    if (rows.length === 0) return this.#lines([whenEmpty]);
-    const cells = [
-      columns.map(({ title }) => title),
-      ...rows.map((row) => columns.map(({ value }) => formatValue(value(row)))),
-    ];
-    const widths = columns.map((_, column) =>
-      Math.max(...cells.map((row) => [...(row[column] ?? '')].length)),
-    );
+    const { format } = this.#mode;
+    if (format === 'name') return this.#names(rows);
+    if (format === 'json' || format === 'yaml') return this.#structured(answer);
+    if (rows.length === 0 && this.isInteractive) return this.#lines([whenEmpty]);
+    const cells = rows.map((row) => columns.map(({ value }) => formatValue(value(row))));
+    const titles = columns.map(({ title }) => title);
     this.#lines(
-      cells.map((row) =>
-        row
-          .map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - [...cell].length))
-          .join('  ')
-          .trimEnd(),
-      ),
+      formatTable(titles, cells, {
+        ...(this.#stdout.isTTY === true && { width: this.#stdout.columns }),
+        colours: this.isInteractive && this.#stdout.hasColors?.() === true,
+      }),
+    );
+  }
+
+  /** Clears a terminal before a list is printed again; elsewhere a blank line separates them. */
+  startAgain(): void {
+    this.#stdout.write(this.isInteractive ? '\u001b[H\u001b[2J' : '\n');
+  }
+
+  /** Ids, or names of what has none. */
+  #names(rows: readonly unknown[]): void {
+    this.#lines(
+      rows.flatMap((row) => {
+        const { id, name, image } = row as Record<string, unknown>;
+        const named = id ?? name ?? image;
+        return typeof named === 'string' ? [escapeControlCharacters(named)] : [];
+      }),
     );
   }
 
@@ -57,8 +85,9 @@ export class Output {
   }
 
   /** JSON is indented on a terminal and on one line elsewhere. */
-  #json(value: unknown): void {
-    this.#stdout.write(`${JSON.stringify(value, null, this.#stdout.isTTY === true ? 2 : 0)}\n`);
+  #structured(value: unknown): void {
+    const yaml = this.#mode.toYaml?.(value);
+    this.#stdout.write(yaml ?? `${JSON.stringify(value, null, this.#stdout.isTTY === true ? 2 : 0)}\n`);
   }
 
   #lines(lines: string[]): void {

@@ -29,7 +29,7 @@ test('gives every word and option its name', () => {
   assert.deepEqual(parseCommandLine(exec, ['--user', 'me', 'p1', 'ls', '--help', '-l']), {
     help: false,
     words: { POD: 'p1', COMMAND: ['ls', '--help', '-l'] },
-    options: { user: 'me', tag: [], json: false, help: false },
+    options: { user: 'me', tag: [], json: false, output: undefined, help: false },
   });
 });
 
@@ -50,7 +50,7 @@ test('lets an optional word be left out', () => {
   assert.deepEqual(parseCommandLine(deploy, []), {
     help: false,
     words: { FOLDER: undefined },
-    options: { json: false, help: false },
+    options: { json: false, output: undefined, help: false },
   });
   assert.equal(usage(deploy), 'Usage: berth deploy [FOLDER] [options]');
 });

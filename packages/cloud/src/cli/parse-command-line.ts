@@ -1,12 +1,17 @@
 import { parseArgumentList } from '../support/config/argument-list.ts';
 import type { Command, Option, Options } from './command-definition.ts';
 import { UsageError } from './cli.errors.ts';
+import type { OutputFormat } from './output.ts';
 
 /** Options of every command. */
 export const commonOptions = {
-  json: {
-    kind: 'switch',
-    description: 'Print JSON. This is the default if the output is not a terminal.',
+  json: { kind: 'switch', description: 'Print JSON: the same as -o json.' },
+  output: {
+    kind: 'text',
+    short: 'o',
+    choices: ['table', 'json', 'yaml', 'name'],
+    description:
+      'How to print the result; name: only ids or names, one on each line. Default: BERTH_OUTPUT, or table.',
   },
   help: { kind: 'switch', description: 'Show this help.' },
 } as const satisfies Options;
@@ -16,9 +21,15 @@ export function allOptions(own: Options): Options {
   return { ...own, ...commonOptions, ...own };
 }
 
+/** The values of the common options. */
+export interface CommonValues {
+  json: boolean;
+  output: OutputFormat | undefined;
+}
+
 export type ParsedCommandLine =
   | { help: true }
-  | { help: false; words: Record<string, unknown>; options: Record<string, unknown> & { json: boolean } };
+  | { help: false; words: Record<string, unknown>; options: Record<string, unknown> & CommonValues };
 
 /** Parses the arguments after a command's name. --help works even if other arguments are invalid. */
 export function parseCommandLine(
@@ -49,7 +60,7 @@ export function parseCommandLine(
   return {
     help: false,
     words: bindPositionals(names, read.positionals),
-    options: values as Record<string, unknown> & { json: boolean },
+    options: values as Record<string, unknown> & CommonValues,
   };
 }
 

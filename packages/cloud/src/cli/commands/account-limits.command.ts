@@ -6,7 +6,7 @@ import {
   parseLimitEntry,
 } from '../../support/config/limits.setting.ts';
 import { accountPath } from '../account-client.ts';
-import { connect } from '../api-client.ts';
+import { connect } from '../connect.ts';
 import { CliError } from '../cli.errors.ts';
 import { command } from '../command-definition.ts';
 import { serverOptions } from '../local-server.ts';

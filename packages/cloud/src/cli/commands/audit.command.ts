@@ -1,4 +1,4 @@
-import { connect } from '../api-client.ts';
+import { connect } from '../connect.ts';
 import { command } from '../command-definition.ts';
 import { UsageError } from '../cli.errors.ts';
 import { serverOptions } from '../local-server.ts';

@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { BackupError, verifyBackup } from '../../resources/backups/verify-backup.ts';
-import { connect } from '../api-client.ts';
+import { connect } from '../connect.ts';
 import { CliError } from '../cli.errors.ts';
 import { command } from '../command-definition.ts';
 import { serverOptions } from '../local-server.ts';

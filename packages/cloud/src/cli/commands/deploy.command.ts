@@ -1,5 +1,6 @@
 import { dirname } from 'node:path';
-import { connect } from '../api-client.ts';
+import { referencedSecrets } from '../../domain/secrets/secret-references.ts';
+import { connect } from '../connect.ts';
 import type { ApiClient } from '../api-client.ts';
 import { command } from '../command-definition.ts';
 import { CliError } from '../cli.errors.ts';
@@ -41,6 +42,11 @@ export const deploy = command({
       kind: 'switch',
       description: 'Wait until a worker of this release is ready, where --min keeps one.',
     },
+    force: {
+      kind: 'switch',
+      description:
+        'Deploy also what looks like a mistake: a name that is neither a folder nor clearly an image, or secrets that do not exist.',
+    },
     timeout: {
       kind: 'text',
       value: 'SECONDS',
@@ -59,18 +65,22 @@ export const deploy = command({
       if (IS_PATH.test(source)) throw new CliError(`there is no folder ${source}`);
       if (await isBesideFolders(source))
         throw new CliError(`there is no folder ${source}; an image of that name is ${source}:latest`);
-      if (COULD_BE_FOLDER.test(source))
-        stderr.write(`berth: there is no folder ${source}, so it is taken for an image\n`);
+      if (COULD_BE_FOLDER.test(source) && !options.force)
+        throw new CliError(
+          `there is no folder ${source}, and an image has a registry or a tag: write ${source}:latest, or --force to take it for an image`,
+        );
     }
     const name = options.name ?? (fromFolder ? folderName(source) : imageBaseName(source));
     // Read first, so that a mistake in the folder is reported before any request.
     const folder = fromFolder ? await snapshotFolder(source, stderr) : undefined;
     const client = await connect(call);
+    if (!options.force) await checkSecretsExist(client, settings.env);
     const image = folder === undefined ? source : (await uploadFolder(client, name, folder, say)).image;
     const { endpoint, created } = await deployImage(client, name, image, settings, say);
     if (!fromFolder) await warnIfNotRunnable(client, endpoint, stderr);
     if (options.wait && endpoint.workers.min > 0) say('waiting for a worker');
-    const state = options.wait ? await waitForWorker(client, endpoint, timeout * 1000) : {};
+    const reportStart = (state: string): void => say(`  ${escapeControlCharacters(state)}`);
+    const state = options.wait ? await waitForWorker(client, endpoint, timeout * 1000, reportStart) : {};
     show(output, endpoint, { created, ...state });
   },
 });
@@ -90,6 +100,18 @@ function show(
     ...(rest.reason === undefined ? [] : [rest.reason]),
     next,
   );
+}
+
+/** A worker with a missing secret would never start. */
+async function checkSecretsExist(client: ApiClient, env: Record<string, string>): Promise<void> {
+  const wanted = referencedSecrets(env);
+  if (wanted.length === 0) return;
+  const { rows } = await client.list<{ name: string }>('/v2/account/secrets', 'secrets');
+  const missing = wanted.filter((name) => !rows.some((secret) => secret.name === name));
+  if (missing.length > 0)
+    throw new CliError(
+      `secrets that do not exist: ${missing.join(', ')}; create them with "berth secret create --set name=${missing[0]} --set value=@-", or deploy all the same with --force`,
+    );
 }
 
 /** An image name whose first part is a local folder is probably a mistake, unless it has a tag. */

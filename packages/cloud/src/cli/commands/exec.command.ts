@@ -1,4 +1,4 @@
-import { connect } from '../api-client.ts';
+import { connect } from '../connect.ts';
 import type { ApiClient } from '../api-client.ts';
 import { command } from '../command-definition.ts';
 import type { CommandCall } from '../command-definition.ts';

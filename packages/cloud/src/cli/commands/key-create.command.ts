@@ -1,5 +1,5 @@
 import { accountOption, keysPath, s3KeysPath, KEY_SHOWN_ONCE } from '../account-client.ts';
-import { connect } from '../api-client.ts';
+import { connect } from '../connect.ts';
 import { command } from '../command-definition.ts';
 import { parseExpiry } from '../key-expiry.ts';
 import { UsageError } from '../cli.errors.ts';

@@ -1,5 +1,5 @@
 import { accountOption, keysPath, s3KeysPath } from '../account-client.ts';
-import { connect } from '../api-client.ts';
+import { connect } from '../connect.ts';
 import { command } from '../command-definition.ts';
 import { serverOptions } from '../local-server.ts';
 import type { Column } from '../output.ts';

@@ -1,5 +1,5 @@
 import { S3_ACCESS_ID_PREFIX } from '../../domain/s3-names.ts';
-import { connect } from '../api-client.ts';
+import { connect } from '../connect.ts';
 import { command } from '../command-definition.ts';
 import { serverOptions } from '../local-server.ts';
 

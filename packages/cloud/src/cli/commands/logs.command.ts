@@ -1,4 +1,4 @@
-import { connect } from '../api-client.ts';
+import { connect } from '../connect.ts';
 import type { ApiClient } from '../api-client.ts';
 import { command } from '../command-definition.ts';
 import { CliError, UsageError } from '../cli.errors.ts';
@@ -13,6 +13,7 @@ import type { EndpointForJobs } from '../serverless/endpoint-client.ts';
 import { followWorkerLogs } from '../serverless/follow-worker-logs.ts';
 import { followLog, ignoreNotFound, readLog, formatLogLine } from '../serverless/log-client.ts';
 import type { LogLineView } from '../serverless/log-client.ts';
+import { levelFilter, LOG_LEVELS } from '../serverless/log-levels.ts';
 import { parseCount } from '../serverless/deploy-options.ts';
 import { listWorkers } from '../serverless/worker-client.ts';
 import { LOG_TAIL, DEFAULT_LOG_TAIL } from '../../domain/limits.ts';
@@ -28,6 +29,12 @@ export const logs = command({
   options: {
     worker: { kind: 'text', value: 'ID', description: 'Only the log of this worker, which may have ended.' },
     job: { kind: 'text', value: 'ID', description: 'Only the log of this job.' },
+    level: {
+      kind: 'text',
+      choices: LOG_LEVELS,
+      description:
+        'Leave out lines of worker SDKs below this level; other lines are always shown. Default: info.',
+    },
     follow: { kind: 'switch', short: 'f', description: 'Continue with new lines as they are written.' },
     tail: {
       kind: 'text',
@@ -46,25 +53,36 @@ export const logs = command({
       throw new UsageError(`--tail is ${tail}; allowed: at most ${LOG_TAIL.maximum}`);
     const client = await connect(call);
     const endpoint = await findEndpointForJobs(client, words.ENDPOINT);
-    const show = (line: LogLineView, from?: string): void =>
+    const shows = levelFilter(options.level ?? 'info');
+    let folded = 0;
+    const show = (line: LogLineView, from?: string): void => {
+      if (output.isInteractive && !shows(line)) {
+        folded += 1;
+        return;
+      }
       output.printText(
         output.isInteractive
           ? formatLogLine(line, from)
           : `${JSON.stringify({ ...(from !== undefined && { worker: from }), ...line })}\n`,
       );
+    };
+    const reportFolded = (): void => {
+      if (folded > 0)
+        call.stderr.write(`(${folded} lines of the SDK are left out; --level debug shows them)\n`);
+    };
     const forever = new AbortController().signal;
 
     if (worker === undefined && job === undefined) {
       if (follow) return followWorkerLogs(client, endpoint, tail, show, forever);
       for (const { line, from } of await readAll(client, endpoint, tail)) show(line, from);
-      return;
+      return reportFolded();
     }
     if (job !== undefined && !follow) {
       const { logs: lines } = await client.get<{ logs: LogLineView[] }>(
         jobPath(endpoint, `logs/${encodeURIComponent(job)}`),
       );
       for (const line of lines.slice(Math.max(0, lines.length - tail))) show(line);
-      return;
+      return reportFolded();
     }
     const path =
       job !== undefined
@@ -72,6 +90,7 @@ export const logs = command({
         : endpointPath(endpoint, `/workers/${encodeURIComponent(worker ?? '')}/logs?tail=${tail}`);
     if (follow) for await (const line of followLog(client, path, forever)) show(line);
     else for (const line of await readLog(client, `${path}&follow=false`)) show(line);
+    reportFolded();
   },
 });
 

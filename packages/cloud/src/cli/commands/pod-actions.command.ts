@@ -1,4 +1,4 @@
-import { connect } from '../api-client.ts';
+import { connect } from '../connect.ts';
 import { command } from '../command-definition.ts';
 import { serverOptions } from '../local-server.ts';
 import { findPod, podPath, podArgumentHelp } from '../pods/pod-client.ts';

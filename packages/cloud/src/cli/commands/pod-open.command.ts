@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { connect } from '../api-client.ts';
+import { connect } from '../connect.ts';
 import { command } from '../command-definition.ts';
 import { CliError } from '../cli.errors.ts';
 import { serverOptions } from '../local-server.ts';

@@ -1,4 +1,4 @@
-import { connect } from '../api-client.ts';
+import { connect } from '../connect.ts';
 import type { ApiClient } from '../api-client.ts';
 import { command } from '../command-definition.ts';
 import { serverOptions } from '../local-server.ts';
@@ -10,6 +10,7 @@ import {
   listEndpoints,
 } from '../serverless/endpoint-client.ts';
 import type { EndpointView } from '../serverless/endpoint-client.ts';
+import { repeatWhileWatched, watchOption } from '../watch.ts';
 import { formatStartPhases } from '../serverless/start-phases.ts';
 import { listWorkers, formatWorkerSummary } from '../serverless/worker-client.ts';
 import type { WorkerSummary, WorkerView } from '../serverless/worker-client.ts';
@@ -52,27 +53,33 @@ export const ps = command({
   details:
     'With an endpoint, lists its workers, with how long each phase of their start took: until the image and its Python environment were ready, until the process ran, until the handler was loaded, and until the first job.',
   words: { 'ENDPOINT?': endpointArgumentHelp },
-  options: serverOptions,
+  options: { ...watchOption, ...serverOptions },
   async run(call) {
     const client = await connect(call);
-    if (call.words.ENDPOINT !== undefined) return showWorkers(call.output, client, call.words.ENDPOINT);
-    const endpoints = await listEndpoints(client);
-    const rows: Row[] = [];
-    for (let from = 0; from < endpoints.length; from += CONCURRENCY) {
-      rows.push(
-        ...(await Promise.all(
-          endpoints.slice(from, from + CONCURRENCY).map((endpoint) => rowOf(client, endpoint)),
-        )),
-      );
-    }
-    call.output.printTable(
-      { endpoints: rows },
-      rows,
-      columns,
-      'There is no endpoint yet; "berth deploy FOLDER" makes one.',
+    const { ENDPOINT: name } = call.words;
+    await repeatWhileWatched(call, () =>
+      name === undefined ? showEndpoints(call.output, client) : showWorkers(call.output, client, name),
     );
   },
 });
+
+async function showEndpoints(output: Output, client: ApiClient): Promise<void> {
+  const endpoints = await listEndpoints(client);
+  const rows: Row[] = [];
+  for (let from = 0; from < endpoints.length; from += CONCURRENCY) {
+    rows.push(
+      ...(await Promise.all(
+        endpoints.slice(from, from + CONCURRENCY).map((endpoint) => rowOf(client, endpoint)),
+      )),
+    );
+  }
+  output.printTable(
+    { endpoints: rows },
+    rows,
+    columns,
+    'There is no endpoint yet; "berth deploy FOLDER" makes one.',
+  );
+}
 
 const workerColumns: Column<WorkerView>[] = [
   { title: 'ID', value: ({ id }) => id },

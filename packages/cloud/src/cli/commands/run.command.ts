@@ -1,28 +1,24 @@
-import { connect } from '../api-client.ts';
+import { connect } from '../connect.ts';
 import { command } from '../command-definition.ts';
 import { UsageError } from '../cli.errors.ts';
 import { serverOptions } from '../local-server.ts';
 import type { Output } from '../output.ts';
 import { escapeControlCharacters } from '../output.ts';
-import { endpointArgumentHelp, findEndpointForJobs, jobPath } from '../serverless/endpoint-client.ts';
+import { endpointArgumentHelp, findEndpointForJobs } from '../serverless/endpoint-client.ts';
 import { readJobInput } from '../serverless/job-input.ts';
-import {
-  assertJobSucceeded,
-  streamJobOutput,
-  isUnfinished,
-  runJobToEnd,
-  submitJob,
-} from '../serverless/job-client.ts';
+import { assertJobSucceeded, isUnfinished, submitJob } from '../serverless/job-client.ts';
 import type { JobView } from '../serverless/job-client.ts';
 import { parseCount } from '../serverless/deploy-options.ts';
-import { progressReporter } from '../serverless/image-upload.ts';
+import { WatchedJob } from '../serverless/watched-job.ts';
 import { formatStartPhases } from '../serverless/start-phases.ts';
+
+const DEFAULT_TIMEOUT_S = 600;
 
 export const run = command({
   name: 'run',
   summary: 'Send a job to an endpoint.',
   details:
-    'The job is queued and its id shown, unless --sync or --stream wait for what comes of it. With those, a job that fails makes the command fail.',
+    'The job is queued and its id shown, unless --sync or --stream wait for what comes of it. While they wait, the id of the job, what it waits for and where it runs are shown on the standard error. A job that fails makes the command fail (exit code 1); when the time is over the exit code is 124, and the job goes on; after Ctrl-C it is 130.',
   words: {
     ENDPOINT: endpointArgumentHelp,
     JSON: `The job: '{"input": …}', or the input alone; @FILE reads it from a file, - from the standard input.`,
@@ -30,12 +26,22 @@ export const run = command({
   options: {
     sync: { kind: 'switch', description: 'Wait for the job to end, and show its result.' },
     stream: { kind: 'switch', description: 'Show what the handler yields, as it comes.' },
+    timeout: {
+      kind: 'text',
+      value: 'SECONDS',
+      description: `With --sync and --stream: how long to wait; 0: until the job ends. Default: ${DEFAULT_TIMEOUT_S}.`,
+    },
     wait: {
       kind: 'text',
       value: 'MS',
       description:
-        'With --sync: how many milliseconds to wait at most; then the job is shown as it stands and goes on. Default: until it ends.',
+        'With --sync: how many milliseconds to wait at most; then the job is shown as it stands and goes on, and the command succeeds.',
     },
+    'cancel-on-interrupt': {
+      kind: 'switch',
+      description: 'Ctrl-C cancels the job. Without this the job goes on.',
+    },
+    quiet: { kind: 'switch', short: 'q', description: 'Do not show how the job goes on while waiting.' },
     ...serverOptions,
   },
   async run(call) {
@@ -43,30 +49,33 @@ export const run = command({
     if (options.sync && options.stream) throw new UsageError('--sync and --stream exclude each other');
     const wait = parseCount('wait', options.wait, 1);
     if (wait !== undefined && !options.sync) throw new UsageError('--wait goes with --sync');
-    const job = await readJobInput(words.JSON, call.stdin);
+    const timeout = parseCount('timeout', options.timeout, 0) ?? DEFAULT_TIMEOUT_S;
+    const body = await readJobInput(words.JSON, call.stdin);
     const client = await connect(call);
     const endpoint = await findEndpointForJobs(client, words.ENDPOINT);
-    const say = progressReporter(stderr, output.isInteractive);
-    if (options.sync)
-      return showResult(
-        output,
-        await runJobToEnd(client, endpoint, job, {
-          withinMs: wait,
-          onWaiting: (reason) => say(`the job waits: ${reason}`),
-        }),
-        endpoint.name,
-      );
-    const { id, status } = await submitJob(client, endpoint, job);
-    if (!options.stream)
+    const job = await submitJob(client, endpoint, body);
+    if (!options.sync && !options.stream)
       return output.printRecord(
-        { id, status },
-        `It runs on its own. Its log: berth logs ${endpoint.name} --job ${id} -f`,
+        { id: job.id, status: job.status },
+        `It runs on its own. Its log: berth logs ${endpoint.name} --job ${job.id} -f`,
       );
-    for await (const chunk of streamJobOutput(client, endpoint, id, new AbortController().signal))
-      showChunk(output, chunk);
-    const ended = await client.get<JobView>(jobPath(endpoint, `status/${id}`));
-    if (!output.isInteractive) output.printText(`${JSON.stringify(ended)}\n`);
-    assertJobSucceeded(ended);
+    const watched = new WatchedJob(client, endpoint, job, {
+      report: (line) => {
+        if (!options.quiet) stderr.write(`${escapeControlCharacters(line)}\n`);
+      },
+      withinMs: wait ?? (timeout === 0 ? Infinity : timeout * 1000),
+      interrupt: call.onInterrupt?.(),
+      cancelsOnInterrupt: options['cancel-on-interrupt'],
+    });
+    if (options.stream) {
+      for await (const chunk of watched.stream()) showChunk(output, chunk);
+      const ended = await watched.end();
+      if (!output.isInteractive) output.printText(`${JSON.stringify(ended)}\n`);
+      return assertJobSucceeded(ended);
+    }
+    const found = await watched.end();
+    if (isUnfinished(found) && wait === undefined) throw watched.timeOut(found);
+    showResult(output, found, endpoint.name);
   },
 });
 
@@ -79,7 +88,7 @@ function showResult(output: Output, job: JobView, endpoint: string): void {
   output.printRecord(
     output.isInteractive
       ? {
-          ...job,
+          ...withoutError(job),
           ...asJson(job, 'input'),
           ...asJson(job, 'output'),
           ...(job.phases !== undefined && { phases: formatStartPhases(job.phases) }),
@@ -88,6 +97,11 @@ function showResult(output: Output, job: JobView, endpoint: string): void {
     ...notes,
   );
   assertJobSucceeded(job);
+}
+
+/** The error is shown once, as text, when the command fails. */
+function withoutError({ error: _, ...job }: JobView): Omit<JobView, 'error'> {
+  return job;
 }
 
 /** Input and output of a handler are printed as JSON. */

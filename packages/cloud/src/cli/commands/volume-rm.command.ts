@@ -1,4 +1,4 @@
-import { connect } from '../api-client.ts';
+import { connect } from '../connect.ts';
 import { command } from '../command-definition.ts';
 import { confirm } from '../confirm.ts';
 import { CliError } from '../cli.errors.ts';

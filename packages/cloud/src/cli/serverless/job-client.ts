@@ -23,7 +23,7 @@ const UNFINISHED_STATUSES = new Set(['IN_QUEUE', 'IN_PROGRESS']);
 const MAX_WAIT_MS = 60_000;
 const MIN_WAIT_MS = 1000;
 /** How often to check why a job still waits for a worker. */
-const QUEUED_POLL_INTERVAL_MS = 5000;
+const QUEUED_POLL_INTERVAL_MS = 2000;
 /** Extra time for a response after the requested wait. */
 const RESPONSE_GRACE_MS = 15_000;
 
@@ -38,8 +38,48 @@ export function isUnfinished({ status }: JobView): boolean {
 export interface WaitOptions {
   /** The maximum wait. */
   withinMs?: number | undefined;
-  /** Called with the reason why the job still waits, when the reason changes. */
-  onWaiting?(reason: string): void;
+  /** Ends the wait; the job goes on. */
+  signal?: AbortSignal | undefined;
+  /** Called at once with the job, and then whenever its status, its worker or the reason why it waits changes. */
+  onChange?(job: JobView): void;
+}
+
+/** Waits for the end of a job. Resolves with the job as it is when the time is over. */
+export async function waitForJob(
+  client: ApiClient,
+  endpoint: Target,
+  submitted: JobView,
+  { withinMs = Infinity, signal, onChange }: WaitOptions = {},
+): Promise<JobView> {
+  const until = performance.now() + withinMs;
+  let found = submitted;
+  let shown: string | undefined;
+  for (;;) {
+    const state = JSON.stringify([found.status, found.reason, found.workerId]);
+    if (state !== shown) onChange?.(found);
+    const isFirst = shown === undefined;
+    shown = state;
+    if (!isUnfinished(found) || performance.now() >= until || isAborted(signal)) return found;
+    // The first answer comes soon: it says what the job waits for.
+    const longest = isFirst
+      ? MIN_WAIT_MS
+      : found.status === 'IN_QUEUE'
+        ? QUEUED_POLL_INTERVAL_MS
+        : MAX_WAIT_MS;
+    const wait = Math.round(Math.min(longest, Math.max(MIN_WAIT_MS, until - performance.now())));
+    try {
+      found = await client.get<JobView>(jobPath(endpoint, `status-sync/${found.id}?wait=${wait}`), {
+        timeoutMs: wait + RESPONSE_GRACE_MS,
+        ...(signal !== undefined && { signal }),
+      });
+    } catch (error) {
+      if (!isAborted(signal)) throw error;
+    }
+  }
+}
+
+function isAborted(signal: AbortSignal | undefined): boolean {
+  return signal?.aborted === true;
 }
 
 /** Submits a job and waits for its end. */
@@ -47,24 +87,13 @@ export async function runJobToEnd(
   client: ApiClient,
   endpoint: Target,
   job: RawJson,
-  { withinMs = Infinity, onWaiting }: WaitOptions = {},
+  options: WaitOptions = {},
 ): Promise<JobView> {
-  const until = performance.now() + withinMs;
-  const stretch = (longest: number): number =>
-    Math.round(Math.min(longest, Math.max(MIN_WAIT_MS, until - performance.now())));
-  const first = stretch(QUEUED_POLL_INTERVAL_MS);
-  let found = await client.post<JobView>(jobPath(endpoint, `runsync?wait=${first}`), job, {
-    timeoutMs: first + RESPONSE_GRACE_MS,
-  });
-  let told: string | undefined;
-  while (isUnfinished(found) && performance.now() < until) {
-    if (found.reason !== undefined && found.reason !== told) onWaiting?.((told = found.reason));
-    const wait = stretch(found.status === 'IN_QUEUE' ? QUEUED_POLL_INTERVAL_MS : MAX_WAIT_MS);
-    found = await client.get<JobView>(jobPath(endpoint, `status-sync/${found.id}?wait=${wait}`), {
-      timeoutMs: wait + RESPONSE_GRACE_MS,
-    });
-  }
-  return found;
+  return waitForJob(client, endpoint, await submitJob(client, endpoint, job), options);
+}
+
+export function cancelJob(client: ApiClient, endpoint: Target, id: string): Promise<JobView> {
+  return client.post<JobView>(jobPath(endpoint, `cancel/${encodeURIComponent(id)}`), {});
 }
 
 /** Streams the output of a job. */
@@ -86,13 +115,16 @@ export function assertJobSucceeded(job: JobView): void {
   );
 }
 
-/** Handlers of the Python SDK report an error as JSON in a string. */
+/** Handlers of the Python SDK report an error as JSON in a string, with a traceback. */
 function errorText(error: unknown): string {
-  if (typeof error !== 'string') return JSON.stringify(error);
+  const text = typeof error === 'string' ? error : JSON.stringify(error);
   try {
-    const told = JSON.parse(error) as { error_message?: unknown } | null;
-    return typeof told?.error_message === 'string' ? told.error_message : error;
+    const { error_message, error_traceback } = JSON.parse(text) as Record<string, unknown>;
+    if (typeof error_message !== 'string') return text;
+    return typeof error_traceback === 'string'
+      ? `${error_message}\n${error_traceback.trimEnd()}`
+      : error_message;
   } catch {
-    return error;
+    return text;
   }
 }

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Environment } from '../../support/config/config-from-environment.ts';
-import { connect } from '../api-client.ts';
+import { connect } from '../connect.ts';
 import type { ApiClient } from '../api-client.ts';
 import { CliError } from '../cli.errors.ts';
 

@@ -42,21 +42,25 @@ export function listWorkers(client: ApiClient, endpoint: Pick<EndpointView, 'id'
 
 /**
  * Waits for a worker of the current release. Returns the reason if none is expected; throws if one is
- * expected and does not become ready.
+ * expected and does not become ready. `onChange` is told how the start goes on.
  */
 export async function waitForWorker(
   client: ApiClient,
   endpoint: EndpointView,
   withinMs: number,
+  onChange: (state: string) => void = () => undefined,
 ): Promise<{ ready: boolean; reason?: string }> {
   if (endpoint.workers.min === 0)
     return { ready: false, reason: 'no worker is kept ready (--min is 0); the first request starts one' };
   const until = performance.now() + withinMs;
   let lastSeen: WorkerView | undefined;
+  let shown: string | undefined;
   for (;;) {
     const found = await listWorkers(client, endpoint);
     const current = found.workers.filter(({ isStale }) => !isStale);
     if (current.some(({ status }) => status === 'RUNNING' || status === 'IDLE')) return { ready: true };
+    const state = current[0]?.reason ?? found.reason ?? formatWorkerSummary(found.summary);
+    if (state !== shown) onChange((shown = state));
     const ill = current.find(({ status }) => status === 'UNHEALTHY');
     lastSeen = ill ?? current[0] ?? lastSeen;
     if (ill !== undefined || performance.now() >= until)

@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { runBerth } from '../cli-test-harness.ts';
+import { startFakeApiServer } from '../fake-api-server.ts';
+
+const ENDPOINTS = {
+  'GET /v2/serverless': {
+    body: { endpoints: [{ id: 'e1', name: 'echo', type: 'QUEUE' }], pagination: { nextCursor: null } },
+  },
+};
+const queued = { id: 'j1', status: 'IN_QUEUE' };
+const envOf = ({ url }: { url: string }) => ({ BERTH_URL: url, BERTH_API_KEY: 'rpa_MINE' });
+
+describe('run', () => {
+  test('shows what the job waits for, then its input and output', async () => {
+    await using server = await startFakeApiServer({
+      ...ENDPOINTS,
+      'POST /v2/e1/run': { body: queued },
+      'GET /v2/e1/status-sync/j1?wait=1000': {
+        body: { ...queued, reason: 'the secret "token" does not exist' },
+      },
+      'GET /v2/e1/status-sync/j1?wait=2000': {
+        body: { id: 'j1', status: 'COMPLETED', input: {}, output: [] },
+      },
+    });
+    const ran = await runBerth(['run', 'echo', '{}', '--sync'], { env: envOf(server), terminal: true });
+    assert.equal(ran.out, 'id:     j1\nstatus: COMPLETED\ninput:  {}\noutput: []\n', ran.err);
+    assert.deepEqual(
+      ran.err.split('\n').map((line) => line.replace(/^[\d.]+ s {2}/, '')),
+      [
+        'job j1 waits in the queue',
+        'job j1 waits in the queue: the secret "token" does not exist',
+        'job j1 is COMPLETED',
+        '',
+      ],
+    );
+  });
+
+  test('ends with 124 when the time is over, and says how to go on', async () => {
+    await using server = await startFakeApiServer({
+      ...ENDPOINTS,
+      'POST /v2/e1/run': { body: queued },
+      'GET /v2/e1/status-sync/j1?wait=1000': { body: { ...queued, reason: 'no worker is wanted' } },
+    });
+    const argv = ['run', 'echo', '{}', '--sync', '--timeout', '0.001'];
+    assert.equal((await runBerth(argv, { env: envOf(server) })).code, 2);
+    const ran = await runBerth(['run', 'echo', '{}', '--sync', '--timeout', '1'], { env: envOf(server) });
+    assert.equal(ran.code, 124);
+    assert.match(
+      ran.err,
+      /job j1 is still IN_QUEUE after 1.0 s: no worker is wanted\n.*berth job cancel echo j1/,
+    );
+  });
+
+  test('Ctrl-C ends with 130; the job goes on, or is cancelled', async () => {
+    await using server = await startFakeApiServer({
+      ...ENDPOINTS,
+      'POST /v2/e1/run': { body: queued },
+      'POST /v2/e1/cancel/j1': { body: { id: 'j1', status: 'CANCELLED' } },
+    });
+    const interrupted = AbortSignal.abort();
+    const options = { env: envOf(server), interrupted };
+    const left = await runBerth(['run', 'echo', '{}', '--sync'], options);
+    assert.equal(left.code, 130);
+    assert.match(left.err, /the job goes on\. .* cancel it: berth job cancel echo j1/);
+    const cancelled = await runBerth(['run', 'echo', '{}', '--sync', '--cancel-on-interrupt'], options);
+    assert.equal(cancelled.code, 130);
+    assert.match(cancelled.err, /job j1 is CANCELLED\n$/);
+  });
+
+  test('a failed job shows its error once, as text', async () => {
+    const error = JSON.stringify({ error_message: 'no model', error_traceback: 'Traceback:\n  line 3' });
+    await using server = await startFakeApiServer({
+      ...ENDPOINTS,
+      'POST /v2/e1/run': { body: { id: 'j1', status: 'FAILED', error } },
+    });
+    const ran = await runBerth(['run', 'echo', '{}', '--sync', '-q'], { env: envOf(server), terminal: true });
+    assert.equal(ran.code, 1);
+    assert.equal(ran.out, 'id:     j1\nstatus: FAILED\n');
+    assert.equal(ran.err, 'berth: job j1 is FAILED: no model\nberth: Traceback:\nberth:   line 3\n');
+  });
+});
+
+describe('job', () => {
+  const job = {
+    id: 'j1',
+    status: 'FAILED',
+    createdAt: '2026-01-02T03:04:05.000Z',
+    delayTime: 1500,
+    executionTime: 20,
+    error: 'no model 3',
+    inputPreview: '{}',
+  };
+
+  test('ls follows the pages of a search', async () => {
+    const page = (jobs: object[], nextCursor: string | null) => ({
+      body: { jobs, pagination: { nextCursor } },
+    });
+    await using server = await startFakeApiServer({
+      ...ENDPOINTS,
+      'GET /v2/serverless/e1/jobs?text=fox&status=FAILED%2CTIMED_OUT&limit=50': page([], 'j9'),
+      'GET /v2/serverless/e1/jobs?text=fox&status=FAILED%2CTIMED_OUT&limit=50&cursor=j9': page([job], null),
+    });
+    const argv = ['job', 'ls', 'echo', '--status', 'FAILED', '--status', 'TIMED_OUT', '--text', 'fox'];
+    const ran = await runBerth(argv, { env: envOf(server), terminal: true });
+    assert.equal(
+      ran.out,
+      'ID  STATUS  CREATED              WAITED  RAN    ERROR OR INPUT\nj1  FAILED  2026-01-02 03:04:05  1.5 s   0.0 s  no model 3\n',
+      ran.err,
+    );
+    assert.equal((await runBerth([...argv, '-o', 'name'], { env: envOf(server) })).out, 'j1\n');
+  });
+
+  test('redrive sends a group again, and one job with another input', async () => {
+    const result = { done: 1, jobs: [{ id: 'j1', newId: 'j2' }], skipped: [], nextCursor: null };
+    await using server = await startFakeApiServer({
+      ...ENDPOINTS,
+      'POST /v2/serverless/e1/jobs/redrive': { body: result },
+    });
+    const env = envOf(server);
+    const sent = (): unknown => server.requests.at(-1)?.body;
+    const group = await runBerth(['job', 'redrive', 'echo', '--fingerprint', 'abc'], { env });
+    assert.deepEqual(JSON.parse(group.out), { done: 1, jobs: result.jobs, skipped: [] });
+    assert.deepEqual(sent(), { filter: { fingerprint: 'abc' } });
+    await runBerth(['job', 'redrive', 'echo', 'j1', '--input', '{"n": 2}'], { env });
+    assert.deepEqual(sent(), { ids: ['j1'], input: { n: 2 } });
+    await runBerth(['job', 'redrive', 'echo', '--all'], { env });
+    assert.deepEqual(sent(), { filter: {} });
+    const nothing = await runBerth(['job', 'redrive', 'echo'], { env });
+    assert.deepEqual([nothing.code, /by their ids/.test(nothing.err)], [2, true]);
+  });
+});
+
+describe('resources', () => {
+  test('are listed, created, changed and deleted by one description', async () => {
+    const template = { id: 't1', name: 'web', image: 'i', disk: 5, public: false };
+    await using server = await startFakeApiServer({
+      'GET /v2/templates': { body: { templates: [template], pagination: { nextCursor: null } } },
+      'POST /v2/templates': { status: 201, body: template },
+      'PATCH /v2/templates/t1': { body: template },
+      'DELETE /v2/templates/t1': { status: 204 },
+    });
+    const env = envOf(server);
+    const listed = await runBerth(['template', 'list'], { env, terminal: true });
+    assert.equal(listed.out, 'ID  NAME  IMAGE  DISK  PUBLIC\nt1  web   i      5     no\n', listed.err);
+    assert.equal(
+      (await runBerth(['template', 'ls', '-o', 'yaml'], { env })).out.split('\n')[0],
+      'templates:',
+    );
+    const fields = ['--set', 'name=web', '--set', 'disk=5', '--set', 'env.A=@-'];
+    await runBerth(['template', 'create', ...fields], { env, input: 'secret\n' });
+    assert.deepEqual(server.requests.at(-1)?.body, { name: 'web', disk: 5, env: { A: 'secret' } });
+    assert.equal((await runBerth(['template', 'update', 'web', '--set', 'disk=6'], { env })).code, 0);
+    assert.deepEqual(server.requests.at(-1)?.body, { disk: 6 });
+    assert.deepEqual(JSON.parse((await runBerth(['template', 'rm', 'web'], { env })).out), {
+      id: 't1',
+      deleted: true,
+    });
+    assert.match((await runBerth(['template', 'get', 'wbe'], { env })).err, /did you mean "web"\?/);
+  });
+});
+
+test('completion knows every command, for each shell', async () => {
+  for (const shell of ['bash', 'zsh', 'fish']) {
+    const { out, code } = await runBerth(['completion', shell]);
+    assert.equal(code, 0);
+    assert.match(out, /redrive/);
+    assert.match(out, /cancel-on-interrupt/);
+  }
+  assert.equal((await runBerth(['completion', 'tcsh'])).code, 2);
+});

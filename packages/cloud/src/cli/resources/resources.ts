@@ -1,0 +1,138 @@
+import { formatBytes } from '../../support/byte-size.ts';
+import type { Command } from '../command-definition.ts';
+import { fieldOf, resourceCommands } from './resource-definition.ts';
+import type { ResourceDefinition } from './resource-definition.ts';
+
+export const ENDPOINTS: ResourceDefinition = {
+  noun: 'endpoint',
+  plural: 'endpoints',
+  path: '/serverless',
+  columns: {
+    ID: 'id',
+    NAME: 'name',
+    TYPE: (row) => (row['type'] === 'QUEUE' ? 'queue' : 'lb'),
+    IMAGE: 'image',
+    MIN: 'workers.min',
+    MAX: 'workers.max',
+  },
+  verbs: ['ls', 'get', 'update'],
+  fieldHelp:
+    'For example: --set workers.max=3 --set env.MODEL=small. A change of the container is a new release.',
+};
+
+/** What the command line manages by the same five verbs. Commands of the same nouns that do more are in commands/. */
+const RESOURCES: readonly ResourceDefinition[] = [
+  ENDPOINTS,
+  {
+    noun: 'template',
+    plural: 'templates',
+    path: '/templates',
+    columns: { ID: 'id', NAME: 'name', IMAGE: 'image', DISK: 'disk', PUBLIC: 'public' },
+    verbs: ['ls', 'get', 'create', 'update', 'rm'],
+    fieldHelp: 'For example: --set name=web --set image=ghcr.io/me/worker:1 --set env.MODEL=small.',
+  },
+  {
+    noun: 'secret',
+    plural: 'secrets',
+    path: '/account/secrets',
+    columns: {
+      ID: 'id',
+      NAME: 'name',
+      DESCRIPTION: 'description',
+      'VALUE SET': (row) => row['valueLastUpdatedAt'] ?? row['createdAt'],
+    },
+    verbs: ['ls', 'get', 'create', 'update', 'rm'],
+    fieldHelp:
+      'For example: --set name=token --set value=@- reads the value from the standard input, so that it is in no history. Values are never shown.',
+  },
+  {
+    noun: 'registry',
+    plural: 'registries',
+    path: '/registries',
+    columns: { ID: 'id', NAME: 'name' },
+    verbs: ['ls', 'get', 'create', 'rm'],
+    fieldHelp: 'For example: --set name=hub --set username=me --set password=@-.',
+  },
+  {
+    noun: 'cluster',
+    plural: 'clusters',
+    path: '/clusters',
+    columns: {
+      ID: 'id',
+      NAME: 'name',
+      TYPE: 'type',
+      PODS: 'pods.total',
+      STATUS: 'pods.byStatus',
+      GPU: 'compute.gpuTypeId',
+      'GPUS/POD': 'compute.gpuCountPerPod',
+      'DATA CENTER': 'dataCenterId',
+    },
+    verbs: ['ls', 'get', 'create', 'update', 'rm'],
+    fieldHelp: 'See docs/clusters.md for the fields; --file takes them as YAML.',
+  },
+  {
+    noun: 'gpu',
+    plural: 'gpus',
+    path: '/catalog/gpus?include=AVAILABILITY&product=POD',
+    columns: {
+      ID: 'id',
+      MEMORY: (row) => `${String(row['memory'])} GB`,
+      POOL: 'pool',
+      AVAILABILITY: 'availability',
+      KIND: (row) => (row['virtual'] === true ? 'virtual' : row['availability'] === 'NONE' ? '-' : 'real'),
+      '$/HOUR': 'price.secure',
+    },
+    verbs: ['ls'],
+    listSummary: 'List the GPU types, and which of them are here.',
+  },
+  {
+    noun: 'cpu',
+    plural: 'cpus',
+    path: '/catalog/cpus',
+    columns: {
+      ID: 'id',
+      NAME: 'name',
+      VCPUS: (row) => `${String(fieldOf(row, 'vcpu.min'))} to ${String(fieldOf(row, 'vcpu.max'))}`,
+      'GB/VCPU': 'ramGbPerVcpu',
+      '$/VCPU/HOUR': 'price.securePerVcpu',
+    },
+    verbs: ['ls'],
+    listSummary: 'List the kinds of CPU.',
+  },
+  {
+    noun: 'datacenter',
+    plural: 'data centers',
+    path: '/catalog/datacenters',
+    listName: 'dataCenters',
+    columns: {
+      ID: 'id',
+      NAME: 'name',
+      REGION: 'region',
+      ISOLATION: 'isolation',
+      VOLUMES: 'networkVolumeTypes',
+    },
+    verbs: ['ls'],
+    listSummary: 'List the data centers.',
+  },
+  {
+    noun: 'image',
+    plural: 'images',
+    path: '/images',
+    columns: {
+      IMAGE: 'image',
+      NAME: 'name',
+      FILES: 'files',
+      SIZE: (row) => formatBytes(Number(row['size'])),
+      'USED BY': 'endpoints',
+      UPLOADED: 'createdAt',
+    },
+    verbs: ['ls'],
+    listSummary: 'List the uploaded folders, and which endpoints run them.',
+  },
+];
+
+export function resourceCommand(name: string): Command {
+  const found = RESOURCES.flatMap(resourceCommands).find((command) => command.name === name);
+  if (found === undefined) throw new Error(`no resource has the command ${name}`);
+  return found;
+}
