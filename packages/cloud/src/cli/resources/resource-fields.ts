@@ -30,9 +30,13 @@ export async function readFields(call: FieldCall): Promise<Record<string, unknow
   for (const entry of set) {
     const at = entry.indexOf('=');
     if (at < 1) throw new UsageError(`--set is ${JSON.stringify(entry)}; allowed: FIELD=VALUE`);
+    const path = entry.slice(0, at).split('.');
     const given = entry.slice(at + 1);
-    const value = given.startsWith('@') ? await readContent(given.slice(1), call) : parseValue(given);
-    assign(fields, entry.slice(0, at).split('.'), value);
+    assign(
+      fields,
+      path,
+      given.startsWith('@') ? await readContent(given.slice(1), call) : parseValue(path, given),
+    );
   }
   return fields;
 }
@@ -54,8 +58,9 @@ async function readContent(file: string, { stdin }: FieldCall): Promise<string> 
   }
 }
 
-/** Numbers, true, false, null, lists and objects are JSON; anything else is text. */
-function parseValue(given: string): unknown {
+/** Numbers, true, false, null, lists and objects are JSON; anything else is text, and so is every variable. */
+function parseValue([first, ...rest]: readonly string[], given: string): unknown {
+  if (first === 'env' && rest.length > 0) return given;
   try {
     return JSON.parse(given) as unknown;
   } catch {

@@ -171,12 +171,19 @@ export function readFilter(given: FilterFields & { status?: JobSearchFilter['sta
   const { status: statuses, from, to, idPrefix, text: contained, fingerprint: group } = given;
   return {
     ...(statuses !== undefined && { statuses }),
-    ...(from !== undefined && { from: Date.parse(from) }),
-    ...(to !== undefined && { to: Date.parse(to) }),
+    ...(from !== undefined && { from: readTime('from', from) }),
+    ...(to !== undefined && { to: readTime('to', to) }),
     ...(idPrefix !== undefined && { idPrefix }),
     ...(contained !== undefined && { text: contained }),
     ...(group !== undefined && { fingerprint: group }),
   };
+}
+
+/** A leap second is valid in the format and no time for JavaScript. */
+function readTime(name: string, value: string): number {
+  const time = Date.parse(value);
+  if (Number.isNaN(time)) throw schemaError([`$.${name}: is not a time`]);
+  return time;
 }
 
 export function readJobCursor(given: string | undefined): number | undefined {
