@@ -263,7 +263,7 @@ for (const kind of DATABASES) {
         (await ann.call<Template>('PATCH', `/v1/templates/${made.id}`, { containerRegistryAuthId: '' })).body[
           'containerRegistryAuthId'
         ],
-        null,
+        undefined,
       );
       assert.equal(
         (await ann.call<Template>('PATCH', `/v2/templates/${made.id}`, { registry: registry.id })).body[
