@@ -34,6 +34,7 @@ const GROUPS: readonly { title: string; pages: string[] }[] = [
       'upgrades',
       'configuration',
       'engines',
+      'kubernetes',
       'isolation',
       'quotas',
       'several-servers',

@@ -44,9 +44,12 @@ export async function createAccountLimits(
   const deleteLog = async (dataCenterId: string, instanceId: string): Promise<void> => {
     await engines.byDataCenter.get(dataCenterId)?.deleteLog(instanceId);
   };
+  const clusterLogs = [...engines.byDataCenter]
+    .filter(([, { kind }]) => kind === 'kubernetes')
+    .map(([id]) => join(data, 'kubernetes', id, 'logs'));
   const logUsage = new LogUsage({
     store,
-    folders: [join(data, 'logs'), join(data, 'docker', 'logs')],
+    folders: [join(data, 'logs'), join(data, 'docker', 'logs'), ...clusterLogs],
     deleteLog,
   });
   const images = new Images(context, { folder: join(data, 'images') });

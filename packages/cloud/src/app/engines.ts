@@ -1,5 +1,9 @@
 import { resolve } from 'node:path';
-import { defineDataCenter, DOCKER_DATA_CENTER } from '../domain/catalog/data-centers.ts';
+import {
+  defineDataCenter,
+  DOCKER_DATA_CENTER,
+  KUBERNETES_DATA_CENTER,
+} from '../domain/catalog/data-centers.ts';
 import type { ContainerSandbox } from '../domain/placement/container-sandbox.ts';
 import { DockerConnection } from '../engines/docker/docker-connection.ts';
 import type { DockerEngine } from '../engines/docker/docker-engine.ts';
@@ -18,6 +22,7 @@ import { PeerSignature } from '../support/peer-signature.ts';
 import { DEFAULT_USER_RANGE, parseUserRange } from '../support/user-range.ts';
 import { loadInstallationId } from '../support/installation-id.ts';
 import type { AppContext } from './app-context.ts';
+import { createKubernetesEngines } from './kubernetes-engines.ts';
 import type { Peers } from './peers.ts';
 import type { ServerAddress } from './server-address.ts';
 import type { Storage } from './storage.ts';
@@ -72,6 +77,8 @@ export async function createEngines(
       { gpus: virtual.map(({ gpuTypeId, total }) => `${total}x ${gpuTypeId}`) },
       'virtual GPUs are on (gpus): on a machine without a GPU, pods and workers that ask for one get only its name',
     );
+  const installation = (): string =>
+    loadInstallationId({ data: config.data, database: config.database, masterKey }, ids);
   const docker =
     config.docker === 'off'
       ? undefined
@@ -79,7 +86,7 @@ export async function createEngines(
           ...machine,
           accountRange: config.containerNetwork,
           clusterRange: config.clusterNetwork,
-          installation: loadInstallationId({ data: config.data, database: config.database, masterKey }, ids),
+          installation: installation(),
           ...(config.docker !== 'auto' && { host: config.docker }),
         });
   const { keepDays, maxGb } = config.pythonEnvironments;
@@ -104,7 +111,9 @@ export async function createEngines(
   );
   if (docker !== undefined && dataCenters.some(({ engine }) => engine === 'docker'))
     engines.set('docker', await docker.engine());
-  const catalog = new Catalog({ dataCenters, engines, prices: config.prices });
+  const clusters = await createKubernetesEngines(config, { clock, log, address, installation });
+  const onThisMachine = dataCenters.filter(({ engine }) => engine !== 'kubernetes');
+  const catalog = new Catalog({ dataCenters: onThisMachine, engines, prices: config.prices });
   const signature = new PeerSignature(masterKey);
   const share = (local: InstanceEngine): InstanceEngine =>
     config.database === ''
@@ -134,11 +143,20 @@ export async function createEngines(
   };
   const sharedEngines = new Map([...engines].map(([kind, engine]) => [kind, share(engine)] as const));
   const byDataCenter = new Map(
-    dataCenters.flatMap(({ id, engine }) => {
+    onThisMachine.flatMap(({ id, engine }) => {
       const found = sharedEngines.get(engine);
       return found === undefined ? [] : [[id, found] as const];
     }),
   );
+  // Each data center on Kubernetes is a cluster of its own, which every server reaches.
+  if (clusters.size > 0 && !dataCenters.some(({ engine }) => engine === 'kubernetes'))
+    dataCenters.push(KUBERNETES_DATA_CENTER);
+  for (const dataCenter of dataCenters) {
+    const cluster = clusters.get(dataCenter.id)?.engine;
+    if (cluster === undefined) continue;
+    catalog.addDataCenter(dataCenter, cluster);
+    byDataCenter.set(dataCenter.id, cluster);
+  }
   for (const [id, engine] of byDataCenter) addLed(id, engine);
   const engineServer = new EngineServer({
     signature,
@@ -169,6 +187,8 @@ export async function createEngines(
     workerUrl: async (dataCenterId) => {
       if (docker !== undefined && byDataCenter.get(dataCenterId)?.kind === 'docker')
         return workerUrls.resolve(await docker.engine());
+      const cluster = clusters.get(dataCenterId);
+      if (cluster !== undefined) return cluster.workerUrl();
       return config.workerUrl === '' ? address.listeningOrigin : config.workerUrl;
     },
     sandbox: (dataCenterId) => config.dataCenters.find(({ id }) => id === dataCenterId),

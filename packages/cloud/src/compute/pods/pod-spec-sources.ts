@@ -17,7 +17,7 @@ export interface PodSpecSources extends InstanceSpecSources {
   /** The pod's own API key. */
   tokenFor(podId: string): string;
   /** The directory of the pod's network volume; undefined if it has none, or it is gone. */
-  networkVolume(pod: Pod): Promise<{ folder: string } | undefined>;
+  networkVolume(pod: Pod): Promise<{ id: string; folder: string; size: number; type: string } | undefined>;
   volumeDisks: Pick<PodVolumeDisks, 'pathOf'>;
 }
 
@@ -51,12 +51,26 @@ export async function buildPodSpec(
 
 async function mountsOf(pod: Pod, { networkVolume, volumeDisks }: PodSpecSources): Promise<InstanceMount[]> {
   if (pod.networkVolumeId === null)
-    return pod.volumeSize > 0 ? [{ source: volumeDisks.pathOf(pod.id), path: pod.volumePath }] : [];
+    return pod.volumeSize > 0
+      ? [
+          {
+            source: volumeDisks.pathOf(pod.id),
+            path: pod.volumePath,
+            volume: { id: pod.id, sizeInGb: pod.volumeSize, shared: false },
+          },
+        ]
+      : [];
   const volume = await networkVolume(pod);
   if (volume === undefined)
     throw new BerthError(
       'rule',
       `its network volume ${pod.networkVolumeId} is not in ${pod.dataCenterId} any more`,
     );
-  return [{ source: volume.folder, path: pod.volumePath }];
+  return [
+    {
+      source: volume.folder,
+      path: pod.volumePath,
+      volume: { id: volume.id, sizeInGb: volume.size, shared: true, type: volume.type },
+    },
+  ];
 }

@@ -45,6 +45,7 @@ export function podSpec(
     gpus:
       pod.gpuTypeId === null || pod.gpuCount === 0 ? null : { typeId: pod.gpuTypeId, count: pod.gpuCount },
     containerDiskInGb: pod.containerDisk,
+    ...(pod.interruptible && { interruptible: true }),
     ...(registry !== undefined && { registry }),
     onProgress,
   };

@@ -8,7 +8,10 @@ import { workerSpec } from './worker-spec.ts';
 /** Where a worker gets what it needs to run. */
 export interface WorkerSpecSources extends InstanceSpecSources {
   /** The directory of the endpoint's network volume in a data center; undefined if it has none there. */
-  volume(endpoint: Endpoint, dataCenterId: string): Promise<{ id: string; folder: string } | undefined>;
+  volume(
+    endpoint: Endpoint,
+    dataCenterId: string,
+  ): Promise<{ id: string; folder: string; size: number; type: string } | undefined>;
   /** The file with the code of an endpoint whose image contains none; undefined if there is none. */
   artifact(endpoint: Endpoint): Promise<string | undefined>;
   /** The hook that accelerates the endpoint's workers; undefined if they are not to be accelerated. */

@@ -55,11 +55,15 @@ describe('the instance spec of a worker', () => {
   test('mounts its volume and the directory of its code', () => {
     const { mounts, env } = workerSpec({
       ...input,
-      volume: { id: 'v', folder: '/data/v' },
+      volume: { id: 'v', folder: '/data/v', size: 5, type: 'STANDARD' },
       artifact: '/data/builds/b.tar.gz',
     });
     assert.deepEqual(mounts, [
-      { source: '/data/v', path: '/runpod-volume' },
+      {
+        source: '/data/v',
+        path: '/runpod-volume',
+        volume: { id: 'v', sizeInGb: 5, shared: true, type: 'STANDARD' },
+      },
       { source: '/data/builds', path: '/data/builds', readOnly: true },
     ]);
     assert.equal(env['FLASH_BUILD_ARTIFACT_PATH'], '/data/builds/b.tar.gz');

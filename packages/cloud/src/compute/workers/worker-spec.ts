@@ -19,7 +19,7 @@ export interface WorkerSpecInput {
   /** The URL at which the worker reaches Berth, and its token. */
   url: string;
   token: string;
-  volume: { id: string; folder: string } | undefined;
+  volume: { id: string; folder: string; size: number; type: string } | undefined;
   /** The file with the code, if the image contains none. */
   artifact: string | undefined;
   registry: { username: string; password: string } | undefined;
@@ -60,7 +60,15 @@ export function workerSpec({
     },
     ports: portsOf(endpoint),
     mounts: [
-      ...(volume === undefined ? [] : [{ source: volume.folder, path: VOLUME_PATH }]),
+      ...(volume === undefined
+        ? []
+        : [
+            {
+              source: volume.folder,
+              path: VOLUME_PATH,
+              volume: { id: volume.id, sizeInGb: volume.size, shared: true, type: volume.type },
+            },
+          ]),
       ...(artifact === undefined
         ? []
         : [{ source: dirname(artifact), path: dirname(artifact), readOnly: true }]),

@@ -66,6 +66,13 @@ export const DOCKER_DATA_CENTER: DataCenterDefinition = defineDataCenter({
   engine: 'docker',
 });
 
+/** Appears where a kubeconfig is set and no data center was given to Kubernetes. */
+export const KUBERNETES_DATA_CENTER: DataCenterDefinition = defineDataCenter({
+  id: 'K8S-1',
+  name: 'Kubernetes',
+  engine: 'kubernetes',
+});
+
 /** What there is without any configuration. */
 export const DEFAULT_DATA_CENTERS: readonly DataCenterDefinition[] = [defineDataCenter({ id: 'LOCAL-1' })];
 

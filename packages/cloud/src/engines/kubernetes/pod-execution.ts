@@ -127,8 +127,7 @@ class PodCommand {
     return new Writable({
       write: (chunk: Buffer, _, done) => send(STDIN, Buffer.from(chunk), done),
       final: (done) => {
-        if (this.#socket.protocol === PROTOCOLS[0])
-          return send(CLOSE, Buffer.from([STDIN]), done);
+        if (this.#socket.protocol === PROTOCOLS[0]) return send(CLOSE, Buffer.from([STDIN]), done);
         done();
       },
     });

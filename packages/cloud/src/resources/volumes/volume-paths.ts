@@ -16,6 +16,13 @@ export function volumeStatePath(data: string, id: string): string {
   return join(resolve(data), 'volumes', '.s3', id);
 }
 
+export interface VolumeDirectory {
+  id: string;
+  folder: string;
+  size: number;
+  type: string;
+}
+
 /**
  * The directory of the network volume that an endpoint or a pod has in a data center; undefined if it has
  * none there.
@@ -25,13 +32,13 @@ export async function findVolumeDirectory(
   data: string,
   { accountId, networkVolumeIds }: Pick<Endpoint, 'accountId' | 'networkVolumeIds'>,
   dataCenterId: string,
-): Promise<{ id: string; folder: string } | undefined> {
+): Promise<VolumeDirectory | undefined> {
   for (const id of networkVolumeIds) {
     const volume = await store.volumes.find(accountId, id);
     if (volume?.dataCenterId !== dataCenterId) continue;
     const folder = volumeDirectoryPath(data, id);
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    return { id, folder };
+    return { id, folder, size: volume.size, type: volume.type };
   }
   return undefined;
 }

@@ -1,8 +1,9 @@
 import { isSubnet } from '../subnet.ts';
 import { parseUserRange } from '../user-range.ts';
 import { dataCenterListType } from './data-centers.setting.ts';
+import { KUBERNETES_NAME } from './kubernetes-fields.setting.ts';
 import { noPrices, pricesType } from './prices.setting.ts';
-import { enumType, listOrWordType, textType, urlType } from './setting-type.ts';
+import { enumType, listOrWordType, optionalTextType, textType, urlType } from './setting-type.ts';
 import { defineSetting } from './setting.ts';
 
 /** What runs pods and workers, and what it costs. */
@@ -23,9 +24,22 @@ export const computeSettings = {
       'The data centers in which pods and workers run. Each is served by one engine; the default engine is process, which runs processes on this machine. ' +
       'If no data center uses Docker and a daemon answers, DOCKER-1 is added. ' +
       'On Docker, runtime is another OCI runtime (runsc for gVisor, kata), requireUserNamespaces starts nothing unless the daemon remaps users, ' +
-      'capabilities grants Linux capabilities by name in addition to the default set, and pids is the number of processes in one container (8192); see docs/isolation.md.',
+      'capabilities grants Linux capabilities by name in addition to the default set, and pids is the number of processes in one container (8192); see docs/isolation.md. ' +
+      'The engine kubernetes runs them in a cluster; docs/kubernetes.md has its fields.',
     example:
-      'dataCenters:\n  - { id: LOCAL-1 }\n  - { id: EU-1, name: Rack 7, region: EUROPE, engine: docker }\n  - { id: EU-2, engine: docker, runtime: runsc, capabilities: [SYS_PTRACE] }',
+      'dataCenters:\n  - { id: LOCAL-1 }\n  - { id: EU-1, name: Rack 7, region: EUROPE, engine: docker }\n  - { id: EU-2, engine: docker, runtime: runsc, capabilities: [SYS_PTRACE] }\n  - { id: K8S-1, engine: kubernetes, kubeconfig: /etc/berth/kubeconfig, namespace: berth }',
+  }),
+  kubeconfig: defineSetting({
+    type: optionalTextType('the path of a kubeconfig', (value) => value),
+    default: '',
+    description:
+      'The kubeconfig of a Kubernetes cluster. It is used by data centers on Kubernetes that name none; if there is no such data center, K8S-1 is added.',
+    example: 'kubeconfig: /etc/berth/kubeconfig',
+  }),
+  'kubernetes.namespace': defineSetting({
+    type: textType('the name of a namespace', (value) => KUBERNETES_NAME.test(value)),
+    default: 'berth',
+    description: 'The namespace of pods and workers in data centers on Kubernetes that name none.',
   }),
   'process.isolation': defineSetting({
     type: enumType(['auto', 'users', 'none']),

@@ -1,3 +1,4 @@
+import { kubernetesFields, type KubernetesFields } from './kubernetes-fields.setting.ts';
 import { areDistinct, isMapping, type SettingType } from './setting-type.ts';
 
 /** The parts of the world that REST v2 names for a data center. */
@@ -13,14 +14,14 @@ export const regions = [
   'UNKNOWN',
 ] as const;
 
-export const engineNames = ['process', 'docker'] as const;
+export const engineNames = ['process', 'docker', 'kubernetes'] as const;
 
-export interface DataCenterConfig {
+export interface DataCenterConfig extends KubernetesFields {
   id: string;
   name?: string;
   region?: (typeof regions)[number];
   engine?: (typeof engineNames)[number];
-  /** How containers are confined, on the docker engine. */
+  /** How containers are confined, on the engines docker and kubernetes. */
   runtime?: string;
   requireUserNamespaces?: boolean;
   capabilities?: string[];
@@ -47,12 +48,16 @@ const fields: Record<keyof DataCenterConfig, (value: unknown) => boolean> = {
     Array.isArray(value) &&
     value.every((name) => typeof name === 'string' && CAPABILITY.test(name) && name !== 'ALL'),
   pids: (value) => Number.isInteger(value) && Number(value) >= 1,
+  ...kubernetesFields,
 };
 
 function isDataCenter(value: unknown): value is DataCenterConfig {
   if (!isMapping(value) || !('id' in value)) return false;
   return Object.entries(value).every(
-    ([field, content]) => Object.hasOwn(fields, field) && fields[field as keyof DataCenterConfig](content),
+    ([field, content]) =>
+      Object.hasOwn(fields, field) &&
+      fields[field as keyof DataCenterConfig](content) &&
+      (value['engine'] === 'kubernetes' || !Object.hasOwn(kubernetesFields, field)),
   );
 }
 
@@ -70,7 +75,7 @@ export function dataCenterListType(): SettingType<DataCenterConfig[]> {
     allowed:
       'ids of letters, digits and dashes, each once; in the file also entries of id, name, ' +
       `region (${regions.join(', ')}) and engine (${engineNames.join(', ')}); with the engine docker also ` +
-      'runtime, requireUserNamespaces, capabilities and pids',
+      'runtime, requireUserNamespaces, capabilities and pids; with the engine kubernetes those of docs/kubernetes.md',
     fromText: (value) => asList(value.split(',')),
     fromFile: (value) =>
       typeof value === 'string' ? asList(value.split(',')) : Array.isArray(value) ? asList(value) : undefined,

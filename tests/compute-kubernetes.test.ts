@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import {
+  kubernetesEngineFixture,
+  type KubernetesEngineFixture,
+} from '../packages/testing/src/kubernetes/kubernetes-engine-fixture.ts';
+import { withKubernetes } from '../packages/testing/src/kubernetes/with-kubernetes.ts';
+import { createPod, podAction, podLog, waitForPodStatus } from '../packages/testing/src/pod-client.ts';
+import { serverlessFixture, waitForReadyWorkers } from '../packages/testing/src/serverless-fixture.ts';
+import { openTerminal } from '../packages/testing/src/terminal-client.ts';
+import { waitFor } from '../packages/testing/src/wait-for.ts';
+import { queueWorkerSource } from '../packages/testing/src/worker-sources.ts';
+
+const WEB_SERVER = [
+  'node',
+  '-e',
+  "require('node:http').createServer((request, response) => response.end(`${process.env.GREETING} at ${request.url}`)).listen(8080)",
+];
+
+await withKubernetes((cluster) => {
+  describe('a server with a Kubernetes cluster', () => {
+    let engine: KubernetesEngineFixture;
+    const stage = serverlessFixture(
+      async () => (engine = await kubernetesEngineFixture(cluster, { scheduleTimeout: 5 })),
+    );
+
+    test('jobs run on pods, also after the server was killed, and nothing of them stays', async () => {
+      const endpoint = await stage.deploy(
+        'first',
+        queueWorkerSource('async ({ ms = 0, ...rest }) => { await pause(ms); return rest; }'),
+        {
+          workers: { min: 1, max: 1 },
+        },
+      );
+      const job = await stage.runSync(endpoint, { hello: 'world' });
+      assert.deepEqual([job.status, job.output], ['COMPLETED', { hello: 'world' }], job.error);
+      const before = await stage.engine.instancesOf(endpoint);
+      assert.equal(before.size, 1);
+      const slow = await stage.run(endpoint, { ms: 3000, after: 'kill' });
+      await waitFor(
+        'the job runs',
+        async () => (await stage.status(endpoint, slow)).status === 'IN_PROGRESS',
+      );
+      await stage.killAndRestart();
+      assert.deepEqual((await stage.waitForEnd(endpoint, slow)).output, { after: 'kill' });
+      assert.deepEqual(await stage.engine.instancesOf(endpoint), before, 'the same pod goes on');
+      const [worker] = await waitForReadyWorkers(stage, endpoint, 1);
+      const logs = await stage.client.call(
+        'GET',
+        `/v2/serverless/${endpoint}/workers/${worker}/logs?follow=false`,
+      );
+      assert.match(logs.text, /Starting localhost\/berth-test/);
+      await stage.remove(endpoint);
+      await waitFor(
+        'its pods and secrets are gone',
+        async () => (await engine.names('pods')).length + (await engine.names('secrets')).length === 0,
+      );
+    });
+
+    test('a pod is reached through the gateway, runs commands, and leaves nothing', async () => {
+      const { client } = stage;
+      const { body: pod, text } = await createPod(client, {
+        image: stage.engine.image,
+        cmd: WEB_SERVER,
+        env: { GREETING: 'hello' },
+        ports: ['8080/http'],
+      });
+      assert.equal(pod.dataCenterId, 'K8S-1', text);
+      await waitForPodStatus(client, pod.id, 'RUNNING');
+      const answer = await waitFor('the port answers', async () => {
+        const { status, text: body } = await client.call('GET', `/proxy/${pod.id}-8080/some/path`);
+        return status === 200 && body;
+      });
+      assert.equal(answer, 'hello at /some/path');
+      const query = ['sh', '-c', 'echo $GREETING from inside; exit 3'].map(
+        (word) => `cmd=${encodeURIComponent(word)}`,
+      );
+      const terminal = await openTerminal(
+        `${stage.server.url.replace(/^http/, 'ws')}/v2/pods/${pod.id}/terminal?${query.join('&')}`,
+        { authorization: `Bearer ${stage.server.key}` },
+      );
+      assert.equal((await terminal.ended).exit?.exitCode, 3);
+      assert.equal(terminal.stdout().toString(), 'hello from inside\n');
+      await podAction(client, pod.id, 'stop');
+      await waitForPodStatus(client, pod.id, 'EXITED');
+      assert.ok((await podLog(client, pod.id)).some(({ line }) => /Asked to end/.test(line)));
+      await client.call('DELETE', `/v2/pods/${pod.id}`);
+      await waitFor(
+        'nothing is left',
+        async () => (await engine.names('pods')).length + (await engine.names('secrets')).length === 0,
+      );
+    });
+
+    test('a job whose image cannot be pulled waits, and is told why', async () => {
+      const endpoint = await stage.deploy('large', queueWorkerSource('async () => 1'), {
+        cpu: [{ id: 'cpu3c', vcpuCount: 2 }],
+        image: 'localhost:1/no/such-image:1',
+      });
+      const job = await stage.run(endpoint, {});
+      await stage.waitForReason(endpoint, job, /could not be pulled|such-image/);
+      await stage.remove(endpoint);
+    });
+
+    test('workers scale with the queue', async () => {
+      const endpoint = await stage.deploy(
+        'scaled',
+        queueWorkerSource('async ({ ms }) => { await pause(ms); return 1; }'),
+        {
+          workers: { min: 0, max: 3 },
+        },
+      );
+      const jobs = await Promise.all(Array.from({ length: 3 }, () => stage.run(endpoint, { ms: 2000 })));
+      await waitForReadyWorkers(stage, endpoint, 3);
+      for (const job of jobs) assert.equal((await stage.waitForEnd(endpoint, job)).status, 'COMPLETED');
+      await stage.remove(endpoint);
+    });
+  });
+});
