@@ -1,6 +1,8 @@
 import { join, resolve } from 'node:path';
 import type { FastifyInstance } from 'fastify';
+import { ROOT_ACCOUNT_ID } from '../domain/caller.ts';
 import type { CloudEventBus } from '../domain/events.ts';
+import { signInUrl } from '../http/rest-v2/sessions.v2.routes.ts';
 import { endPackageScope } from '../engines/process/package-scope.ts';
 import { applyPrices } from '../metering/repricing.ts';
 import { EndpointCache } from '../resources/endpoints/endpoint-cache.ts';
@@ -49,6 +51,8 @@ export interface App {
   /** The URL at which clients reach it. */
   publicOrigin(): string;
   tls: Tls | undefined;
+  /** A link that signs in to the console once, with the root key. */
+  signInUrl(): Promise<string>;
   /** Adopts the instances that run and starts to manage them. Call it when the server listens: they must reach it. */
   start(): void;
   close(): Promise<void>;
@@ -148,6 +152,14 @@ async function composeApp(app: AppContext): Promise<App> {
     rootKey: storage.rootKey,
     publicOrigin: () => address.publicOrigin,
     tls,
+    signInUrl: async () => {
+      const key = await store.keys.findRoot();
+      const { token } = await auth.sessions.createLink({
+        accountId: ROOT_ACCOUNT_ID,
+        keyId: key?.id ?? null,
+      });
+      return signInUrl(address.publicOrigin, token);
+    },
     start: () => {
       disk.start();
       auth.start();

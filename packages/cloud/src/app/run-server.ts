@@ -29,7 +29,8 @@ export async function runServer({ config, warnings }: RunServerOptions): Promise
   const isTerminal = process.stdout.isTTY === true;
   const shown = { ...config, publicUrl: app.publicOrigin() };
   const shownUrl = app.tls === undefined ? url : url.replace(/^http:/, 'https:');
-  process.stdout.write(startupMessage(shown, shownUrl, app.rootKey, isTerminal));
+  const signInUrl = isTerminal ? await app.signInUrl() : undefined;
+  process.stdout.write(startupMessage(shown, shownUrl, app.rootKey, isTerminal, signInUrl));
   if (isTerminal) app.rootKey.markShown();
 
   const signal = await stop;
@@ -66,9 +67,11 @@ export function startupMessage(
   url: string,
   rootKey: Pick<RootKey, 'file' | 'unshownKey'>,
   isTerminal: boolean,
+  signInUrl?: string,
 ): string {
   const origin = config.publicUrl === '' ? url : config.publicUrl.replace(/\/+$/, '');
   const lines = [
+    `  console   ${signInUrl ?? origin}`,
     `  REST v2   ${origin}/v2        reference at ${origin}/v2/docs`,
     `  REST v1   ${config.v1.enabled ? `${origin}/v1` : 'turned off'}`,
     `  GraphQL   ${origin}/graphql`,

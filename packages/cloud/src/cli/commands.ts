@@ -73,6 +73,7 @@ export const commands: Readonly<Record<string, Loader>> = {
   'context use': async () => (await import('./commands/context.command.ts')).contextUse,
   'context rm': async () => (await import('./commands/context.command.ts')).contextRm,
   completion: async () => (await import('./commands/completion.command.ts')).completion,
+  console: async () => (await import('./commands/console.command.ts')).console,
   audit: async () => (await import('./commands/audit.command.ts')).audit,
   config: async () => (await import('./commands/config.command.ts')).config,
   backup: async () => (await import('./commands/backup.command.ts')).backup,

@@ -1,7 +1,7 @@
-import { spawn } from 'node:child_process';
 import { connect } from '../connect.ts';
 import { command } from '../command-definition.ts';
 import { CliError } from '../cli.errors.ts';
+import { openBrowser } from '../open-browser.ts';
 import { serverOptions } from '../local-server.ts';
 import { findPod, podHttpUrls, podArgumentHelp } from '../pods/pod-client.ts';
 import { parseCount } from '../serverless/deploy-options.ts';
@@ -27,16 +27,6 @@ export const podOpen = command({
         `pod ${pod.name} (${pod.id}) has no HTTP port${port === undefined ? '' : ` ${port}`}; it declares ${pod.ports.join(', ') || 'none at all'}`,
       );
     call.output.printRecord({ id: pod.id, url });
-    const opener = call.output.isInteractive && !call.options.print ? browserCommand(call.env) : undefined;
-    if (opener === undefined) return;
-    const browser = spawn(opener, [url], { stdio: 'ignore', detached: true });
-    // Without a browser, the printed address can be used.
-    browser.on('error', () => undefined);
-    browser.unref();
+    if (call.output.isInteractive && !call.options.print) openBrowser(url, call.env);
   },
 });
-
-function browserCommand(env: Readonly<Record<string, string | undefined>>): string | undefined {
-  if (process.platform === 'darwin') return 'open';
-  return process.platform === 'linux' && (env['DISPLAY'] || env['WAYLAND_DISPLAY']) ? 'xdg-open' : undefined;
-}

@@ -1,3 +1,4 @@
+import { isSharedWithConsole } from './page-isolation.ts';
 import type { Socket } from 'node:net';
 import type { BerthError } from '../../support/errors.ts';
 import type { Request, Response } from '../raw-http.ts';
@@ -72,6 +73,7 @@ class ForwardedExchange implements UpstreamListener, DeadlineListener {
       workerId: policy.addsWorkerHeader ? upstream.id : undefined,
       policy,
       url,
+      isolated: isSharedWithConsole(request, url),
       host: request.headers.host,
       method: request.method ?? 'GET',
       maxBodyBytes: limits.bodyBytes,

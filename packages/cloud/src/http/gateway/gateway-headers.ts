@@ -106,6 +106,8 @@ export function clientResponseHeaders(
       HOP_BY_HOP.has(lower) ||
       lower === 'transfer-encoding' ||
       lower === WORKER_HEADER_LOWER ||
+      // It would let a script of the page answer for other addresses of this origin.
+      (lower === 'service-worker-allowed' && prefix !== '') ||
       named?.has(lower) === true
     )
       continue;

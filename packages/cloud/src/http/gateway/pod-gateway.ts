@@ -7,7 +7,8 @@ import type { Request, Response } from '../raw-http.ts';
 import { takeBufferedBody } from './request-body-sender.ts';
 import { UpgradeClient } from './upgrade-client.ts';
 import { RequestDeadlines } from './request-deadlines.ts';
-import type { WildcardDomain } from './wildcard-domain.ts';
+import { LOCAL_DOMAIN, ownHostUrl } from './page-isolation.ts';
+import { WildcardDomain } from './wildcard-domain.ts';
 import { forwardRequest } from './forward-request.ts';
 import { upstreamRequestHead } from './gateway-headers.ts';
 import { POD_GATEWAY_LIMITS } from './gateway-limits.ts';
@@ -19,6 +20,9 @@ import type { Upstream } from '../../domain/endpoints/worker-pool.ts';
 import { badGateway, discardBody, GatewayError, sendGatewayError } from './gateway.errors.ts';
 import { tunnelUpgrade } from './upgrade-tunnel.ts';
 import { UpstreamConnectionPool } from './upstream/upstream-connection-pool.ts';
+
+/** On a laptop every pod has a host name, without any setup. */
+const LOCAL_NAMES = new WildcardDomain(LOCAL_DOMAIN);
 
 export interface PodGatewayDeps {
   portResolver: Pick<PodPortResolver, 'resolve'>;
@@ -46,7 +50,11 @@ export class PodGateway {
 
   /** The pod port that a request is for, if any. */
   match({ headers, url = '' }: Pick<Request, 'headers' | 'url'>): PodPortUrl | 'malformed' | undefined {
-    return parsePodPortHost(headers.host, url, this.#deps.domain) ?? parsePodPortPath(url);
+    return (
+      parsePodPortHost(headers.host, url, this.#deps.domain) ??
+      parsePodPortHost(headers.host, url, LOCAL_NAMES) ??
+      parsePodPortPath(url)
+    );
   }
 
   async serve(
@@ -57,7 +65,11 @@ export class PodGateway {
   ): Promise<void> {
     try {
       if (url === 'malformed') throw malformed();
-      if (!url.path.startsWith('/')) return redirect(request, response, url);
+      const ownUrl = ownHostUrl(request, { ...url, label: `${url.podId}-${url.port}` }, this.#deps.domain);
+      if (ownUrl !== undefined) return sendRedirect(request, response, 307, ownUrl);
+      if (!url.path.startsWith('/'))
+        // Without the slash at the end, relative links of a page would point outside the pod's prefix.
+        return sendRedirect(request, response, 308, `${url.prefix}/${url.path}`);
       const pod = await this.#find(url);
       const head = upstreamRequestHead(request, url);
       const body = takeBufferedBody(request, head.length);
@@ -164,8 +176,7 @@ function malformed(): BerthError {
   );
 }
 
-/** Adds the slash at the end: without it, relative links of a page would point outside the pod's prefix. */
-function redirect(request: Request, response: Response, { path, prefix }: PodPortUrl): void {
+function sendRedirect(request: Request, response: Response, status: 307 | 308, location: string): void {
   discardBody(request);
-  response.writeHead(308, { location: `${prefix}/${path}`, 'content-length': 0 }).end();
+  response.writeHead(status, { location, 'content-length': 0 }).end();
 }

@@ -1,6 +1,7 @@
 import type { Response } from '../raw-http.ts';
 import type { ForwardedPath } from './gateway-url.ts';
 import { clientResponseHeaders } from './gateway-headers.ts';
+import { SANDBOX } from './page-isolation.ts';
 import type { ProxyPolicy } from './proxy-policy.ts';
 import { MAX_COALESCED_BYTES } from './gateway-limits.ts';
 import { badGateway, sendGatewayError, responseTooLarge } from './gateway.errors.ts';
@@ -12,6 +13,8 @@ export interface ResponseRelayOptions {
   workerId: string | undefined;
   policy: ProxyPolicy;
   url: ForwardedPath;
+  /** Its page gets no access to the console, whose origin it has. */
+  isolated?: boolean;
   /** The host of the client's request. */
   host: string | undefined;
   method: string;
@@ -34,13 +37,15 @@ export class ResponseRelay {
   }
 
   head(head: UpstreamResponseHead): boolean {
-    const { response, workerId, policy, url, host, method, maxBodyBytes } = this.#options;
+    const { response, workerId, policy, url, isolated, host, method, maxBodyBytes } = this.#options;
     if (head.length !== undefined && head.length > maxBodyBytes && method !== 'HEAD' && head.status !== 304) {
       sendGatewayError(response, responseTooLarge(maxBodyBytes), workerId);
       return false;
     }
     try {
-      response.writeHead(head.status, head.message, clientResponseHeaders(head, workerId, url, host));
+      const headers = clientResponseHeaders(head, workerId, url, host);
+      if (isolated === true) headers.push('Content-Security-Policy', SANDBOX);
+      response.writeHead(head.status, head.message, headers);
     } catch (error) {
       sendGatewayError(
         response,
