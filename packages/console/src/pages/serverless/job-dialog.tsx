@@ -1,0 +1,189 @@
+import { useState } from 'react';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { useApi, useWrite } from '../../api/queries.ts';
+import { usePermissions } from '../../api/session.ts';
+import type { Endpoint, JobDetail, LogEntry, StartPhases, WorkerList } from '../../api/types.ts';
+import { StatusBadge } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { CopyButton } from '../../components/copy.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { formatDuration } from '../../components/format.ts';
+import { JsonEditor } from '../../components/json-editor.tsx';
+import { jsonProblem } from '../../components/json-text.ts';
+import { JsonView } from '../../components/json-view.tsx';
+import { toLogRow } from '../../components/log-lines.ts';
+import { LogView } from '../../components/log-view.tsx';
+import { Facts } from '../../components/page.tsx';
+import { Loaded, Note } from '../../components/states.tsx';
+import { Ago } from '../../components/time.tsx';
+import { useToasts } from '../../components/toast.tsx';
+import { JobStream } from './job-stream.tsx';
+import { Phases } from './phases.tsx';
+
+/** Everything about one job: what went in and out, why it waits, how its worker started, its log. */
+export function JobDialog({
+  endpoint,
+  jobId,
+  onClose,
+}: {
+  endpoint: Endpoint;
+  jobId: string | undefined;
+  onClose: () => void;
+}) {
+  const job = useApi<JobDetail>(`/v2/serverless/${endpoint.id}/jobs/${jobId ?? ''}`, {
+    enabled: jobId !== undefined,
+    everyMs: 3_000,
+  });
+  return (
+    <Dialog open={jobId !== undefined} onClose={onClose} title={`Job ${jobId ?? ''}`} shape="side">
+      <Loaded of={job}>{(found) => <Details endpoint={endpoint} job={found} />}</Loaded>
+    </Dialog>
+  );
+}
+
+function Details({ endpoint: { id }, job }: { endpoint: Endpoint; job: JobDetail }) {
+  const may = usePermissions();
+  const isOpen = job.status === 'IN_QUEUE' || job.status === 'IN_PROGRESS';
+  const status = useApi<{ phases?: StartPhases; reason?: string }>(`/v2/${id}/status/${job.id}`, {
+    enabled: job.status !== 'CANCELLED',
+  });
+  const workers = useApi<WorkerList>(`/v2/serverless/${id}/workers`, { enabled: job.status === 'IN_QUEUE' });
+  const reason = status.data?.reason ?? workers.data?.reason;
+  return (
+    <div className="stack lg">
+      <div className="row between">
+        <div className="row">
+          <StatusBadge status={job.status} />
+          <CopyButton text={job.id} label="Copy the id" />
+        </div>
+        {may.run(id) && <Actions endpointId={id} job={job} />}
+      </div>
+      {job.status === 'IN_QUEUE' && (
+        <Note tone="warn">
+          <strong>Why it waits</strong>
+          {reason ?? 'Workers are busy with other jobs, or one is starting.'}
+        </Note>
+      )}
+      {job.error !== null && (
+        <Note tone="bad">
+          <pre>{job.error}</pre>
+        </Note>
+      )}
+      <Facts
+        facts={[
+          ['Created', <Ago key="at" at={job.createdAt} />],
+          ['Waited', job.delayTime === null ? '–' : formatDuration(job.delayTime)],
+          ['Ran', job.executionTime === null ? '–' : formatDuration(job.executionTime)],
+          [
+            'Worker',
+            job.workerId === null ? (
+              '–'
+            ) : (
+              <Link
+                key="worker"
+                to={`/serverless/${id}/logs`}
+                search={{ worker: job.workerId, job: job.id } as never}
+              >
+                <code>{job.workerId}</code>
+              </Link>
+            ),
+          ],
+          ['Retries', String(job.retries)],
+          ...(job.webhook === null
+            ? []
+            : [['Webhook', <code key="hook">{job.webhook}</code>] as [string, React.ReactNode]]),
+        ]}
+      />
+      {status.data?.phases !== undefined && (
+        <section className="stack">
+          <h3>Cold start: this job waited for its worker to start</h3>
+          <Phases phases={status.data.phases} />
+        </section>
+      )}
+      {isOpen && <JobStream endpointId={id} jobId={job.id} />}
+      <JsonView label="Input" value={job.input} />
+      {job.output !== null && job.output !== undefined && <JsonView label="Output" value={job.output} />}
+      {job.errorDetail !== null && <JsonView label="Error in full" value={job.errorDetail} />}
+      {job.status !== 'IN_QUEUE' && <JobLog endpointId={id} jobId={job.id} />}
+    </div>
+  );
+}
+
+function JobLog({ endpointId, jobId }: { endpointId: string; jobId: string }) {
+  const log = useApi<{ logs: LogEntry[] }>(`/v2/${endpointId}/logs/${jobId}`);
+  return (
+    <section className="stack">
+      <h3>Log of the job</h3>
+      <Loaded of={log}>
+        {({ logs }) =>
+          logs.length === 0 ? (
+            <p className="muted">It printed nothing, or its log is gone.</p>
+          ) : (
+            <LogView rows={logs.map((entry) => toLogRow(entry))} name={jobId} height="30vh" />
+          )
+        }
+      </Loaded>
+    </section>
+  );
+}
+
+function Actions({ endpointId, job }: { endpointId: string; job: JobDetail }) {
+  const toasts = useToasts();
+  const navigate = useNavigate();
+  const act = useWrite(`/v2/serverless/${endpointId}`, `/v2/${endpointId}`);
+  const redrive = useWrite<{ jobs: { id: string; newId?: string }[] }>(`/v2/serverless/${endpointId}`);
+  const [input, setInput] = useState<string>();
+  const run = (path: string, words: string): void => {
+    act.mutateAsync({ path }).then(() => toasts.done(words), toasts.failed);
+  };
+  const sendAgain = async (): Promise<void> => {
+    try {
+      await redrive.mutateAsync({
+        path: `/v2/serverless/${endpointId}/jobs/redrive`,
+        body: { ids: [job.id], input: JSON.parse(input ?? 'null') as unknown },
+      });
+      toasts.done('Sent again as a new job');
+      setInput(undefined);
+      await navigate({ to: `/serverless/${endpointId}/requests`, search: {} as never });
+    } catch (error) {
+      toasts.failed(error);
+    }
+  };
+  const { status } = job;
+  return (
+    <div className="row">
+      {(status === 'IN_QUEUE' || status === 'IN_PROGRESS') && (
+        <Button small look="danger" onClick={() => run(`/v2/${endpointId}/cancel/${job.id}`, 'Cancelled')}>
+          Cancel
+        </Button>
+      )}
+      {(status === 'FAILED' || status === 'TIMED_OUT') && (
+        <Button small onClick={() => run(`/v2/${endpointId}/retry/${job.id}`, 'Back in the queue')}>
+          Retry
+        </Button>
+      )}
+      {status !== 'IN_QUEUE' && status !== 'IN_PROGRESS' && (
+        <Button small onClick={() => setInput(JSON.stringify(job.input, null, 2))}>
+          Edit and send again
+        </Button>
+      )}
+      <Dialog
+        open={input !== undefined}
+        onClose={() => setInput(undefined)}
+        title="Send again"
+        description="A new job gets this input. The old one stays as it is."
+      >
+        <JsonEditor label="Input" value={input ?? ''} onChange={setInput} />
+        <div className="row end">
+          <Button
+            look="primary"
+            disabled={redrive.isPending || jsonProblem(input ?? '') !== undefined}
+            onClick={() => void sendAgain()}
+          >
+            Send
+          </Button>
+        </div>
+      </Dialog>
+    </div>
+  );
+}

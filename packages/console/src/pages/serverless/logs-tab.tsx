@@ -1,0 +1,70 @@
+import { useMemo } from 'react';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useApi } from '../../api/queries.ts';
+import type { WorkerList } from '../../api/types.ts';
+import { LogView, useLogRows } from '../../components/log-view.tsx';
+import { EmptyState, Skeleton } from '../../components/states.tsx';
+import type { TabProps } from './endpoint.tsx';
+
+/** A browser opens few connections to one server: so many workers are followed at once. */
+const MAX_FOLLOWED = 3;
+const TAIL = 1_000;
+
+export default function LogsTab({ endpoint: { id, name } }: TabProps) {
+  const { worker: chosen, job } = useSearch({ strict: false }) as { worker?: string; job?: string };
+  const navigate = useNavigate();
+  const workers = useApi<WorkerList>(`/v2/serverless/${id}/workers`, { everyMs: 5_000 });
+  const ids = workers.data?.workers.map((worker) => worker.id) ?? [];
+  const followed = chosen === undefined ? ids.slice(0, MAX_FOLLOWED) : [chosen];
+  const key = followed.join(',');
+  const sources = useMemo(
+    () =>
+      key === ''
+        ? []
+        : key.split(',').map((worker) => ({
+            url: `/v2/serverless/${id}/workers/${worker}/logs?tail=${TAIL}`,
+            origin: worker.slice(0, 6),
+          })),
+    [id, key],
+  );
+  const { rows, live } = useLogRows(sources);
+  if (workers.data === undefined) return <Skeleton />;
+  if (followed.length === 0)
+    return (
+      <EmptyState title="No worker runs now" command={`npx berth run ${name} '{"input": {}}'`}>
+        Its log appears here as soon as a worker starts. The log of a worker that has ended is found through
+        its job.
+      </EmptyState>
+    );
+  return (
+    <LogView
+      rows={rows}
+      live={live}
+      name={`${name}-${chosen ?? 'workers'}`}
+      search={job ?? ''}
+      extra={
+        <select
+          className="input"
+          aria-label="Worker"
+          value={chosen ?? ''}
+          onChange={({ target }) =>
+            void navigate({
+              to: `/serverless/${id}/logs`,
+              search: (target.value === '' ? {} : { worker: target.value }) as never,
+              replace: true,
+            })
+          }
+        >
+          <option value="">
+            {ids.length > MAX_FOLLOWED ? `the first ${MAX_FOLLOWED} of ${ids.length} workers` : 'all workers'}
+          </option>
+          {[...new Set([...ids, ...(chosen === undefined ? [] : [chosen])])].map((worker) => (
+            <option key={worker} value={worker}>
+              {worker}
+            </option>
+          ))}
+        </select>
+      }
+    />
+  );
+}

@@ -1,0 +1,127 @@
+import { lazy, Suspense, useState } from 'react';
+import { Link } from '@tanstack/react-router';
+import { useApi } from '../../api/queries.ts';
+import { usePermissions } from '../../api/session.ts';
+import type { Worker, WorkerList } from '../../api/types.ts';
+import { Badge, StatusBadge } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { formatDuration } from '../../components/format.ts';
+import { Card } from '../../components/page.tsx';
+import { EmptyState, Loaded, Note, Skeleton } from '../../components/states.tsx';
+import { DataTable } from '../../components/table.tsx';
+import type { TabProps } from './endpoint.tsx';
+import { Phases } from './phases.tsx';
+
+const Terminal = lazy(() => import('../../components/terminal.tsx'));
+
+export default function WorkersTab({ endpoint: { id, name } }: TabProps) {
+  const workers = useApi<WorkerList>(`/v2/serverless/${id}/workers`, { everyMs: 5_000 });
+  const { write } = usePermissions();
+  const [terminal, setTerminal] = useState<Worker>();
+  const [details, setDetails] = useState<Worker>();
+  return (
+    <Loaded of={workers}>
+      {({ workers: rows, reason }) => (
+        <>
+          {reason !== null && <Note tone="warn">{reason}</Note>}
+          <Card flush>
+            <DataTable
+              label="Workers"
+              rows={rows}
+              rowKey={(worker) => worker.id}
+              columns={[
+                {
+                  header: 'Worker',
+                  cell: (worker) => (
+                    <Button small look="quiet" onClick={() => setDetails(worker)}>
+                      <code>{worker.id}</code>
+                    </Button>
+                  ),
+                },
+                {
+                  header: 'State',
+                  cell: (worker) => (
+                    <span className="row">
+                      <StatusBadge status={worker.status} />
+                      {worker.isStale && <Badge tone="warn">earlier release</Badge>}
+                    </span>
+                  ),
+                },
+                { header: 'Release', kind: 'number', cell: ({ version }) => version ?? '–' },
+                {
+                  header: 'Runs',
+                  cell: ({ uptimeSeconds }) =>
+                    uptimeSeconds === null ? '–' : formatDuration(uptimeSeconds * 1000),
+                },
+                { header: 'Where', cell: ({ dataCenterId }) => dataCenterId ?? '–' },
+                {
+                  header: 'Channel',
+                  cell: ({ accelerated }) =>
+                    accelerated ? (
+                      <Badge tone="good">accelerated</Badge>
+                    ) : (
+                      <span className="muted">plain</span>
+                    ),
+                },
+                { header: 'About', cell: (worker) => <span className="muted">{worker.reason}</span> },
+                {
+                  header: '',
+                  kind: 'actions',
+                  cell: (worker) => (
+                    <>
+                      <Link
+                        className="button small quiet"
+                        to={`/serverless/${id}/logs`}
+                        search={{ worker: worker.id } as never}
+                      >
+                        Log
+                      </Link>
+                      {write && (
+                        <Button small look="quiet" onClick={() => setTerminal(worker)}>
+                          Terminal
+                        </Button>
+                      )}
+                    </>
+                  ),
+                },
+              ]}
+              empty={
+                <EmptyState title="No worker runs now" command={`npx berth run ${name} '{"input": {}}'`}>
+                  Workers start when there is work, up to the maximum of the endpoint, and stop when there is
+                  none.
+                </EmptyState>
+              }
+            />
+          </Card>
+          <Dialog
+            open={details !== undefined}
+            onClose={() => setDetails(undefined)}
+            title={`Worker ${details?.id ?? ''}`}
+            shape="side"
+          >
+            {details !== undefined && (
+              <>
+                <h3>How it started</h3>
+                <Phases phases={details.phases} />
+                <p className="muted">Image: {details.image}</p>
+              </>
+            )}
+          </Dialog>
+          <Dialog
+            open={terminal !== undefined}
+            onClose={() => setTerminal(undefined)}
+            title={`Terminal of worker ${terminal?.id ?? ''}`}
+            shape="wide"
+          >
+            {terminal !== undefined && (
+              <Suspense fallback={<Skeleton />}>
+                <Terminal path={`/v2/serverless/${id}/workers/${terminal.id}/terminal`} />
+              </Suspense>
+            )}
+          </Dialog>
+        </>
+      )}
+    </Loaded>
+  );
+}
