@@ -92,7 +92,15 @@ export function Facts({ facts }: { facts: [string, ReactNode][] }) {
   );
 }
 
-export function Stat({ label, value, hint }: { label: string; value: ReactNode; hint?: ReactNode }) {
+export function Stat({
+  label,
+  value,
+  hint,
+}: {
+  label: string;
+  value: ReactNode;
+  hint?: ReactNode | undefined;
+}) {
   return (
     <div className="card stat">
       <div className="label">{label}</div>

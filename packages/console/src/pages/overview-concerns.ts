@@ -30,7 +30,13 @@ export function concernsOf(
     if (found === undefined) continue;
     const { jobs, workers } = found;
     const add = (kind: string, status: string, detail: string): void =>
-      void concerns.push({ id: `${id} ${kind}`, to: `/serverless/${id}`, title: name, detail, status });
+      void concerns.push({
+        id: `${id} ${kind}`,
+        to: kind === 'failed' ? `/serverless/${id}/requests` : `/serverless/${id}`,
+        title: name,
+        detail,
+        status,
+      });
     if (workers.unhealthy > 0)
       add('unhealthy', 'UNHEALTHY', `${workers.unhealthy} workers fail again and again`);
     if (jobs.inQueue > 0 && workers.ready + workers.initializing === 0)
@@ -41,6 +47,8 @@ export function concernsOf(
           ? `${jobs.inQueue} jobs wait; it may have no workers`
           : `${jobs.inQueue} jobs wait and no worker runs`,
       );
+    if (jobs.failed > 0)
+      add('failed', 'FAILED', `${jobs.failed} jobs failed; their inputs are kept for a retry`);
     if (workers.throttled > 0)
       add('throttled', 'THROTTLED', `${workers.throttled} workers find no place to run`);
   }

@@ -1,6 +1,4 @@
 import { Link } from '@tanstack/react-router';
-import { useQueries } from '@tanstack/react-query';
-import { api } from '../api/client.ts';
 import { useApi } from '../api/queries.ts';
 import { usePermissions } from '../api/session.ts';
 import type { Endpoint, EndpointHealth } from '../api/types.ts';
@@ -9,11 +7,9 @@ import { LinkButton } from '../components/button.tsx';
 import { formatCount, plural } from '../components/format.ts';
 import { Card, Page, Stat } from '../components/page.tsx';
 import { EmptyState, Loaded } from '../components/states.tsx';
+import { useHealth } from './serverless/use-health.ts';
 import { concernsOf } from './overview-concerns.ts';
 import type { Concern, OverviewPod } from './overview-concerns.ts';
-
-/** More endpoints than this are not asked one by one. */
-const MAX_ASKED = 40;
 
 export function OverviewPage() {
   const endpoints = useApi<{ endpoints: Endpoint[] }>('/v2/serverless', { everyMs: 30_000 });
@@ -25,20 +21,7 @@ export function OverviewPage() {
     },
   );
   const may = usePermissions();
-  const asked = (endpoints.data?.endpoints ?? [])
-    .filter(({ type, id }) => type === 'QUEUE' && may.readJobs(id))
-    .slice(0, MAX_ASKED);
-  const health = useQueries({
-    queries: asked.map(({ id }) => ({
-      queryKey: [`/v2/${id}/health`, {}],
-      queryFn: () => api<EndpointHealth>(`/v2/${id}/health`),
-      refetchInterval: 15_000,
-    })),
-    combine: (results) =>
-      new Map(
-        results.flatMap(({ data }, index) => (data === undefined ? [] : [[asked[index]?.id ?? '', data]])),
-      ),
-  });
+  const health = useHealth(endpoints.data?.endpoints ?? []);
   const sum = (pick: (health: EndpointHealth) => number): number =>
     [...health.values()].reduce((total, each) => total + pick(each), 0);
   const running = (pods.data?.pods ?? []).filter(({ status }) => status === 'RUNNING').length;
@@ -50,7 +33,7 @@ export function OverviewPage() {
   );
   return (
     <Page title="Overview" description="What runs, and what needs you now.">
-      <div className="grid">
+      <div className="grid stats">
         <Stat
           label="Endpoints"
           value={formatCount(endpoints.data?.endpoints.length ?? 0)}

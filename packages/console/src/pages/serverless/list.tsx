@@ -1,16 +1,23 @@
+import { useState } from 'react';
 import { Link } from '@tanstack/react-router';
 import { useApi } from '../../api/queries.ts';
 import { usePermissions } from '../../api/session.ts';
 import type { Endpoint } from '../../api/types.ts';
+import { Badge } from '../../components/badge.tsx';
 import { LinkButton } from '../../components/button.tsx';
 import { Card, Page } from '../../components/page.tsx';
 import { EmptyState, Loaded } from '../../components/states.tsx';
 import { DataTable } from '../../components/table.tsx';
 import { Ago } from '../../components/time.tsx';
+import { hardwareOf } from './endpoint-words.ts';
+import { formatCount, plural } from '../../components/format.ts';
+import { useHealth } from './use-health.ts';
 
 export function ServerlessPage() {
   const endpoints = useApi<{ endpoints: Endpoint[] }>('/v2/serverless', { everyMs: 15_000 });
   const { write } = usePermissions();
+  const [search, setSearch] = useState('');
+  const health = useHealth(endpoints.data?.endpoints ?? []);
   return (
     <Page
       title="Serverless"
@@ -24,21 +31,77 @@ export function ServerlessPage() {
       }
     >
       <Card flush>
+        {(endpoints.data?.endpoints.length ?? 0) > 5 && (
+          <div className="toolbar" style={{ padding: 12 }}>
+            <input
+              className="input grow"
+              type="search"
+              aria-label="Search the endpoints"
+              placeholder="Name, id or image"
+              value={search}
+              onChange={(event) => setSearch(event.target.value)}
+            />
+          </div>
+        )}
         <Loaded of={endpoints}>
-          {({ endpoints: rows }) => (
+          {({ endpoints: all }) => (
             <DataTable
               label="Endpoints"
-              rows={rows}
+              rows={all.filter((endpoint) => matches(endpoint, search))}
               rowKey={({ id }) => id}
               columns={[
-                { header: 'Name', cell: ({ id, name }) => <Link to={`/serverless/${id}`}>{name}</Link> },
-                { header: 'Image', cell: ({ image }) => <span className="mono truncate">{image}</span> },
+                {
+                  header: 'Name',
+                  cell: ({ id, name }) => (
+                    <Link to={`/serverless/${id}`} style={{ fontWeight: 600 }}>
+                      {name}
+                    </Link>
+                  ),
+                },
+                {
+                  header: 'Type',
+                  cell: ({ type }) => <Badge>{type === 'QUEUE' ? 'queue' : 'load balancer'}</Badge>,
+                },
+                { header: 'Image', cell: ({ image }) => <div className="mono truncate">{image}</div> },
+                {
+                  header: 'Hardware',
+                  cell: (endpoint) => <span className="nowrap">{hardwareOf(endpoint)}</span>,
+                },
+                {
+                  header: 'Jobs',
+                  cell: ({ id }) => {
+                    const jobs = health.get(id)?.jobs;
+                    return jobs === undefined ? (
+                      '–'
+                    ) : (
+                      <span className="nowrap">
+                        {formatCount(jobs.inQueue)} waiting, {formatCount(jobs.inProgress)} running
+                      </span>
+                    );
+                  },
+                },
+                {
+                  header: 'Workers',
+                  cell: ({ id, workers: { min, max } }) => {
+                    const workers = health.get(id)?.workers;
+                    return (
+                      <span className="nowrap">
+                        {workers === undefined ? '' : `${plural(workers.ready, 'worker')} of `}
+                        {min} to {max}
+                      </span>
+                    );
+                  },
+                },
                 { header: 'Created', cell: ({ createdAt }) => <Ago at={createdAt} /> },
               ]}
               empty={
-                <EmptyState title="No endpoints yet" command="npx berth deploy examples/hello">
-                  An endpoint runs your handler for every job. Deploy a folder, or start from an example.
-                </EmptyState>
+                search === '' ? (
+                  <EmptyState title="No endpoints yet" command="npx berth deploy examples/echo">
+                    An endpoint runs your handler for every job. Deploy a folder, or start from an example.
+                  </EmptyState>
+                ) : (
+                  <EmptyState title="No endpoint matches" />
+                )
               }
             />
           )}
@@ -46,4 +109,9 @@ export function ServerlessPage() {
       </Card>
     </Page>
   );
+}
+
+function matches({ id, name, image }: Endpoint, search: string): boolean {
+  const words = search.trim().toLowerCase();
+  return words === '' || [id, name, image].some((text) => text.toLowerCase().includes(words));
 }

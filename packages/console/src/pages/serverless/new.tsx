@@ -9,7 +9,7 @@ import { Command } from '../../components/copy.tsx';
 import { Segmented, SelectField, TextArea, TextField } from '../../components/form.tsx';
 import { Card, Page } from '../../components/page.tsx';
 import { ErrorNote, Note } from '../../components/states.tsx';
-import { parseEnv } from './env-text.ts';
+import { parseEnv } from '../../components/env-text.ts';
 
 interface GpuType {
   id: string;
@@ -136,14 +136,14 @@ export default function NewEndpointPage() {
           <TextArea
             label="Environment variables"
             hint="NAME=value, one in a line; a whole .env file can be pasted."
-            problem={env.problem}
+            problem={env.problems[0]}
             value={fields.env}
             onChange={(event) => set({ env: event.target.value })}
           />
           {create.error !== null && <ErrorNote error={create.error} />}
           {write && (
             <div className="row end">
-              <Button type="submit" look="primary" disabled={create.isPending || env.problem !== undefined}>
+              <Button type="submit" look="primary" disabled={create.isPending || env.problems.length > 0}>
                 Create the endpoint
               </Button>
             </div>

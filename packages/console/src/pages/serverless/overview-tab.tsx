@@ -27,7 +27,7 @@ export default function OverviewTab({ endpoint }: TabProps) {
           {reason}
         </Note>
       )}
-      <div className="grid">
+      <div className="grid stats">
         {isQueue && (
           <>
             <Stat label="In queue" value={formatCount(health.data?.jobs.inQueue ?? 0)} />

@@ -12,7 +12,7 @@ import { ErrorNote } from '../../components/states.tsx';
 import { useToasts } from '../../components/toast.tsx';
 import { hardwareOf, scalingOf } from './endpoint-words.ts';
 import type { TabProps } from './endpoint.tsx';
-import { envText, parseEnv } from './env-text.ts';
+import { formatEnv, parseEnv } from '../../components/env-text.ts';
 
 export default function SettingsTab({ endpoint }: TabProps) {
   const { write } = usePermissions();
@@ -48,7 +48,7 @@ function SettingsForm({ endpoint }: { endpoint: Endpoint }) {
     timeout: String(endpoint.timeout / 1000),
     jobTtl: String(endpoint.jobTtl / 1000),
     maxRetries: String(endpoint.maxRetries),
-    env: envText(endpoint.env),
+    env: formatEnv(endpoint.env),
     accelerate: endpoint.accelerate,
   }));
   const save = useWrite<Endpoint>(`/v2/serverless/${endpoint.id}`, '=/v2/serverless');
@@ -96,7 +96,7 @@ function SettingsForm({ endpoint }: { endpoint: Endpoint }) {
         <TextArea
           label="Environment variables"
           hint="NAME=value, one in a line; a whole .env file can be pasted. A secret is {{ RUNPOD_SECRET_name }}."
-          problem={env.problem}
+          problem={env.problems[0]}
           rows={6}
           {...input('env')}
         />
@@ -107,7 +107,7 @@ function SettingsForm({ endpoint }: { endpoint: Endpoint }) {
         />
         {save.error !== null && <ErrorNote error={save.error} />}
         <div className="row end">
-          <Button type="submit" look="primary" disabled={save.isPending || env.problem !== undefined}>
+          <Button type="submit" look="primary" disabled={save.isPending || env.problems.length > 0}>
             Save
           </Button>
         </div>
