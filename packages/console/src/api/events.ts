@@ -12,6 +12,8 @@ export interface CloudEvent {
   [field: string]: unknown;
 }
 
+const CHECK_MS = 1_000;
+
 type Listener = (event: CloudEvent) => void;
 
 const listeners = new Set<Listener>();
@@ -64,14 +66,22 @@ function close(): void {
   source = undefined;
 }
 
+let checking = false;
+
+/** Asks until the server answers. */
 async function checkServer(): Promise<void> {
-  try {
-    await fetch('/healthz');
-    setConnected(true);
-  } catch {
-    setConnected(false);
-    setTimeout(() => void checkServer(), 1_000);
+  if (checking) return;
+  checking = true;
+  while (source !== undefined) {
+    const answers = await fetch('/healthz').then(
+      () => true,
+      () => false,
+    );
+    setConnected(answers);
+    if (answers) break;
+    await new Promise((resolve) => setTimeout(resolve, CHECK_MS));
   }
+  checking = false;
 }
 
 function setConnected(next: boolean): void {
@@ -86,5 +96,21 @@ function publish(text: string): void {
   const event = JSON.parse(text) as CloudEvent;
   for (const listener of listeners) listener(event);
   if (event.type === 'reset') void queryClient.invalidateQueries();
-  else void refresh(queryClient, changedPaths(event));
+  for (const path of changedPaths(event)) stale.add(path);
+  if (stale.size > 0 && pause === undefined) refreshStale();
+}
+
+/** The first change is read at once; those that follow within a second are read together. */
+const REFRESH_MS = 1_000;
+const stale = new Set<string>();
+let pause: ReturnType<typeof setTimeout> | undefined;
+
+function refreshStale(): void {
+  const paths = [...stale];
+  stale.clear();
+  void refresh(queryClient, paths);
+  pause = setTimeout(() => {
+    pause = undefined;
+    if (stale.size > 0) refreshStale();
+  }, REFRESH_MS);
 }

@@ -27,18 +27,18 @@ export function Shell() {
           Berth does not answer. What you see may be out of date; it is updated as soon as Berth is back.
         </div>
       )}
-      <div className="topbar">
+      <header className="topbar">
         <Button aria-label="Menu" aria-expanded={open} onClick={() => setOpen(!open)}>
           ☰
         </Button>
         <Brand />
-      </div>
+      </header>
       <div className="shell">
-        <div className="sidebar" data-open={open}>
+        <aside className="sidebar" aria-label="Berth" data-open={open}>
           <Brand />
           <Navigation onNavigate={() => setOpen(false)} />
           <Foot />
-        </div>
+        </aside>
         <main id="main" className="main" tabIndex={-1}>
           <Outlet />
         </main>

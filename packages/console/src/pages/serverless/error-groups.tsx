@@ -46,7 +46,7 @@ export function ErrorGroups({
               <Button
                 small
                 aria-pressed={chosen === fingerprint}
-                aria-label={`Show the jobs of error ${fingerprint}`}
+                aria-label={`${chosen === fingerprint ? 'Shown' : 'Show jobs'} of error ${fingerprint}`}
                 onClick={() => onChoose(chosen === fingerprint ? undefined : fingerprint)}
               >
                 {chosen === fingerprint ? 'Shown' : 'Show jobs'}

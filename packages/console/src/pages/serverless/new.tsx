@@ -55,6 +55,10 @@ export default function NewEndpointPage() {
         ? { cpu: [{ id: 'cpu3c', vcpuCount: 2 }] }
         : { gpu: { pools: [fields.hardware], count: 1 } }),
       workers: { min: Number(fields.min), max: Number(fields.max) },
+      scaling:
+        fields.type === 'QUEUE'
+          ? { type: 'QUEUE_DELAY', queueDelay: 4 }
+          : { type: 'REQUEST_COUNT', requestCount: 4 },
       ...(Object.keys(env.env).length > 0 && { env: env.env }),
     };
     create.mutateAsync({ path: '/v2/serverless', body }).then(

@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { before, describe, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import {
+  assertAccessible,
+  consoleFixture,
+  withoutBrowser,
+} from '../../packages/testing/src/console-browser.ts';
+
+const MARKUP = '<img src=x onerror="document.title=1"> Ünïcode 名前 \u202e';
+
+describe('the pages of serverless endpoints', { skip: withoutBrowser() }, () => {
+  const stage = consoleFixture('postgres');
+  let page: Page;
+  let echo: string;
+  let failing: string;
+
+  before(async () => {
+    echo = await create('echo', 'local/echo');
+    failing = await create(MARKUP, 'local/failing');
+    page = await stage.signIn();
+  });
+
+  async function create(name: string, image: string): Promise<string> {
+    const { status, body } = await stage.operator.call<{ id: string }>('POST', '/v2/serverless', {
+      name,
+      type: 'QUEUE',
+      image,
+      cpu: [{ id: 'cpu3c', vcpuCount: 2 }],
+      workers: { min: 0, max: 2 },
+      scaling: { type: 'QUEUE_DELAY', queueDelay: 4 },
+    });
+    assert.equal(status, 201);
+    return body.id;
+  }
+
+  async function openTab(id: string, tab: string): Promise<void> {
+    await page.goto(`/serverless/${id}/${tab}`);
+    await page.locator('.tabs a[aria-current=page]').waitFor();
+  }
+
+  test('from the list to a first result in the playground', async () => {
+    await page.goto('/serverless');
+    await page.getByRole('link', { name: 'echo', exact: true }).click();
+    await page.getByRole('link', { name: 'Playground' }).click();
+    await page.getByLabel('Body').fill('{"input": {"castle": 1}}');
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await page.getByText('completed', { exact: true }).waitFor();
+    assert.match(await page.getByLabel('Answer', { exact: true }).innerText(), /"castle": 1/);
+    await page.getByRole('button', { name: 'Python' }).click();
+    assert.match(await page.getByLabel('Program', { exact: true }).innerText(), /runpod\.Endpoint/);
+    await page.getByRole('link', { name: 'details' }).click();
+    const job = page.getByRole('dialog', { name: /^Job / });
+    assert.match(await job.getByLabel('Input', { exact: true }).innerText(), /castle/);
+    await job.getByText('Log of the job').waitFor();
+    await assertAccessible(page);
+  });
+
+  test('a name with markup is text, and what fails is grouped, filtered, sent again and retried', async () => {
+    for (let count = 0; count < 3; count += 1)
+      await stage.operator.call('POST', `/v2/${failing}/runsync`, { input: { count } });
+    await page.goto('/serverless');
+    await page.getByRole('link', { name: '<img' }).click();
+    await page.getByRole('heading', { name: '<img' }).waitFor();
+    assert.match(await page.title(), /<img/);
+    await openTab(failing, 'requests');
+    await page.getByRole('button', { name: /Show jobs of error/ }).click();
+    await page.waitForURL(/fingerprint=/);
+    await page.getByRole('table', { name: 'Requests' }).getByRole('row').nth(3).waitFor();
+    await page.getByLabel('Text in the input').fill('"count":1');
+    await page.getByRole('button', { name: 'Search' }).click();
+    await page.waitForURL(/text=/);
+    const rows = page.getByRole('table', { name: 'Requests' }).getByRole('row');
+    await page.waitForFunction(
+      () => document.querySelectorAll('table[aria-label=Requests] tbody tr').length === 1,
+    );
+    await rows.nth(1).getByRole('button').click();
+    const dialog = page.getByRole('dialog', { name: /^Job / });
+    await dialog.getByRole('button', { name: 'Edit and send again' }).click();
+    await page.getByRole('dialog', { name: 'Send again' }).getByLabel('Input').fill('{"count": 77}');
+    await page.getByRole('button', { name: 'Send', exact: true }).click();
+    await page.getByText('Sent again as a new job').waitFor();
+    await page.goto(`/serverless/${failing}/requests?text=77`);
+    await rows.nth(1).waitFor();
+    await page.getByRole('button', { name: 'Retry' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Retry' }).click();
+    await page.getByText(/1 job retried/).waitFor();
+    await assertAccessible(page);
+  });
+
+  test('every tab opens by its address, without barriers', async () => {
+    for (const tab of ['', 'metrics', 'workers', 'logs', 'releases', 'webhooks', 'settings']) {
+      await openTab(echo, tab);
+      assert.equal(await page.getByRole('alert').count(), 0, tab);
+      await assertAccessible(page);
+    }
+    await page.goto('/');
+    await page.getByRole('heading', { name: 'Needs you now' }).waitFor();
+    await assertAccessible(page);
+  });
+
+  test('the log of a worker arrives live and is searched', async () => {
+    await openTab(echo, 'logs');
+    await stage.operator.call('POST', `/v2/${echo}/runsync`, { input: { tower: 'of London' } });
+    await page.locator('.log-line', { hasText: 'tower' }).first().waitFor();
+    await page.getByLabel('Search the log').fill('nothing of the kind');
+    await page.getByText(/^0 of/).waitFor();
+  });
+
+  test('settings make a release, which is rolled back', async () => {
+    await openTab(echo, 'settings');
+    await page.getByLabel('Environment variables').fill('export COLOUR="blue"\n# a comment');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText(/^Saved/).waitFor();
+    await openTab(echo, 'releases');
+    await page.getByRole('button', { name: 'Roll back to 0' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Roll back' }).click();
+    await page.getByText('Rolled back to release 0').waitFor();
+    await page.getByRole('heading', { name: /Release 2/ }).waitFor();
+  });
+
+  test('an error is told in the words of the server', async () => {
+    await openTab(echo, 'settings');
+    await page.getByLabel('Workers at least').fill('9');
+    await page.getByRole('button', { name: 'Save' }).click();
+    const alert = page.getByRole('alert');
+    await alert.waitFor();
+    assert.match(await alert.innerText(), /Status 4\d\d · request [0-9a-f-]{36}/);
+  });
+
+  test('a change elsewhere appears by itself', async () => {
+    await page.goto('/serverless');
+    await page.getByRole('link', { name: 'echo', exact: true }).waitFor();
+    await create('from elsewhere', 'local/echo');
+    await page.getByRole('link', { name: 'from elsewhere' }).waitFor();
+  });
+
+  test('deleting asks for the name, and says what is lost', async () => {
+    const id = await create('short-lived', 'local/echo');
+    await openTab(id, 'settings');
+    await page.getByRole('button', { name: 'Delete …' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Delete short-lived?' });
+    await dialog.getByText(/stored results/).waitFor();
+    const remove = dialog.getByRole('button', { name: 'Delete the endpoint' });
+    assert.equal(await remove.isDisabled(), true);
+    await dialog.getByLabel('Type short-lived to go on').fill('short-lived');
+    await remove.click();
+    await page.waitForURL(/\/serverless$/);
+    await page.getByRole('link', { name: 'echo', exact: true }).waitFor();
+    assert.equal(await page.getByRole('link', { name: 'short-lived' }).count(), 0);
+  });
+});
