@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { before, describe, test } from 'node:test';
@@ -47,7 +47,7 @@ describe('pages of pods and the session of the console', () => {
   ): Promise<{ status: number; headers: IncomingHttpHeaders; text: string }> {
     const sent = request(`${stage.server.url}${path}`, { method, headers });
     sent.end(body);
-    const [response] = (await once(sent, 'response')) as [import('node:http').IncomingMessage];
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
     return { status: response.statusCode ?? 0, headers: response.headers, text: await text(response) };
   }
 

@@ -6,6 +6,7 @@ import {
   consoleFixture,
   withoutBrowser,
 } from '../../packages/testing/src/console-browser.ts';
+import { waitFor } from '../../packages/testing/src/wait-for.ts';
 
 const MARKUP = '<img src=x onerror="document.title=1"> Ünïcode 名前 \u202e';
 
@@ -71,9 +72,7 @@ describe('the pages of serverless endpoints', { skip: withoutBrowser() }, () => 
     await page.getByRole('button', { name: 'Search' }).click();
     await page.waitForURL(/text=/);
     const rows = page.getByRole('table', { name: 'Requests' }).getByRole('row');
-    await page.waitForFunction(
-      () => document.querySelectorAll('table[aria-label=Requests] tbody tr').length === 1,
-    );
+    await waitFor('one job', async () => (await rows.count()) === 2);
     await rows.nth(1).getByRole('button').click();
     const dialog = page.getByRole('dialog', { name: /^Job / });
     await dialog.getByRole('button', { name: 'Edit and send again' }).click();

@@ -16,6 +16,6 @@ const MAX_SHOWN = 200_000;
 
 /** A value as text for the screen; megabytes are cut. */
 export function prettyJson(value: unknown): string {
-  const text = JSON.stringify(value, null, 2) ?? 'undefined';
+  const text = typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? 'undefined');
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}\n… (${text.length} characters in all)` : text;
 }

@@ -17,6 +17,7 @@ import { Facts } from '../../components/page.tsx';
 import { Loaded, Note } from '../../components/states.tsx';
 import { Ago } from '../../components/time.tsx';
 import { useToasts } from '../../components/toast.tsx';
+import { readErrorDetail } from './error-detail.ts';
 import { JobStream } from './job-stream.tsx';
 import { Phases } from './phases.tsx';
 
@@ -79,11 +80,7 @@ function Details({ endpoint: { id }, job }: { endpoint: Endpoint; job: JobDetail
             job.workerId === null ? (
               '–'
             ) : (
-              <Link
-                key="worker"
-                to={`/serverless/${id}/logs`}
-                search={{ worker: job.workerId, job: job.id } as never}
-              >
+              <Link key="worker" to={`/serverless/${id}/logs`} search={{ worker: job.workerId, job: job.id }}>
                 <code>{job.workerId}</code>
               </Link>
             ),
@@ -103,9 +100,20 @@ function Details({ endpoint: { id }, job }: { endpoint: Endpoint; job: JobDetail
       {isOpen && <JobStream endpointId={id} jobId={job.id} />}
       <JsonView label="Input" value={job.input} />
       {job.output !== null && job.output !== undefined && <JsonView label="Output" value={job.output} />}
-      {job.errorDetail !== null && <JsonView label="Error in full" value={job.errorDetail} />}
+      {job.errorDetail !== null && <ErrorDetail detail={job.errorDetail} />}
       {job.status !== 'IN_QUEUE' && <JobLog endpointId={id} jobId={job.id} />}
     </div>
+  );
+}
+
+/** Workers send an error as JSON in a string, with the traceback in it. */
+function ErrorDetail({ detail }: { detail: unknown }) {
+  const { traceback, rest } = readErrorDetail(detail);
+  return (
+    <>
+      {traceback !== undefined && <JsonView label="Traceback" value={traceback} />}
+      <JsonView label="Error in full" value={rest} />
+    </>
   );
 }
 
@@ -144,7 +152,7 @@ function Actions({ endpointId, job }: { endpointId: string; job: JobDetail }) {
       });
       toasts.done('Sent again as a new job');
       setInput(undefined);
-      await navigate({ to: `/serverless/${endpointId}/requests`, search: {} as never });
+      await navigate({ to: `/serverless/${endpointId}/requests`, search: {} });
     } catch (error) {
       toasts.failed(error);
     }

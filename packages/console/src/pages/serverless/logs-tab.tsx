@@ -11,7 +11,7 @@ const MAX_FOLLOWED = 3;
 const TAIL = 1_000;
 
 export default function LogsTab({ endpoint: { id, name } }: TabProps) {
-  const { worker: chosen, job } = useSearch({ strict: false }) as { worker?: string; job?: string };
+  const { worker: chosen, job }: { worker?: string; job?: string } = useSearch({ strict: false });
   const navigate = useNavigate();
   const workers = useApi<WorkerList>(`/v2/serverless/${id}/workers`, { everyMs: 5_000 });
   const ids = workers.data?.workers.map((worker) => worker.id) ?? [];
@@ -50,7 +50,7 @@ export default function LogsTab({ endpoint: { id, name } }: TabProps) {
           onChange={({ target }) =>
             void navigate({
               to: `/serverless/${id}/logs`,
-              search: (target.value === '' ? {} : { worker: target.value }) as never,
+              search: target.value === '' ? {} : { worker: target.value },
               replace: true,
             })
           }

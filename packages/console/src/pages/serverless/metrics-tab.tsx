@@ -125,7 +125,7 @@ const CHARTS: ChartSpec[] = [
 ];
 
 export default function MetricsTab({ endpoint: { id } }: TabProps) {
-  const { range = '6h' } = useSearch({ strict: false }) as { range?: Range };
+  const { range = '6h' }: { range?: Range } = useSearch({ strict: false });
   const navigate = useNavigate();
   const history = useApi<History>(`/v2/serverless/${id}/metrics`, {
     query: { range },
@@ -139,7 +139,7 @@ export default function MetricsTab({ endpoint: { id } }: TabProps) {
         value={range}
         options={RANGES}
         onChange={(next) =>
-          void navigate({ to: `/serverless/${id}/metrics`, search: { range: next } as never, replace: true })
+          void navigate({ to: `/serverless/${id}/metrics`, search: { range: next }, replace: true })
         }
       />
       <Loaded of={history}>{(data) => <Charts data={data} />}</Loaded>

@@ -36,7 +36,7 @@ export default function OverviewTab({ endpoint }: TabProps) {
               label="Ended"
               value={formatCount((health.data?.jobs.completed ?? 0) + (health.data?.jobs.failed ?? 0))}
               hint={
-                <Link to={`/serverless/${id}/requests`} search={{ status: 'FAILED' } as never}>
+                <Link to={`/serverless/${id}/requests`} search={{ status: 'FAILED' }}>
                   {formatCount(health.data?.jobs.failed ?? 0)} failed
                 </Link>
               }
@@ -75,10 +75,7 @@ export default function OverviewTab({ endpoint }: TabProps) {
                   <ul className="stack" style={{ margin: 0, paddingLeft: 18 }}>
                     {groups.slice(0, 5).map((group) => (
                       <li key={group.fingerprint}>
-                        <Link
-                          to={`/serverless/${id}/requests`}
-                          search={{ fingerprint: group.fingerprint } as never}
-                        >
+                        <Link to={`/serverless/${id}/requests`} search={{ fingerprint: group.fingerprint }}>
                           {plural(group.count, 'job')}
                         </Link>{' '}
                         <span className="mono">

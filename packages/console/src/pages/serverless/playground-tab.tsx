@@ -158,7 +158,7 @@ function Answer({ endpointId, mode, body }: { endpointId: string; mode: Mode; bo
             <strong>{update.status.toLowerCase().replaceAll('_', ' ')}</strong>
             <span className="muted"> after {formatDuration(update.elapsedMs)}</span>{' '}
             {update.jobId !== undefined && (
-              <Link to={`/serverless/${endpointId}/requests`} search={{ job: update.jobId } as never}>
+              <Link to={`/serverless/${endpointId}/requests`} search={{ job: update.jobId }}>
                 details
               </Link>
             )}

@@ -21,7 +21,7 @@ import { JobFilters } from './job-filters.tsx';
 /** The jobs of an endpoint. The address holds the filter and the open job. */
 export default function RequestsTab({ endpoint }: TabProps) {
   const { id, name } = endpoint;
-  const search = readJobSearch(useSearch({ strict: false }) as Record<string, unknown>);
+  const search = readJobSearch(useSearch({ strict: false }));
   const navigate = useNavigate();
   const may = usePermissions();
   const [pages, setPages] = useState<string[]>([]);
@@ -35,10 +35,10 @@ export default function RequestsTab({ endpoint }: TabProps) {
   const change = (next: JobSearch): void => {
     setPages([]);
     setSelected(new Set());
-    void navigate({ to: `/serverless/${id}/requests`, search: { ...next } as never, replace: true });
+    void navigate({ to: `/serverless/${id}/requests`, search: { ...next }, replace: true });
   };
   const open = (job: string | undefined): void =>
-    void navigate({ to: `/serverless/${id}/requests`, search: { ...search, job } as never });
+    void navigate({ to: `/serverless/${id}/requests`, search: { ...search, job } });
   const toggle = (job: string): void => {
     const next = new Set(selected);
     if (!next.delete(job)) next.add(job);

@@ -4,6 +4,7 @@ import { changedPaths } from '../../api/changed-paths.ts';
 import { eventData } from '../../api/sse.ts';
 import { jsonProblem, prettyJson } from '../../components/json-text.ts';
 import { readJobSearch, searchFilter, searchQuery } from './job-search.ts';
+import { readErrorDetail } from './error-detail.ts';
 import { snippet } from './snippets.ts';
 import { phasesOf } from './start-phases.ts';
 
@@ -66,4 +67,12 @@ test('wrong JSON is told with its place, and large values are cut', () => {
 test('the data of an event may have several lines; a comment has none', () => {
   assert.equal(eventData('id: 1\ndata: a\ndata: b'), 'a\nb');
   assert.equal(eventData(': waiting'), undefined);
+});
+
+test('the traceback of an error is shown as lines', () => {
+  assert.deepEqual(readErrorDetail('{"error_type":"E","error_traceback":"a\\nb"}'), {
+    traceback: 'a\nb',
+    rest: { error_type: 'E' },
+  });
+  assert.deepEqual(readErrorDetail('plain'), { rest: 'plain' });
 });

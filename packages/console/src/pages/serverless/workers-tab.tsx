@@ -73,7 +73,7 @@ export default function WorkersTab({ endpoint: { id, name } }: TabProps) {
                       <Link
                         className="button small quiet"
                         to={`/serverless/${id}/logs`}
-                        search={{ worker: worker.id } as never}
+                        search={{ worker: worker.id }}
                       >
                         Log
                       </Link>
