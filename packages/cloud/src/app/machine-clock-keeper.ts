@@ -1,4 +1,4 @@
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { readIfExists, writePrivateFile } from '../support/private-file.ts';
 import { describeStep, isClockOff } from './clock-keeper.ts';
 import type { ClockKeeper, ClockKeeperDeps } from './clock-keeper.ts';
@@ -9,10 +9,15 @@ const TRY_TO_SET_EVERY_MS = 5_000;
 const SAME_TURN_MS = 900;
 
 export interface MachineClockDeps extends ClockKeeperDeps {
-  /** Holds the server's time across a restart, while it differs from the clock of the machine. */
+  /** Holds the server's time across a restart: the clock of the machine may be set while the server is down. */
   file: string;
   /** Milliseconds since the machine started, and what identifies that start. */
   machine?: { uptime(): number; boot(): string | undefined };
+  /** Replaces the file system, in tests. */
+  files?: {
+    read(file: string): string | undefined;
+    write(file: string, text: string): void;
+  };
 }
 
 interface SavedTime {
@@ -29,23 +34,31 @@ interface SavedTime {
 export class MachineClockKeeper implements ClockKeeper {
   readonly #deps: MachineClockDeps;
   readonly #machine: Required<MachineClockDeps>['machine'];
+  readonly #files: Required<MachineClockDeps>['files'];
   #savedAt = -Infinity;
   #triedAt = -Infinity;
-  #hasFile = false;
   isLeading = true;
 
   constructor(deps: MachineClockDeps) {
     this.#deps = deps;
     this.#machine = deps.machine ?? thisMachine;
+    this.#files = deps.files ?? fileSystem;
   }
 
   async restore(): Promise<void> {
     const { clock, file, log } = this.#deps;
-    const saved = parseSaved(readIfExists(file));
-    this.#hasFile = saved !== undefined;
-    if (saved !== undefined && saved.boot === this.#machine.boot()) {
-      clock.set(saved.time + this.#machine.uptime() - saved.uptime);
-      log.info({ aheadMs: Math.round(clock.ahead) }, 'the clock was set before the restart; deadlines go on');
+    const saved = parseSaved(this.#files.read(file));
+    const continued = saved && saved.time + this.#machine.uptime() - saved.uptime;
+    if (
+      continued !== undefined &&
+      saved?.boot === this.#machine.boot() &&
+      isClockOff(clock.now() - continued)
+    ) {
+      clock.set(continued);
+      log.warn(
+        { aheadMs: Math.round(clock.ahead) },
+        'the clock of this machine was set before the restart; deadlines and billing go on without it',
+      );
     }
     clock.observe(clock.wall());
     this.#save();
@@ -73,6 +86,7 @@ export class MachineClockKeeper implements ClockKeeper {
     const [before, monotonic] = [clock.now(), clock.monotonic()];
     const set = (): void => clock.set(before + ahead + Math.round(clock.monotonic() - monotonic));
     if (!(await store.clock.moveDueTimes(ahead, set))) return;
+    this.#savedAt = -Infinity;
     // A job that was submitted in the same turn is written after it.
     await new Promise((resolve) => setImmediate(resolve));
     await store.clock.moveJobsOf({ from: before - SAME_TURN_MS, to: before + SAME_TURN_MS }, ahead);
@@ -82,20 +96,20 @@ export class MachineClockKeeper implements ClockKeeper {
   #save(): void {
     const { clock, file } = this.#deps;
     const boot = this.#machine.boot();
-    if (!isClockOff(clock.ahead)) {
-      if (this.#hasFile) rmSync(file, { force: true });
-      this.#hasFile = false;
-      return;
-    }
     if (boot === undefined || clock.monotonic() - this.#savedAt < SAVE_EVERY_MS) return;
     this.#savedAt = clock.monotonic();
-    writePrivateFile(
+    this.#files.write(
       file,
       `${JSON.stringify({ boot, uptime: this.#machine.uptime(), time: clock.now() } satisfies SavedTime)}\n`,
     );
-    this.#hasFile = true;
   }
 }
+
+const fileSystem = {
+  read: readIfExists,
+  // Not synced: after a power cut the machine has started anew, and nothing of it is used.
+  write: (file: string, text: string): void => writePrivateFile(file, text, { flush: false }),
+};
 
 const thisMachine = {
   uptime: (): number => Number(process.hrtime.bigint() / 1_000_000n),

@@ -17,6 +17,8 @@ export interface InstanceOwner {
     instances: ReadonlyMap<string, Instance>,
     isCurrent: () => boolean,
   ): Promise<Iterable<string>>;
+  /** Whether `adopt` may be called again while this server leads, and then finds what was lost since. */
+  readonly canAdoptAgain?: boolean;
   /** Whether nothing needs this instance. Asked after `adopt`. */
   isOrphan(instance: Instance, engine: InstanceEngine): Promise<boolean>;
   onInstanceExited(event: InstanceEvent): void;
@@ -98,6 +100,44 @@ export class EngineConnections {
     return () => attempts !== undefined && this.#attempts === attempts;
   }
 
+  /**
+   * Compares the connected engines with the records again. A server that led before may have started an instance
+   * since, and a removal may have failed.
+   */
+  async adoptAgain(): Promise<void> {
+    const { owner, enqueue } = this.#deps;
+    const isCurrent = this.#currentCheck();
+    if (owner.canAdoptAgain !== true || !isCurrent()) return;
+    for (const engine of this.#watches.keys()) {
+      if (!this.#isEngineConnected(engine)) continue;
+      const ids = await this.#adopt(engine, isCurrent);
+      if (!isCurrent()) return;
+      for (const id of ids) enqueue(id);
+    }
+  }
+
+  #isEngineConnected(engine: InstanceEngine): boolean {
+    return this.#dataCentersOf(engine).every((id) => this.#connected.has(id));
+  }
+
+  #dataCentersOf(engine: InstanceEngine): string[] {
+    return [...this.#deps.engines].filter(([, one]) => one === engine).map(([id]) => id);
+  }
+
+  /** Answers the ids to reconcile now. */
+  async #adopt(engine: InstanceEngine, isCurrent: () => boolean): Promise<Iterable<string>> {
+    const { owner } = this.#deps;
+    const listed = (await engine.list()).filter(({ labels }) => labels['kind'] === owner.kind);
+    if (!isCurrent()) return [];
+    const ids = await owner.adopt(
+      engine,
+      new Map(listed.map((instance) => [instance.id, instance])),
+      isCurrent,
+    );
+    await this.#removeOrphans(engine, listed, isCurrent);
+    return ids;
+  }
+
   #connect(engine: InstanceEngine): Promise<void> {
     const attempts = this.#attempts;
     if (attempts === undefined) return Promise.resolve();
@@ -111,20 +151,13 @@ export class EngineConnections {
 
   async #attempt(engine: InstanceEngine, isCurrent: () => boolean): Promise<void> {
     const { owner, enqueue, log } = this.#deps;
-    const dataCenterIds = [...this.#deps.engines].filter(([, one]) => one === engine).map(([id]) => id);
+    const dataCenterIds = this.#dataCentersOf(engine);
     if (!isCurrent() || dataCenterIds.every((id) => this.#connected.has(id))) return;
     try {
       // Watched before it is listed: otherwise an exit between the two would be missed.
       const watch = this.#watch(engine);
       await watch.holdWhile(async () => {
-        const listed = (await engine.list()).filter(({ labels }) => labels['kind'] === owner.kind);
-        if (!isCurrent()) return;
-        const ids = await owner.adopt(
-          engine,
-          new Map(listed.map((instance) => [instance.id, instance])),
-          isCurrent,
-        );
-        await this.#removeOrphans(engine, listed, isCurrent);
+        const ids = await this.#adopt(engine, isCurrent);
         if (!isCurrent()) return;
         for (const id of dataCenterIds) this.#connected.add(id);
         for (const id of ids) enqueue(id);

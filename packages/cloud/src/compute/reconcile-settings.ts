@@ -4,6 +4,8 @@ export const TICK_MS = 500;
 export const RESYNC_MS = 5_000;
 /** How often instances that nobody needs are looked for, where several servers may have started some. */
 export const SWEEP_MS = 5_000;
+/** How often what engines run is compared with the records. */
+export const ENGINE_SWEEP_MS = 60_000;
 /** Pause before an engine that did not answer is connected again. */
 export const RECONNECT_MS = 2_000;
 /** How often records and files of what ended long ago are deleted. */

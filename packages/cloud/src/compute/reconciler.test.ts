@@ -6,7 +6,13 @@ import type { Instance, InstanceEvent } from '../engines/instance.ts';
 import { ManualClock } from '../support/clock.ts';
 import { BerthError } from '../support/errors.ts';
 import { createLog } from '../support/log.ts';
-import { CLEANUP_INTERVAL_MS, RECONNECT_MS, RESYNC_MS, TICK_MS } from './reconcile-settings.ts';
+import {
+  CLEANUP_INTERVAL_MS,
+  ENGINE_SWEEP_MS,
+  RECONNECT_MS,
+  RESYNC_MS,
+  TICK_MS,
+} from './reconcile-settings.ts';
 import { Reconciler, type ReconcilePolicy } from './reconciler.ts';
 
 const exit = (id: string): InstanceEvent => ({ id, status: 'exited', exitCode: 1, signal: null, at: 5 });
@@ -46,6 +52,7 @@ class FakeEngine {
 class FakePolicy implements ReconcilePolicy {
   readonly kind = 'pod';
   readonly idField = 'podId';
+  canAdoptAgain = false;
   readonly steps: string[] = [];
   due: string[] = [];
   unreconciled: string[] = [];
@@ -147,6 +154,20 @@ describe('the reconciler', () => {
     await turn();
     assert.deepEqual([reconciler.isConnected('A'), engine.watchers.size], [true, 1]);
     assert.ok(policy.steps.includes('adopt known orphan'));
+  });
+
+  test('looks again for orphans: a server that led before may have started one since', async (context) => {
+    policy.canAdoptAgain = true;
+    await reconciler.start();
+    engine.removed.length = 0;
+    clock.advance(ENGINE_SWEEP_MS);
+    context.mock.timers.tick(TICK_MS);
+    await turn();
+    assert.deepEqual(engine.removed, ['orphan']);
+    // Not before its time.
+    context.mock.timers.tick(TICK_MS);
+    await turn();
+    assert.deepEqual(engine.removed, ['orphan']);
   });
 
   test('connects a data center that is added, also one of an engine that is connected', async () => {

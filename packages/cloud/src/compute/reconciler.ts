@@ -1,10 +1,18 @@
 import type { InstanceEngine } from '../engines/engine.ts';
+import { monotonicNow } from '../support/clock.ts';
 import type { Clock } from '../support/clock.ts';
 import { BerthError } from '../support/errors.ts';
 import type { Log } from '../support/log.ts';
 import { EngineConnections, type InstanceOwner } from './engine-connections.ts';
 import { ReconcileQueue } from './reconcile-queue.ts';
-import { CLEANUP_INTERVAL_MS, CLOSE_TIMEOUT_MS, RESYNC_MS, SWEEP_MS, TICK_MS } from './reconcile-settings.ts';
+import {
+  CLEANUP_INTERVAL_MS,
+  CLOSE_TIMEOUT_MS,
+  ENGINE_SWEEP_MS,
+  RESYNC_MS,
+  SWEEP_MS,
+  TICK_MS,
+} from './reconcile-settings.ts';
 
 /** What differs between workers, reconciled by endpoint, and pods, reconciled one by one. */
 export interface ReconcilePolicy extends InstanceOwner {
@@ -55,6 +63,7 @@ export class Reconciler<Policy extends ReconcilePolicy = ReconcilePolicy> {
   #resyncedAt = -Infinity;
   #cleanedUpAt = -Infinity;
   #sweptAt = -Infinity;
+  #adoptedAt = -Infinity;
   #isClosed = false;
 
   constructor(deps: ReconcilerDeps, createPolicy: (reconciler: Reconciler) => Policy) {
@@ -89,7 +98,7 @@ export class Reconciler<Policy extends ReconcilePolicy = ReconcilePolicy> {
   async start(): Promise<void> {
     if (this.#isClosed) return;
     this.#resyncedAt = this.#cleanedUpAt = -Infinity;
-    this.#sweptAt = this.#deps.clock.now();
+    this.#sweptAt = this.#adoptedAt = monotonicNow(this.#deps.clock);
     this.policy.start?.();
     clearInterval(this.#timer);
     this.#timer = setInterval(() => this.#tick(), TICK_MS);
@@ -111,7 +120,7 @@ export class Reconciler<Policy extends ReconcilePolicy = ReconcilePolicy> {
   /** Wake-ups may have been missed: reconciles everything that is not in its desired state. */
   resync(): void {
     if (!this.isLeading) return;
-    this.#resyncedAt = this.#deps.clock.now();
+    this.#resyncedAt = monotonicNow(this.#deps.clock);
     this.#wakeAll(this.policy.listUnreconciled());
   }
 
@@ -130,14 +139,24 @@ export class Reconciler<Policy extends ReconcilePolicy = ReconcilePolicy> {
   }
 
   #tick(): void {
-    const now = this.#deps.clock.now();
-    this.#wakeAll(this.policy.listDue(now));
-    if (now - this.#resyncedAt >= RESYNC_MS) this.resync();
-    if (this.#deps.isLeader !== undefined && now - this.#sweptAt >= SWEEP_MS) this.#sweep(now);
-    if (now - this.#cleanedUpAt < CLEANUP_INTERVAL_MS) return;
-    this.#cleanedUpAt = now;
+    const { clock } = this.#deps;
+    // Not the time of day: when that is set back, nothing of this may wait until it has caught up.
+    const monotonic = monotonicNow(clock);
+    this.#wakeAll(this.policy.listDue(clock.now()));
+    if (monotonic - this.#resyncedAt >= RESYNC_MS) this.resync();
+    if (this.#deps.isLeader !== undefined && monotonic - this.#sweptAt >= SWEEP_MS) this.#sweep(monotonic);
+    if (monotonic - this.#adoptedAt >= ENGINE_SWEEP_MS) {
+      this.#adoptedAt = monotonic;
+      this.#connections
+        .adoptAgain()
+        .catch((error: unknown) =>
+          this.#logFailure(error, 'engines could not be checked; trying again later'),
+        );
+    }
+    if (monotonic - this.#cleanedUpAt < CLEANUP_INTERVAL_MS) return;
+    this.#cleanedUpAt = monotonic;
     this.policy
-      .cleanUp(now)
+      .cleanUp(clock.now())
       .catch((error: unknown) => this.#logFailure(error, 'cleaning up failed; trying again later'));
   }
 

@@ -5,11 +5,14 @@ import { Waiters } from './waiters.ts';
 /** No job has this number: between servers it stands for all jobs of the endpoint. */
 const EVERY_JOB = -1;
 
+/** What a waiter for an end is woken with: the end, or only that this very job changed. */
+export type EndNotice = JobOutcome | 'changed';
+
 /** The waiters for job changes, and how changes are announced: to waiters here and to the other servers. */
 export class JobNotifier {
   readonly #wakeups: WakeupBus;
   /** Waiters for the end of a job. */
-  readonly endWaiters = new Waiters<number, JobOutcome>();
+  readonly endWaiters = new Waiters<number, EndNotice>();
   /** Waiters for any change of a job. */
   readonly changeWaiters = new Waiters<number>();
 
@@ -31,10 +34,12 @@ export class JobNotifier {
 
   /** A notification from another server. */
   onRemoteChange(endpointId: string, seq: number): void {
-    for (const waiters of [this.endWaiters, this.changeWaiters]) {
-      if (seq === EVERY_JOB) waiters.wakeEndpoint(endpointId);
-      else waiters.wake(endpointId, seq);
+    if (seq === EVERY_JOB) {
+      for (const waiters of [this.endWaiters, this.changeWaiters]) waiters.wakeEndpoint(endpointId);
+      return;
     }
+    this.endWaiters.wake(endpointId, seq, 'changed');
+    this.changeWaiters.wake(endpointId, seq);
   }
 
   wakeAll(): void {

@@ -1,8 +1,17 @@
 import assert from 'node:assert/strict';
+import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
 import { DATABASES } from '../../../testing/src/test-database.ts';
-import type { Job } from '../domain/job-records.ts';
+import type { Job, JobOutcome } from '../domain/job-records.ts';
+import type { Wakeup } from '../store/wakeup-bus.ts';
 import { queueFixtures, POLL_MS, SECOND } from './job-queue.fixture.ts';
+
+function assertExpired(outcome: JobOutcome | undefined): void {
+  assert.deepEqual(
+    [outcome?.job.status, outcome?.payloads.error],
+    ['TIMED_OUT', '"the time to live of the job is over"'],
+  );
+}
 
 for (const kind of DATABASES) {
   describe(`a time to live that ends before a sweep came, on ${kind}`, () => {
@@ -16,18 +25,28 @@ for (const kind of DATABASES) {
         on.signal,
       );
       const job = await on.submit({ ttl: 10 * SECOND });
-      const waiting = [on.queue, ...(kind === 'postgres' ? [on.newServer(on.otherServerStore())] : [])].map(
-        (queue) => queue.waitForEnd(on.id, job.seq, POLL_MS, on.signal),
-      );
-      await Promise.all(waiting.map(() => on.queue.counts(on.id)));
+      const waiting = on.queue.waitForEnd(on.id, job.seq, POLL_MS, on.signal);
+      await on.queue.counts(on.id);
       on.clock.advance(60 * SECOND);
       await on.sweep();
-      for (const outcome of [(await calling).outcome, ...(await Promise.all(waiting))]) {
-        assert.deepEqual(
-          [outcome?.job.status, outcome?.payloads.error],
-          ['TIMED_OUT', '"the time to live of the job is over"'],
-        );
-      }
+      for (const outcome of [(await calling).outcome, await waiting]) assertExpired(outcome);
+    });
+
+    test('is told on another server too, and only where that was told of it', async () => {
+      const on = bench();
+      const told = new EventEmitter<{ wakeup: [Wakeup] }>();
+      const [job, lost] = [await on.submit({ ttl: 10 * SECOND }), await on.submit({ ttl: 10 * SECOND })];
+      const other = on.newServer(on.store, (handler) => told.on('wakeup', handler));
+      const waiting = other.waitForEnd(on.id, job.seq, POLL_MS, on.signal);
+      const notTold = other.waitForEnd(on.id, lost.seq, SECOND, on.signal);
+      await other.counts(on.id);
+      on.clock.advance(60 * SECOND);
+      on.newServer();
+      await on.sweep();
+      told.emit('wakeup', { kind: 'job', endpointId: on.id, seq: job.seq });
+      assertExpired(await waiting);
+      // It may have failed or been purged before; nobody knows.
+      assert.equal(await notTold, undefined);
     });
 
     test('keeps the job from every worker, and later jobs do not wait for a sweep', async () => {

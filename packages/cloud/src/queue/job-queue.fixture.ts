@@ -5,7 +5,7 @@ import { createMigratedDatabase } from '../../../testing/src/migrated-database.t
 import type { MigratedDatabase } from '../../../testing/src/migrated-database.ts';
 import type { Delivery, Job, TakenJob } from '../domain/job-records.ts';
 import type { JobStore } from '../store/job-store.ts';
-import type { Wakeup } from '../store/wakeup-bus.ts';
+import type { Wakeup, WakeupBus } from '../store/wakeup-bus.ts';
 import { ManualClock } from '../support/clock.ts';
 import { createLog } from '../support/log.ts';
 import { JobQueue } from './job-queue.ts';
@@ -55,13 +55,13 @@ export class QueueFixture {
     this.queue = this.newServer();
   }
 
-  /** A server that restarts on the same store. */
-  newServer(store = this.store): JobQueue {
+  /** A server that restarts on the same store, or another one: `subscribe` gets what is told to it. */
+  newServer(store = this.store, subscribe: WakeupBus['subscribe'] = () => undefined): JobQueue {
     this.queue = new JobQueue({
       store,
       wakeups: {
         publish: (wakeup) => void this.published.push(wakeup),
-        subscribe: () => undefined,
+        subscribe,
         close: async () => undefined,
       },
       clock: this.clock,

@@ -25,6 +25,7 @@ import { Dispatcher } from './dispatcher.ts';
 import { JobSequence } from '../domain/job-ids.ts';
 import { JobUpdater } from './job-updater.ts';
 import { JobNotifier } from './job-notifier.ts';
+import type { EndNotice } from './job-notifier.ts';
 import { hasEnded } from '../domain/job-status.ts';
 import { listJobs } from './job-listing.ts';
 import { WorkerHeartbeats, WORKER_TIMEOUT_MS } from './worker-heartbeats.ts';
@@ -221,13 +222,14 @@ export class JobQueue {
     seq: number,
     milliseconds: number,
     signal: CancelSignal,
-    submitted?: { job: Job; ended?: Promise<JobOutcome | undefined> },
+    submitted?: { job: Job; ended?: Promise<EndNotice | undefined> },
   ): Promise<JobOutcome | undefined> {
     // A monotonic clock: the wall clock may be set during the wait.
     const until = performance.now() + milliseconds;
     let ended = submitted?.ended;
     let mayHaveEnded = ended === undefined || this.#closed;
     let woken = false;
+    let isTold = false;
     let last = submitted?.job;
     for (;;) {
       ended ??= this.#notifier.endWaiters.wait(
@@ -239,7 +241,7 @@ export class JobQueue {
       if (mayHaveEnded) {
         // A waiting caller gets the end, however short the retention is.
         const found = woken ? await this.#deps.store.find(endpointId, seq) : await this.find(endpointId, seq);
-        if (found === undefined && last !== undefined) return this.#outlived(last);
+        if (found === undefined && last !== undefined) return isTold ? this.#outlived(last) : undefined;
         last = found?.job;
         if (
           found === undefined ||
@@ -250,8 +252,9 @@ export class JobQueue {
         )
           return found;
       }
-      const outcome = await ended;
-      if (outcome !== undefined) return outcome;
+      const notice = await ended;
+      if (notice !== undefined && notice !== 'changed') return notice;
+      isTold = notice === 'changed';
       ended = undefined;
       mayHaveEnded = true;
       woken = true;
@@ -259,8 +262,9 @@ export class JobQueue {
   }
 
   /**
-   * The end of a job that is gone, from its last known state: another server may have ended it at its time to
-   * live.
+   * The end of a job that is gone, from its last known state: another server ended it at its time to live. Only
+   * where the waiter was told of this change. Otherwise the job may have ended in any way, and may have been
+   * purged, while the news of it was lost.
    */
   #outlived(last: Job): JobOutcome | undefined {
     const now = this.#deps.clock.now();
@@ -580,7 +584,7 @@ export class JobQueue {
     if (before.status === after.status) return;
     this.#deps.events.publish('job.changed', { job: after, from: before.status });
     if (hasEnded(after))
-      this.#notifier.endWaiters.wake(endpointId, seq, change === undefined ? undefined : outcomeOf(change));
+      this.#notifier.endWaiters.wake(endpointId, seq, (change && outcomeOf(change)) ?? 'changed');
     this.#notifier.notify(endpointId, seq);
   }
 

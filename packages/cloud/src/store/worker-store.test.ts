@@ -67,5 +67,20 @@ for (const kind of DATABASES) {
       await store.workers.saveWorker(starting);
       assert.deepEqual(await store.workers.findWorker('e', 'starting'), starting);
     });
+
+    test('end once: what is written late does not revive one', async () => {
+      const ended: Worker = { ...whole, id: 'ended', state: 'ended' };
+      await store.workers.saveWorker(ended);
+      await store.workers.saveWorker({
+        ...ended,
+        state: 'ready',
+        endedAt: null,
+        exitCode: null,
+        reason: null,
+      });
+      assert.deepEqual(await store.workers.findWorker('e', 'ended'), ended);
+      await store.workers.saveWorker({ ...ended, endedAt: 1_900_000_009_000 });
+      assert.equal((await store.workers.findWorker('e', 'ended'))?.endedAt, ended.endedAt);
+    });
   });
 }

@@ -1,9 +1,9 @@
 import { chmodSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 
-/** Writes a file atomically, readable by its owner only. */
-export function writePrivateFile(path: string, text: string): void {
+/** Writes a file atomically, readable by its owner only; with `flush` it is on the disk then. */
+export function writePrivateFile(path: string, text: string, { flush = true } = {}): void {
   const draft = `${path}.${process.pid}`;
-  writeFileSync(draft, text, { mode: 0o600, flush: true });
+  writeFileSync(draft, text, { mode: 0o600, flush });
   chmodSync(draft, 0o600);
   renameSync(draft, path);
 }

@@ -51,7 +51,7 @@ test('instances of workers without a record are removed, but not those of a data
     }),
   );
   const registry = new WorkerRegistry({ saveWorker: async () => undefined } as unknown as WorkerStore, log);
-  const deps = { registry, engines, termination: {} as WorkerTermination };
+  const deps = { registry, engines, termination: { isPending: () => false } as unknown as WorkerTermination };
   const connections = new EngineConnections({
     engines: new Map([
       ['A', shared],

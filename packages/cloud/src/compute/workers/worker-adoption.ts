@@ -48,7 +48,7 @@ async function adoptWorker(
   { registry, termination }: WorkerAdoptionDeps,
 ): Promise<void> {
   const workerSet = registry.getOrCreate(record.endpointId);
-  if (workerSet.workers.has(record.id)) return;
+  if (workerSet.workers.has(record.id) || termination.isPending(record.id)) return;
   const worker = workerSet.add({
     ...record,
     state: record.state === 'leaving' ? 'ready' : record.state,

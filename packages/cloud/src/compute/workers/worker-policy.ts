@@ -30,6 +30,7 @@ export function createWorkerReconciler(deps: WorkerDeps): Reconciler<WorkerPolic
 export class WorkerPolicy implements ReconcilePolicy {
   readonly kind = 'worker';
   readonly idField = 'endpointId';
+  readonly canAdoptAgain = true;
   readonly components: WorkerComponents;
   readonly #deps: WorkerDeps;
   #unsubscribe: (() => void)[] = [];

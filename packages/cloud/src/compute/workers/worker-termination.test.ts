@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
+import { waitFor } from '../../../../testing/src/wait-for.ts';
 import type { InstanceEngine } from '../../engines/engine.ts';
 import type { JobQueue } from '../../queue/job-queue.ts';
 import type { WorkerStore } from '../../store/worker-store.ts';
 import { ManualClock } from '../../support/clock.ts';
+import { BerthError } from '../../support/errors.ts';
 import { createLog } from '../../support/log.ts';
 import { ReconcileQueue } from '../reconcile-queue.ts';
 import { WorkerTermination } from './worker-termination.ts';
@@ -22,6 +24,8 @@ describe('the end of a worker', () => {
   let stuck: boolean;
   /** The finding of its own fitness check. */
   let unhealthy: string | null;
+  /** How often the store refuses. */
+  let refusals: number;
   /** What happens while it is being stopped. */
   let onStop: () => Promise<void>;
   let removed: PromiseWithResolvers<void>;
@@ -35,10 +39,15 @@ describe('the end of a worker', () => {
     jobs = false;
     busy = 0;
     stuck = false;
+    refusals = 0;
     unhealthy = null;
     removed = Promise.withResolvers<void>();
     const store = {
-      saveWorker: async ({ state }: { state: string }) => void steps.push(`saved as ${state}`),
+      saveWorker: async ({ state }: { state: string }) => {
+        refusals -= 1;
+        if (refusals >= 0) throw new BerthError('unavailable', 'the database does not answer');
+        steps.push(`saved as ${state}`);
+      },
     } as unknown as WorkerStore;
     onStop = async () => undefined;
     const engine = {
@@ -89,8 +98,19 @@ describe('the end of a worker', () => {
     assert.deepEqual([worker.record.state, steps], ['leaving', ['no more jobs', 'saved as leaving']]);
     requests = 0;
     await drained;
-    assert.deepEqual(steps.slice(2), ['stopped', 'removing', 'saved as ended']);
+    assert.deepEqual(steps.slice(2), ['stopped', 'saved as ended', 'removing']);
     assert.equal(registry.findWorker('e', 'w'), undefined);
+  });
+
+  test('is recorded also where the engine does not answer, and the store only later', async () => {
+    refusals = 1;
+    const terminated = termination.terminate(worker, { reason: null, at: 7 });
+    await waitFor('the removal', () => steps.includes('removing'));
+    removed.reject(new BerthError('unavailable', 'the engine does not answer'));
+    await terminated;
+    assert.deepEqual(steps, ['saved as ended', 'removing']);
+    assert.equal(worker.record.endedAt, 7);
+    assert.equal(termination.isPending('w'), false);
   });
 
   test('does not wait for one that is stuck with a cancelled job: its other jobs go back', async () => {
@@ -102,8 +122,8 @@ describe('the end of a worker', () => {
     assert.deepEqual(steps.slice(2), [
       'stopped',
       'the worker that ran the job ended: it went on',
-      'removing',
       'saved as ended',
+      'removing',
     ]);
   });
 
@@ -145,7 +165,7 @@ describe('the end of a worker', () => {
     const done = termination.waitUntilDone('e', 'w').then(() => steps.push('done'));
     removed.resolve();
     await Promise.all([ended, done]);
-    assert.deepEqual(steps, ['removing', 'saved as ended', 'done']);
+    assert.deepEqual(steps, ['saved as ended', 'removing', 'done']);
     await termination.waitUntilDone('e', 'unknown');
   });
 
@@ -155,8 +175,8 @@ describe('the end of a worker', () => {
     assert.equal(worker.record.reason, 'it ended with code 1: Error: no model');
     assert.deepEqual(steps, [
       'the worker that ran the job ended: it ended with code 1: Error: no model',
-      'removing',
       'saved as ended',
+      'removing',
       'reconciled',
     ]);
     assert.deepEqual(

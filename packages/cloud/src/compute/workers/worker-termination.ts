@@ -1,5 +1,6 @@
 import type { InstanceEngine } from '../../engines/engine.ts';
 import type { JobQueue } from '../../queue/job-queue.ts';
+import { withStoreRetries } from '../../queue/store-retry.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import type { ReconcileQueue } from '../reconcile-queue.ts';
@@ -151,15 +152,33 @@ export class WorkerTermination {
     { exitCode = null, reason, at = this.#deps.clock.now() }: WorkerExit,
     before?: () => Promise<void>,
   ): Promise<void> {
-    const { registry, queue, engines } = this.#deps;
+    const { registry, queue, engines, log } = this.#deps;
     const { id, endpointId, dataCenterId } = worker.record;
     worker.record = { ...worker.record, state: 'ended', endedAt: at, exitCode, reason };
     registry.removeWorker(worker);
-    await before?.();
+    try {
+      await before?.();
+    } catch (error) {
+      // The reaper finds them when their leases are due.
+      log.warn({ err: error, workerId: id }, 'the jobs of a worker that ended could not be returned yet');
+    }
     queue.heartbeats.removeWorker(endpointId, id);
-    await engines.get(dataCenterId)?.remove(id);
-    await registry.save(worker);
+    // Before the instance is removed: after a crash in between, nobody would know when it ended.
+    await withStoreRetries(() => registry.save(worker));
     registry.changes.notify(endpointId);
+    try {
+      await engines.get(dataCenterId)?.remove(id);
+    } catch (error) {
+      log.warn(
+        { err: error, workerId: id },
+        'the instance of a worker could not be removed; trying again later',
+      );
+    }
+  }
+
+  /** Whether its end is being recorded, though it is no longer tracked. */
+  isPending(workerId: string): boolean {
+    return [...this.#pending].some((one) => one.workerId === workerId);
   }
 
   async #loseJobs({ endpointId, id }: Worker, reason: string | null): Promise<void> {

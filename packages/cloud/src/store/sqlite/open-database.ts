@@ -14,7 +14,7 @@ import { GroupCommit } from './group-commit.ts';
 import { sqliteJobStore } from './job-store-driver.ts';
 import { WalCheckpointer } from './wal-checkpointer.ts';
 import { WalSync } from './wal-sync.ts';
-import type { SyncFile } from './wal-sync.ts';
+import type { DiskSync, SyncFile } from './wal-sync.ts';
 
 const MAX_USER_VERSION = 2 ** 31;
 const SQLITE_FULL = 13;
@@ -39,6 +39,15 @@ export interface SqliteOptions {
   syncFile?: SyncFile;
 }
 
+/** What surrounds an open connection: its disk, and what happens when that is full. */
+export interface SqliteSurroundings {
+  disk: DiskSync;
+  /** Frees what the write-ahead log holds. Nothing is in a transaction. */
+  freeSpace(): void;
+  onFull(forJobs?: boolean): boolean;
+  close(): Promise<void>;
+}
+
 /** SQLite gives its other files the mode of this one. */
 function createPrivately(file: string): void {
   if (file !== ':memory:' && !existsSync(file)) closeSync(openSync(file, 'a', 0o600));
@@ -52,7 +61,26 @@ export function openSqlite(file: string, { onFull = () => false, syncFile }: Sql
   markRunning(file);
   const room = new WalCheckpointer(connection, file);
   const wal = new WalSync(file, () => room.checkpoint(), syncFile);
-  const group = new GroupCommit(connection, wal, failed, (error) => isFull(error) && onFull(true));
+  return sqliteDatabase(connection, {
+    disk: wal,
+    freeSpace: () => room.freeSpace(),
+    onFull,
+    close: async () => {
+      await wal.pending;
+      const version = countUp(connection);
+      connection.close();
+      wal.close();
+      if (version !== undefined) markEnded(file, version);
+    },
+  });
+}
+
+/** The database over a connection that is open. */
+export function sqliteDatabase(
+  connection: DatabaseSync,
+  { disk, freeSpace, onFull, close }: SqliteSurroundings,
+): Database {
+  const group = new GroupCommit(connection, disk, failed, (error) => isFull(error) && onFull(true));
   const prepared = new Map<string, StatementSync>();
   /** A write was refused, and none was tried with success since. */
   let refusesWrites = false;
@@ -110,7 +138,7 @@ export function openSqlite(file: string, { onFull = () => false, syncFile }: Sql
 
   /** After the rollback. Whoever tries again shall find room, if there is any to be had. */
   function failed(error: unknown): Error {
-    if (isFull(error) && !connection.isTransaction) room.freeSpace();
+    if (isFull(error) && !connection.isTransaction) freeSpace();
     const told = translate(error);
     refusesWrites ||= told instanceof BerthError && told.refusesWrites;
     return told;
@@ -142,11 +170,7 @@ export function openSqlite(file: string, { onFull = () => false, syncFile }: Sql
     copyTo: (folder) => copySqlite(connection, folder),
     close: async () => {
       group.close();
-      await wal.pending;
-      const version = countUp(connection);
-      connection.close();
-      wal.close();
-      if (version !== undefined) markEnded(file, version);
+      await close();
     },
   };
 }

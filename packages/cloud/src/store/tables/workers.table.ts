@@ -23,10 +23,12 @@ export function workersTable(database: Database, sealer: Sealer, usage?: UsageRu
           usage === undefined || isNew
             ? undefined
             : yield* row<Row>(sql`select * from workers where id = ${worker.id}${forUpdate}`);
-        yield* execute(
-          sql`insert into workers ${rowValues(values)} on conflict (id) do update set ${assignments(rest)}`,
+        // An end is final: what another server, or an earlier call, writes late must not revive the worker.
+        const written = yield* execute(
+          sql`insert into workers ${rowValues(values)} on conflict (id) do update set ${assignments(rest)}
+            where workers.ended_at is null`,
         );
-        if (usage !== undefined && !isNew)
+        if (usage !== undefined && !isNew && written > 0)
           yield* recordUsage(usage.workerChanges(before && workerFromRow(before), worker));
       }),
 

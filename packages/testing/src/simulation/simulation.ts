@@ -1,0 +1,292 @@
+import { sampleEndpoint } from '../../../cloud/src/resources/endpoints/endpoint.fixture.ts';
+import type { Endpoint } from '../../../cloud/src/domain/records.ts';
+import { usageRules } from '../../../cloud/src/metering/usage-rules.ts';
+import { createStore } from '../../../cloud/src/store/open-store.ts';
+import type { Store } from '../../../cloud/src/store/store.ts';
+import { Sealer } from '../../../cloud/src/support/crypto.ts';
+import type { Log } from '../../../cloud/src/support/log.ts';
+import { seededRandom } from '../safety/seeded-random.ts';
+import type { SeededRandom } from '../safety/seeded-random.ts';
+import { checkBilling } from './billing-check.ts';
+import { hasEnded, InvariantViolation, JobModel } from './job-model.ts';
+import { SimulatedClient } from './simulated-client.ts';
+import { SimulatedDisk } from './simulated-disk.ts';
+import { SimulatedElection } from './simulated-election.ts';
+import { SimulatedEngine } from './simulated-engine.ts';
+import { SimulatedFaults } from './simulated-faults.ts';
+import { SimulatedNetwork } from './simulated-network.ts';
+import { DATA_CENTER, SimulatedServer } from './simulated-server.ts';
+import type { SimulatedWorld } from './simulated-server.ts';
+import { SimulatedWakeups } from './simulated-wakeups.ts';
+import { SimulatedWorker } from './simulated-worker.ts';
+import type { SimulationDatabase } from './simulation-database.ts';
+import { SimulationTrace } from './simulation-trace.ts';
+import { VirtualTime } from './virtual-time.ts';
+
+const ACCOUNT = 'account';
+/** How long everything has to come to rest when the faults are over. */
+const REST_MS = 300_000;
+const LOOK_EVERY_MS = 5_000;
+/** Virtual time with load and faults, by default. */
+const LOAD_MS = 40_000;
+
+export interface SimulationOptions {
+  seed: number;
+  database: SimulationDatabase;
+  /** Virtual time with load and faults. */
+  milliseconds?: number;
+  /** Planted bugs: what the servers see of the store, and with which rules usage is recorded. */
+  /** Everything that happened is in the trace. */
+  traceAll?: boolean;
+  wrapStore?(store: Store): Store;
+  usage?: typeof usageRules;
+}
+
+export interface SimulationResult {
+  seed: number;
+  violation: InvariantViolation | undefined;
+  /** What happened to whatever the violation is about, and which faults there were. */
+  trace: string[];
+  jobs: number;
+  instances: number;
+  steps: number;
+  servers: number;
+}
+
+/** Runs one seed: the same seed gives the same run. */
+export async function simulate(options: SimulationOptions): Promise<SimulationResult> {
+  const simulation = new Simulation(options);
+  return simulation.run();
+}
+
+class Simulation {
+  readonly #options: SimulationOptions;
+  readonly #time: VirtualTime;
+  readonly #trace: SimulationTrace;
+  readonly #workers = new Map<string, SimulatedWorker>();
+  readonly #exits = new Map<string, (exitCode: number) => void>();
+  readonly #purged = new Set<string>();
+  readonly #model: JobModel;
+  readonly #world: SimulatedWorld;
+  readonly #servers: SimulatedServer[];
+  readonly #faults: SimulatedFaults;
+  readonly #network: SimulatedNetwork;
+  readonly #endpoints: Endpoint[];
+  /** Calls of the store that are not done: each may commit at any step. */
+  #storeCalls = 0;
+  #isDirty = false;
+  #violation: InvariantViolation | undefined;
+
+  constructor(options: SimulationOptions) {
+    const { seed, database } = options;
+    this.#options = options;
+    const random = (name: string): SeededRandom => seededRandom(seed, name);
+    const choices = random('choices');
+    this.#time = new VirtualTime(random('numbers').next);
+    const time = this.#time;
+    this.#trace = new SimulationTrace(() => time.now);
+    const count = choices.pick([1, 1, 2, 3]) ?? 1;
+    const isLocal = count === 1 && choices.chance(0.8);
+    const disk = new SimulatedDisk(time, random('disk'), database.connection);
+    disk.free();
+    const opened = createStore(
+      database.open(disk),
+      new Sealer(Buffer.alloc(32, 1)),
+      undefined,
+      (options.usage ?? usageRules)(PRICES),
+    );
+    this.#network = new SimulatedNetwork(time, random('network'));
+    this.#endpoints = createEndpoints(choices);
+    this.#model = new JobModel({
+      takeJournal: () => database.takeJournal(),
+      now: () => time.now,
+      lastFaultAt: () => this.#faults.lastAt,
+      longestFreeze: () => this.#faults.longestFreeze,
+      worker: (id) => this.#workers.get(id),
+      wasPurged: (endpointId) => this.#purged.has(endpointId),
+    });
+    this.#world = {
+      time,
+      random: random('store'),
+      store: options.wrapStore?.(opened) ?? opened,
+      storeFaults: { downUntil: 0, failureRate: 0 },
+      isLocal,
+      engine: new SimulatedEngine({
+        time,
+        random: random('engine'),
+        run: ({ id, labels }, exit) => this.#startWorker(id, labels['endpoint'] ?? '', exit),
+        trace: (line) => this.#trace.add(line),
+      }),
+      election: new SimulatedElection(time, random('election')),
+      wakeups: new SimulatedWakeups(time, random('wakeups')),
+      endpoints: new Map(this.#endpoints.map((endpoint) => [endpoint.id, endpoint])),
+      databaseClock: { ahead: 0, shared: undefined },
+      ids: sequentialIds(),
+      log: (server) => this.#log(server),
+      onStoreCall: () => {
+        this.#storeCalls += 1;
+        this.#isDirty = true;
+      },
+      onStoreCallDone: () => void (this.#storeCalls -= 1),
+    };
+    this.#servers = Array.from(
+      { length: count },
+      (_, index) => new SimulatedServer(this.#world, `server${index + 1}`),
+    );
+    this.#faults = new SimulatedFaults({
+      random: random('faults'),
+      world: this.#world,
+      servers: this.#servers,
+      network: this.#network,
+      disk,
+      workers: () => [...this.#workers.values()].filter(({ isAlive }) => isAlive),
+      exitWorker: ({ id }) => this.#exits.get(id)?.(1),
+      trace: (line) => this.#trace.addFault(line),
+    });
+  }
+
+  async run(): Promise<SimulationResult> {
+    const time = this.#time;
+    const load = this.#options.milliseconds ?? LOAD_MS;
+    time.afterStep = () => this.#check();
+    time.install();
+    try {
+      for (const server of this.#servers) server.start();
+      this.#startClients(load);
+      this.#faults.start(load);
+      await time.runUntil(load);
+      await this.#waitForRest();
+      this.#check();
+      this.#checkRest();
+    } catch (error) {
+      if (!(error instanceof InvariantViolation)) throw error;
+      this.#violation ??= error;
+    } finally {
+      time.uninstall();
+    }
+    const violation = this.#violation;
+    return {
+      seed: this.#options.seed,
+      violation,
+      trace:
+        this.#options.traceAll === true
+          ? this.#trace.all()
+          : violation === undefined
+            ? []
+            : this.#trace.about(violation.about),
+      jobs: this.#model.jobs.size,
+      instances: this.#world.engine.history.length,
+      steps: time.steps,
+      servers: this.#servers.length,
+    };
+  }
+
+  #startClients(until: number): void {
+    for (let client = 0; client < 3; client += 1)
+      new SimulatedClient({
+        time: this.#time,
+        random: seededRandom(this.#options.seed, `client${client}`),
+        network: this.#network,
+        servers: this.#servers,
+        endpoints: this.#endpoints,
+        model: this.#model,
+        name: `client${client}`,
+        onPurge: (endpointId) => this.#purged.add(endpointId),
+        onViolation: (violation) => void (this.#violation ??= violation),
+        trace: (line) => this.#trace.add(line),
+      }).start(until);
+  }
+
+  #startWorker(id: string, endpointId: string, exit: (exitCode: number) => void): SimulatedWorker {
+    const random = seededRandom(this.#options.seed, id);
+    const worker = new SimulatedWorker({
+      time: this.#time,
+      random,
+      network: this.#network,
+      servers: this.#servers,
+      endpointId,
+      id,
+      exit,
+      jobDuration: () => random.next() ** 3 * 25_000,
+      trace: (line) => this.#trace.add(line),
+    });
+    this.#workers.set(id, worker);
+    this.#exits.set(id, exit);
+    return worker;
+  }
+
+  /** After every step. */
+  #check(): void {
+    if (this.#isDirty) {
+      this.#isDirty = this.#storeCalls > 0;
+      this.#model.refresh();
+    }
+    if (this.#violation !== undefined) throw this.#violation;
+  }
+
+  /** Goes on until nothing is left to do, or for as long as that may take. */
+  async #waitForRest(): Promise<void> {
+    const time = this.#time;
+    const until = Math.max(time.now, this.#faults.lastAt) + REST_MS;
+    const live = this.#options.database.connection.prepare(
+      'select 1 from workers where ended_at is null limit 1',
+    );
+    const rests = (): boolean =>
+      time.now > this.#faults.lastAt &&
+      this.#world.engine.running.length === 0 &&
+      [...this.#model.jobs.values()].every(hasEnded) &&
+      live.get() === undefined;
+    do await time.runUntil(time.now + LOOK_EVERY_MS);
+    while (time.now < until && !rests());
+  }
+
+  /** The faults are long over, and nobody submits any more. */
+  #checkRest(): void {
+    for (const job of this.#model.jobs.values())
+      if (!hasEnded(job))
+        throw new InvariantViolation(job.id, `a job is ${job.status}, long after the last fault`);
+    for (const { spec } of this.#world.engine.running)
+      throw new InvariantViolation(spec.id, `the instance ${spec.id} runs, though there is nothing to do`);
+    checkBilling(this.#options.database.connection, this.#world.engine.history, this.#faults.lastAt);
+  }
+
+  #log(server: string): Log {
+    const write = (fields: { err?: unknown }, text: string): void =>
+      this.#trace.add(`${server}: ${text}${describeFields(fields)}`);
+    const log = { trace: write, debug: write, info: write, warn: write, error: write, fatal: write };
+    return log as unknown as Log;
+  }
+}
+
+const PRICES = { gpu: {}, cpu: {}, disk: {} } as unknown as Parameters<typeof usageRules>[0];
+
+function createEndpoints(random: SeededRandom): Endpoint[] {
+  return Array.from({ length: random.pick([1, 2]) ?? 1 }, (_, index) => ({
+    ...sampleEndpoint,
+    id: `endpoint${index + 1}`,
+    accountId: ACCOUNT,
+    image: 'simulated',
+    compute: 'CPU' as const,
+    dataCenterIds: [DATA_CENTER],
+    workersMax: random.between(1, 3),
+    idleTimeout: random.between(1, 10),
+    scalerType: random.pick(['QUEUE_DELAY', 'REQUEST_COUNT'] as const) ?? 'QUEUE_DELAY',
+    scalerValue: random.between(1, 4),
+    executionTimeout: random.pick([0, 20_000]) ?? 0,
+    jobTtl: random.pick([60_000, 86_400_000]) ?? 86_400_000,
+    maxRetries: random.between(0, 2),
+    version: 1,
+  }));
+}
+
+function sequentialIds(): SimulatedWorld['ids'] {
+  let count = 0;
+  const next = (): string => `worker${(count += 1)}`;
+  return { resource: next, apiKey: next };
+}
+
+function describeFields(fields: { err?: unknown }): string {
+  const { err, ...rest } = fields;
+  const shown = Object.keys(rest).length > 0 ? ` ${JSON.stringify(rest)}` : '';
+  return err instanceof Error ? `${shown}: ${err.message}` : shown;
+}
