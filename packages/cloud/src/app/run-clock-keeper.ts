@@ -8,9 +8,8 @@ const TICK_MS = 1_000;
 
 /** With PostgreSQL the servers go by the clock of the database, with SQLite by that of the machine. */
 export function createClockKeeper(deps: ClockKeeperDeps, database: string, data: string): ClockKeeper {
-  return database === ''
-    ? new MachineClockKeeper({ ...deps, file: join(data, 'clock.json') })
-    : new SharedClockKeeper(deps);
+  const file = join(data, 'clock.json');
+  return database === '' ? new MachineClockKeeper({ ...deps, file }) : new SharedClockKeeper(deps, { file });
 }
 
 /** Runs a keeper once a second. Resolves its `close` when the last comparison has ended. */

@@ -1,5 +1,7 @@
 import type { DatabaseTime } from '../store/clock-store.ts';
 import { CLOCK_STEP_MS } from '../support/steady-clock.ts';
+import { SavedTime } from './saved-time.ts';
+import type { SavedTimeDeps } from './saved-time.ts';
 import { describeStep, isClockOff } from './clock-keeper.ts';
 import type { ClockKeeper, ClockKeeperDeps } from './clock-keeper.ts';
 
@@ -19,13 +21,16 @@ const MAX_DISAGREEMENTS = 3;
  */
 export class SharedClockKeeper implements ClockKeeper {
   readonly #deps: ClockKeeperDeps;
+  readonly #saved: SavedTime | undefined;
   #sampledAt = -Infinity;
   #disagreements = 0;
   #wallOffset: number;
   isLeading = false;
 
-  constructor(deps: ClockKeeperDeps) {
+  /** `saved`: where this server keeps its time across a restart. */
+  constructor(deps: ClockKeeperDeps, saved?: SavedTimeDeps) {
     this.#deps = deps;
+    this.#saved = saved && new SavedTime(saved);
     this.#wallOffset = deps.clock.wall() - deps.clock.monotonic();
   }
 
@@ -35,8 +40,11 @@ export class SharedClockKeeper implements ClockKeeper {
     if (sample === undefined) return;
     const { now, shared } = sample;
     const offset = shared !== undefined && isWithin(sample, SHARED_IS_CONTINUED_MS) ? shared.offset : 0;
-    clock.set(now + offset);
+    // What is not fresh may be from before the clock of the database was set. This server knows better.
+    const continued = isWithin(sample, SHARED_IS_FRESH_MS) ? undefined : this.#saved?.continued();
+    clock.set(continued ?? now + offset);
     clock.observe(now);
+    this.#saved?.save(clock.now(), true);
     const wall = clock.wall() - clock.now();
     if (isClockOff(wall))
       log.warn(
@@ -53,6 +61,7 @@ export class SharedClockKeeper implements ClockKeeper {
     const sample = await this.#sample();
     if (sample === undefined) return;
     await (this.isLeading ? this.#lead(sample) : this.#follow(sample));
+    this.#saved?.save(clock.now());
   }
 
   async #lead({ now }: DatabaseTime): Promise<void> {
@@ -80,6 +89,7 @@ export class SharedClockKeeper implements ClockKeeper {
       'the time of the leading server is used: this one differed',
     );
     clock.set(time);
+    this.#saved?.save(time, true);
   }
 
   /** Set or not, the clock of this machine decides nothing but the expiry of keys. */

@@ -1,5 +1,5 @@
 import { MachineClockKeeper } from '../../../cloud/src/app/machine-clock-keeper.ts';
-import type { MachineClockDeps } from '../../../cloud/src/app/machine-clock-keeper.ts';
+import type { SavedTimeDeps } from '../../../cloud/src/app/saved-time.ts';
 import { runClockKeeper } from '../../../cloud/src/app/run-clock-keeper.ts';
 import { SharedClockKeeper } from '../../../cloud/src/app/shared-clock-keeper.ts';
 import { createWorkerReconciler } from '../../../cloud/src/compute/workers/worker-policy.ts';
@@ -177,7 +177,7 @@ export class SimulatedServer implements Reachable {
     const store = isLocal ? connected : { ...connected, clock: this.#databaseClock(connected) };
     const keeper = isLocal
       ? new MachineClockKeeper({ clock, store, log, ...this.#machineClock() })
-      : new SharedClockKeeper({ clock, store, log });
+      : new SharedClockKeeper({ clock, store, log }, this.#machineClock());
     await keeper.restore();
     const events: CloudEventBus = new EventBus((error) =>
       log.error({ err: error }, 'an event listener failed'),
@@ -265,7 +265,7 @@ export class SimulatedServer implements Reachable {
   }
 
   /** What is left of a server's time on its machine when it is down. */
-  #machineClock(): Pick<MachineClockDeps, 'file' | 'machine' | 'files'> {
+  #machineClock(): SavedTimeDeps {
     const { time } = this.#world;
     return {
       file: 'clock.json',

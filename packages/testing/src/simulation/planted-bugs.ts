@@ -1,0 +1,143 @@
+import { WorkerRegistry } from '../../../cloud/src/compute/workers/worker-registry.ts';
+import { usageRules } from '../../../cloud/src/metering/usage-rules.ts';
+import { Dispatcher } from '../../../cloud/src/queue/dispatcher.ts';
+import { JobQueue } from '../../../cloud/src/queue/job-queue.ts';
+import { WorkerHeartbeats } from '../../../cloud/src/queue/worker-heartbeats.ts';
+import type { Store } from '../../../cloud/src/store/store.ts';
+import { SteadyClock } from '../../../cloud/src/support/steady-clock.ts';
+import type { SimulationOptions } from './simulation.ts';
+
+/** A mistake that somebody could make in one layer, to prove that the simulation finds such. */
+export interface PlantedBug {
+  layer: string;
+  mistake: string;
+  options?: Pick<SimulationOptions, 'wrapStore' | 'usage'>;
+  /** Returns what takes it out again. */
+  plant?(): () => void;
+}
+
+export const PLANTED_BUGS: readonly PlantedBug[] = [
+  {
+    layer: 'queue',
+    mistake: 'a job that was read once is answered from memory',
+    plant: () => {
+      const seen = new WeakMap<object, Map<number, ReturnType<JobQueue['find']>>>();
+      return replace(
+        JobQueue.prototype,
+        'find',
+        (find) =>
+          function (this: JobQueue, endpointId, seq) {
+            const known = seen.get(this) ?? new Map<number, ReturnType<JobQueue['find']>>();
+            seen.set(this, known);
+            const found = known.get(seq) ?? find.call(this, endpointId, seq);
+            known.set(seq, found);
+            return found;
+          },
+      );
+    },
+  },
+  {
+    layer: 'dispatcher',
+    mistake: 'now and then a job that was taken is given to nobody',
+    plant: () => {
+      let takes = 0;
+      return replace(
+        Dispatcher.prototype,
+        'waitForJobs',
+        (waitForJobs) =>
+          async function (this: Dispatcher, ...args) {
+            const jobs = await waitForJobs.apply(this, args);
+            takes += jobs.length;
+            return takes % 5 === 4 ? [] : jobs;
+          },
+      );
+    },
+  },
+  {
+    layer: 'store',
+    mistake: 'the lease is checked on the job as it was read before the transaction',
+    options: { wrapStore: withStaleRules },
+  },
+  {
+    layer: 'reconciler',
+    mistake: 'the end of a worker that exits cleanly is not stored',
+    plant: () =>
+      replace(
+        WorkerRegistry.prototype,
+        'save',
+        (save) =>
+          async function (this: WorkerRegistry, worker) {
+            const { state, reason } = worker.record;
+            if (state !== 'ended' || reason !== null) await save.call(this, worker);
+          },
+      ),
+  },
+  {
+    layer: 'ledger',
+    mistake: 'the usage of a worker whose exit code is not known does not end',
+    options: {
+      usage: (prices) => {
+        const rules = usageRules(prices);
+        return {
+          ...rules,
+          workerChanges: (before, after) =>
+            rules
+              .workerChanges(before, after)
+              .filter(({ usage }) => usage !== null || after.exitCode !== null),
+        };
+      },
+    },
+  },
+  {
+    layer: 'heartbeats',
+    mistake: 'a ping that lists its jobs counts as one that lists none',
+    plant: () =>
+      replace(
+        WorkerHeartbeats.prototype,
+        'recordRunningJobs',
+        () =>
+          function (this: WorkerHeartbeats, endpointId, workerId) {
+            this.recordTake(endpointId, workerId, true);
+          },
+      ),
+  },
+  {
+    layer: 'clock',
+    mistake: 'the time of the machine is taken at once when it was set',
+    plant: () =>
+      replace(
+        SteadyClock.prototype,
+        'observe',
+        (observe) =>
+          function (this: SteadyClock, reference) {
+            const step = observe.call(this, reference);
+            this.set(reference);
+            return step;
+          },
+      ),
+  },
+];
+
+function withStaleRules(store: Store): Store {
+  const { jobs } = store;
+  return {
+    ...store,
+    jobs: {
+      ...jobs,
+      change: async (endpointId, seq, next) => {
+        const seen = await jobs.find(endpointId, seq);
+        return jobs.change(endpointId, seq, (job) => next(seen?.job ?? job));
+      },
+    },
+  };
+}
+
+function replace<T extends object, Name extends keyof T>(
+  prototype: T,
+  name: Name,
+  next: (before: T[Name]) => T[Name],
+): () => void {
+  const before = prototype[name];
+  prototype[name] = next(before);
+  return () => void (prototype[name] = before);
+}
