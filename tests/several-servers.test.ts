@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
+import { promisify } from 'node:util';
+import { BERTH_COMMAND } from '../packages/testing/src/berth-command.ts';
 import type { ApiClient } from '../packages/testing/src/api-client.ts';
 import { listWorkers } from '../packages/testing/src/deploy-handler.ts';
 import { POD_HTTP_SERVER_SOURCE } from '../packages/testing/src/pod-http-server.ts';
@@ -140,6 +143,38 @@ describe('three servers, each on a machine of its own', () => {
     const refused = await one.server.client().call('POST', path, undefined, { 'x-berth-peer': '1.00' });
     assert.equal(refused.status, 404);
     assert.equal((await one.server.client().call('DELETE', `/v2/pods/${id}`)).status, 204);
+  });
+
+  test('every server lists all of them and says who leads', async () => {
+    const all = servers.seats.map(({ server }) => server.url).sort();
+    for (const { server } of servers.seats)
+      await waitFor('all are listed, and one leads', async () => {
+        const { body } = await server
+          .client()
+          .call<{ servers: { address: string; leading: boolean }[] }>('GET', '/v2/system');
+        const addresses = body.servers.map(({ address }) => address).sort();
+        return addresses.join() === all.join() && body.servers.filter(({ leading }) => leading).length === 1;
+      });
+  });
+
+  test('a database that a newer version has changed makes them not ready, with the reason', async () => {
+    const check = (): Promise<{ stdout: string }> =>
+      promisify(execFile)(BERTH_COMMAND, ['upgrade', '--check', '--database', servers.database.url]);
+    const found = JSON.parse((await check()).stdout) as { steps: string[]; runningVersions: string[] };
+    assert.deepEqual([found.steps, found.runningVersions.length], [[], 1]);
+    await servers.execute('update schema_version set version = version + 1');
+    try {
+      for (const { server } of servers.seats) {
+        const answer = await server.client().call('GET', '/readyz');
+        assert.equal(answer.status, 503);
+        assert.match(answer.text, /a newer Berth has upgraded this database/);
+      }
+      await assert.rejects(check(), /newer than this version/);
+    } finally {
+      await servers.execute('update schema_version set version = version - 1');
+    }
+    for (const { server } of servers.seats)
+      await waitFor('it is ready', async () => (await server.client().call('GET', '/readyz')).status === 200);
   });
 
   test('a leader that is killed, frozen or cut off is replaced; its worker goes on, and it changes nothing when it is back', async () => {

@@ -10,7 +10,7 @@ base=$cache/debian-bookworm-slim.tar
 mkdir -p "$cache"
 if [ ! -f "$base" ]; then
   # As Debian's slim images: no documentation, no translations, no package lists.
-  mmdebstrap --quiet --variant=apt \
+  mmdebstrap --quiet --variant=minbase --include=ca-certificates \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
     --customize-hook='rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/apt/*' \
     bookworm "$cache/debian-$$.tar" http://deb.debian.org/debian

@@ -76,6 +76,10 @@ export class SeveralServers {
     return this.seats.filter((seat) => seat !== leader);
   }
 
+  async execute(statement: string): Promise<void> {
+    await this.#query.query(statement);
+  }
+
   /** Why workers have ended so far. */
   async ends(): Promise<string> {
     const { rows } = await this.#query.query<{ id: string; reason: string | null }>(

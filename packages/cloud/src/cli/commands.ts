@@ -78,5 +78,6 @@ export const commands: Readonly<Record<string, Loader>> = {
   config: async () => (await import('./commands/config.command.ts')).config,
   backup: async () => (await import('./commands/backup.command.ts')).backup,
   restore: async () => (await import('./commands/restore.command.ts')).restore,
+  upgrade: async () => (await import('./commands/upgrade.command.ts')).upgrade,
   doctor: async () => (await import('./commands/doctor.command.ts')).doctor,
 };

@@ -45,7 +45,9 @@ async function notReadyReason(ready: Promise<void>): Promise<string | undefined>
   const state = ready.then(
     () => undefined,
     (error: unknown) =>
-      error instanceof BerthError && error.refusesWrites ? error.message : 'the database does not answer',
+      error instanceof BerthError && (error.refusesWrites || error.code === 'state')
+        ? error.message
+        : 'the database does not answer',
   );
   try {
     return await Promise.race([state, late]);

@@ -24,7 +24,7 @@ export async function checkSchema(database: Database, steps: Migration[] = migra
   const found = await database.read(() => row<{ version: number }>(sql`select version from schema_version`));
   if ((found?.version ?? 0) > steps.length)
     throw new BerthError(
-      'unavailable',
+      'state',
       `a newer Berth has upgraded this database (its schema is ${found?.version}, this server knows ${steps.length}); upgrade this server`,
     );
 }
