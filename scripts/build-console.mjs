@@ -13,8 +13,7 @@ const FOLDER = 'packages/console';
 const DIST = `${FOLDER}/dist`;
 const STAMP = `${DIST}/sources.sha256`;
 const NODE = 'node_modules/.bin/node';
-/** npm puts it beside the console where another package needs another version of it. */
-const VITE_PLACES = [`${FOLDER}/node_modules`, 'node_modules'].map((place) => `${place}/vite/bin/vite.js`);
+const VITE = 'node_modules/vite/bin/vite.js';
 const COMPRESSED = /\.(?:js|css|svg)$/;
 
 const sources = hashSources();
@@ -22,7 +21,7 @@ if (!existsSync(STAMP) || readFileSync(STAMP, 'utf8') !== sources) build();
 
 function build() {
   process.stdout.write('building the console\n');
-  if (findVite() === undefined)
+  if (!existsSync(VITE))
     run('npm', [
       'install',
       '--no-save',
@@ -33,14 +32,10 @@ function build() {
       '-w',
       FOLDER,
     ]);
-  run(NODE, [findVite() ?? '', 'build', '--logLevel', 'warn', FOLDER]);
+  run(NODE, [VITE, 'build', '--logLevel', 'warn', FOLDER]);
   for (const name of readdirSync(`${DIST}/assets`).filter((file) => COMPRESSED.test(file)))
     compress(join(DIST, 'assets', name));
   writeFileSync(STAMP, sources);
-}
-
-function findVite() {
-  return VITE_PLACES.find((file) => existsSync(file));
 }
 
 /** @param {string} file */

@@ -116,7 +116,7 @@ export async function createEngines(
   const catalog = new Catalog({ dataCenters: onThisMachine, engines, prices: config.prices });
   const signature = new PeerSignature(masterKey);
   const share = (local: InstanceEngine): InstanceEngine =>
-    config.database === ''
+    config.database === '' || (local.kind !== 'process' && local.kind !== 'docker')
       ? local
       : sharedEngine({
           local,

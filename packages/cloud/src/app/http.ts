@@ -26,6 +26,7 @@ import type { Auth } from './auth.ts';
 import type { Compute } from './compute.ts';
 import type { Engines } from './engines.ts';
 import type { Queue } from './queue.ts';
+import { sharedRates } from './shared-rates.ts';
 import type { ServerAddress } from './server-address.ts';
 import type { Services } from './services.ts';
 import type { Storage } from './storage.ts';
@@ -87,6 +88,7 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
       }),
       tls: tls?.acceptor,
       origin: () => address.publicOrigin,
+      rateShare: sharedRates('rest', storage.store.wakeups),
       ready: async () => {
         if (config.database === '') app.disk.checkRoom();
         await storage.store.ping();
@@ -124,7 +126,7 @@ function endpointRouterDeps(
   const { context, store } = storage;
   const { endpoints, flash } = services.resources;
   const rateLimits = config.rateLimits
-    ? new JobRateLimits(clock, enabledJobLimits(config.jobLimits))
+    ? new JobRateLimits(clock, enabledJobLimits(config.jobLimits), sharedRates('jobs', store.wakeups))
     : undefined;
   const { authenticator, openAccesses } = auth;
   const shared = { authenticator, openAccesses, endpoints: endpointCache, log };

@@ -73,8 +73,9 @@ export function connectWakeups(events: CloudEventBus, wakeups: WakeupBus): void 
         events.publish('keys.changed', { source });
         events.publish('endpoint.changed', { source });
         return events.publish('wakeups.missed', {});
-      // The queue and the election subscribe to these themselves.
+      // The queue, the election and the rate limits subscribe to these themselves.
       case 'resigned':
+      case 'rate':
       case 'queue':
       case 'job':
       case 'stop':

@@ -10,6 +10,7 @@ import type { FlashArtifacts } from '../resources/flash/flash-artifacts.ts';
 import type { AllServices } from '../resources/resources.ts';
 import type { Clock } from '../support/clock.ts';
 import { BerthError } from '../support/errors.ts';
+import type { RateShare } from '../support/rate-limiter.ts';
 import { DOCS_SITE } from '../support/program-files.ts';
 import { bearerKey } from '../auth/bearer.ts';
 import { toBerthError } from './http.errors.ts';
@@ -77,6 +78,8 @@ export interface HttpServerDeps {
   /** The URL under which clients reach this server. */
   origin(): string;
   ready(): Promise<void>;
+  /** Where several servers count requests together. */
+  rateShare?: RateShare;
 }
 
 /** The one server in front of all interfaces. */
@@ -97,6 +100,7 @@ export function createHttpServer(
     tls,
     origin,
     ready,
+    rateShare,
   }: HttpServerDeps,
   { v1, rateLimit, graphql, maxConnections = 0 }: HttpServerOptions,
 ): FastifyInstance {
@@ -104,7 +108,7 @@ export function createHttpServer(
   const v2Routes = restV2Api(
     { ...resources, sessions, origin },
     new EndpointUrls(origin),
-    rateLimit === undefined ? undefined : createRestRateLimits(rateLimit, clock),
+    rateLimit === undefined ? undefined : createRestRateLimits(rateLimit, clock, rateShare),
   );
   const console = new ConsoleRoutes({ files: consoleFiles, authenticator, sessions, origin });
   const app = Fastify({
@@ -271,6 +275,7 @@ function createRoutedServer(
 function createRestRateLimits(
   { perMinute, perHour, perDay }: NonNullable<HttpServerOptions['rateLimit']>,
   clock: Clock,
+  share: RateShare | undefined,
 ): RestRateLimits {
   return new RestRateLimits(
     [
@@ -279,5 +284,6 @@ function createRestRateLimits(
       { name: 'day', seconds: 86_400, quota: perDay },
     ],
     clock,
+    share,
   );
 }

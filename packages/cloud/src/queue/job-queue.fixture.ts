@@ -31,6 +31,8 @@ export class QueueFixture {
   /** Another server on the same database, with its own memory. */
   readonly otherServerStore: () => JobStore;
   queue: JobQueue;
+  /** What another server tells this one. */
+  wake: (wakeup: Wakeup) => void = () => undefined;
   readonly #endpoint: EndpointQueueSettings;
   readonly #leaving = new AbortController();
 
@@ -61,7 +63,10 @@ export class QueueFixture {
       store,
       wakeups: {
         publish: (wakeup) => void this.published.push(wakeup),
-        subscribe,
+        subscribe: (handler) => {
+          this.wake = handler;
+          subscribe(handler);
+        },
         close: async () => undefined,
       },
       clock: this.clock,

@@ -162,6 +162,15 @@ for (const kind of DATABASES) {
       assert.equal(told(), kind === 'sqlite' ? 0 : straight + 1);
     });
 
+    test('a poll for cancellations is held although wake-ups of another server were missed', async () => {
+      const on = bench();
+      const poll = on.queue.waitForCancellations(on.id, 'w', POLL_MS, on.signal);
+      on.wake({ kind: 'missed' });
+      assert.equal(await isSettled(poll), false);
+      on.wake({ kind: 'stop', endpointId: on.id, workerId: 'w', jobId: 'job' });
+      assert.deepEqual(await poll, ['job']);
+    });
+
     test('a paused worker gets nothing and is answered soon; a dismissed one never gets anything again', async (context) => {
       const on = bench();
       const waiting = on.take('w');

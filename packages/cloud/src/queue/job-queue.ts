@@ -612,12 +612,15 @@ export class JobQueue {
         return this.cancellations.add(wakeup.endpointId, wakeup.workerId, wakeup.jobId);
       case 'missed':
         this.#dispatcher.wakeAll();
-        return this.#wakeEveryone();
+        // Cancellations are in memory: a poll for them would find nothing new and end early.
+        for (const waiters of [this.#notifier, this.#resting]) waiters.wakeAll();
+        return;
       case 'forget':
       case 'pod':
       case 'worker':
       case 'volume':
       case 'quota':
+      case 'rate':
       case 'refresh':
       case 'demand':
       case 'resigned':

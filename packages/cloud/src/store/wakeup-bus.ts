@@ -28,6 +28,8 @@ export type Wakeup =
   | { kind: 'quota'; accountId: string; limit: string; ratio: number }
   /** The gateway of this server has so many requests for an endpoint, of which so many are with each worker. */
   | { kind: 'demand'; endpointId: string; server: string; requests: number; inFlight: Record<string, number> }
+  /** So many requests of this key were counted by the named rate limit. */
+  | { kind: 'rate'; limit: string; key: string; used: number }
   /** This worker asked to be replaced. */
   | { kind: 'refresh'; endpointId: string; workerId: string };
 

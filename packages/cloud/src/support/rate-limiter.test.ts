@@ -43,3 +43,20 @@ describe('the rate limiter', () => {
     assert.equal(limiter.size, 1);
   });
 });
+
+test('requests that other servers have counted use up the same windows', () => {
+  const clock = new ManualClock();
+  const servers: ((key: string, used: number) => void)[] = [];
+  const limiters = [0, 1].map(
+    (index) =>
+      new RateLimiter(clock, {
+        publish: (key) => servers.forEach((add, other) => void (other !== index && add(key, 1))),
+        subscribe: (add) => void servers.push(add),
+      }),
+  );
+  const acquire = (server: number): boolean =>
+    limiters[server]?.acquire('key', { windows: [{ seconds: 10, quota: () => 5 }] }).exceeded === undefined;
+  assert.deepEqual([0, 1, 1, 0, 1, 0, 1].map(acquire), [true, true, true, true, true, false, false]);
+  clock.advance(10_000);
+  assert.deepEqual([1, 0].map(acquire), [true, true]);
+});

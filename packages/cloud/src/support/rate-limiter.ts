@@ -30,22 +30,38 @@ export interface RateLimitResult {
   release(): void;
 }
 
+/** Tells other servers of the requests that were counted here, and of theirs. */
+export interface RateShare {
+  publish(key: string): void;
+  subscribe(add: (key: string, used: number) => void): void;
+}
+
+interface WindowCount {
+  startedAt: number;
+  used: number;
+}
+
 interface Usage {
-  counts: { startedAt: number; used: number }[];
+  counts: WindowCount[];
   open: number;
+  /** Requests of other servers, before the first one here. */
+  elsewhere?: WindowCount;
 }
 
 /**
- * Counts requests by key in fixed windows, in the memory of this server and on monotonic time. Refused
- * requests are not counted.
+ * Counts requests by key in fixed windows, in the memory of this server and on monotonic time, with those that other
+ * servers tell of. Refused requests are not counted.
  */
 export class RateLimiter {
   readonly #clock: Clock;
   readonly #usage = new Map<string, Usage>();
+  readonly #share: RateShare | undefined;
   #sweptAt = 0;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, share?: RateShare) {
     this.#clock = clock;
+    this.#share = share;
+    share?.subscribe((key, used) => this.#addFromElsewhere(key, used));
   }
 
   /** The number of keys in memory. */
@@ -61,9 +77,14 @@ export class RateLimiter {
     this.#usage.set(key, usage);
     windows.forEach(({ seconds }, index) => {
       const count = usage.counts[index];
-      if (count === undefined || !isRecent(count.startedAt, seconds * 1000, now))
-        usage.counts[index] = { startedAt: now, used: 0 };
+      if (count !== undefined && isRecent(count.startedAt, seconds * 1000, now)) return;
+      const { elsewhere } = usage;
+      usage.counts[index] =
+        count === undefined && elsewhere !== undefined && isRecent(elsewhere.startedAt, seconds * 1000, now)
+          ? { ...elsewhere }
+          : { startedAt: now, used: 0 };
     });
+    delete usage.elsewhere;
     const states = windows.map(({ seconds, quota }, index): WindowState => {
       const { startedAt, used } = usage.counts[index] ?? { startedAt: now, used: 0 };
       return {
@@ -77,6 +98,7 @@ export class RateLimiter {
     if (exceeded !== undefined) return { windows: states, exceeded, release: () => undefined };
     for (const count of usage.counts) count.used += 1;
     for (const state of states) state.used += 1;
+    this.#share?.publish(key);
     if (maxOpen === Number.POSITIVE_INFINITY)
       return { windows: states, exceeded: undefined, release: () => undefined };
     usage.open += 1;
@@ -89,12 +111,27 @@ export class RateLimiter {
     };
   }
 
+  #addFromElsewhere(key: string, used: number): void {
+    const now = monotonicNow(this.#clock);
+    const usage = this.#usage.get(key) ?? { counts: [], open: 0 };
+    this.#usage.set(key, usage);
+    for (const count of usage.counts) count.used += used;
+    if (usage.counts.length === 0)
+      usage.elsewhere = {
+        startedAt: usage.elsewhere?.startedAt ?? now,
+        used: (usage.elsewhere?.used ?? 0) + used,
+      };
+  }
+
   /** Forgets keys whose windows are over, so that memory does not grow with every key ever used. */
   #sweep(now: number, longestMs: number): void {
     if (isRecent(this.#sweptAt, longestMs, now)) return;
     this.#sweptAt = now;
-    for (const [key, { counts, open }] of this.#usage)
-      if (open === 0 && !counts.some(({ startedAt }) => isRecent(startedAt, longestMs, now)))
+    for (const [key, { counts, open, elsewhere }] of this.#usage)
+      if (
+        open === 0 &&
+        ![...counts, elsewhere].some((count) => isRecent(count?.startedAt ?? 0, longestMs, now))
+      )
         this.#usage.delete(key);
   }
 }

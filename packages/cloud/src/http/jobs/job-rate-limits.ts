@@ -4,6 +4,7 @@ import { settingList } from '../../support/config/settings.ts';
 import type { OperationLimit } from '../../support/config/operation-limit.setting.ts';
 import { BerthError } from '../../support/errors.ts';
 import { RateLimiter } from '../../support/rate-limiter.ts';
+import type { RateShare } from '../../support/rate-limiter.ts';
 
 const SECTION = 'jobLimits.';
 const WINDOW_SECONDS = 10;
@@ -38,9 +39,9 @@ export class JobRateLimits {
   readonly #limits: JobOperationLimits;
   readonly #limiter: RateLimiter;
 
-  constructor(clock: Clock, limits: JobOperationLimits = DEFAULT_JOB_LIMITS) {
+  constructor(clock: Clock, limits: JobOperationLimits = DEFAULT_JOB_LIMITS, share?: RateShare) {
     this.#limits = limits;
-    this.#limiter = new RateLimiter(clock);
+    this.#limiter = new RateLimiter(clock, share);
   }
 
   /** How many combinations of account, endpoint and operation are in memory. */

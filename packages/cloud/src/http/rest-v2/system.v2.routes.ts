@@ -28,6 +28,17 @@ const server = object({
   memoryBytes: integer({ description: 'What its process takes' }),
   machineMemoryBytes: integer({ description: 'What its machine has' }),
 });
+const peer = named(
+  'SystemServer',
+  object({
+    id: text(),
+    address: text({ description: 'Where the other servers reach it' }),
+    version: text({ description: 'Of Berth' }),
+    startedAt: dateTime('When it was started'),
+    leading: boolean({ description: 'Whether it starts and stops pods and workers' }),
+    silentSeconds: number({ description: 'Since its last sign of life, which it gives every second' }),
+  }),
+);
 const gpu = object({
   id: text(),
   total: integer(),
@@ -67,6 +78,7 @@ const system = named(
     version: text({ description: 'Of Berth' }),
     database: stringEnum(['sqlite', 'postgres']),
     server,
+    servers: list(peer, { description: 'All servers on this PostgreSQL; empty with SQLite' }),
     dataCenters: list(dataCenter),
     counts: object({ accounts: integer(), activePods: integer(), liveWorkers: integer() }),
     queue: object({
@@ -111,6 +123,14 @@ function serializeSystem(state: SystemState): Static<typeof system> {
     version: state.version,
     database: state.database,
     server: { ...state.server, startedAt: isoTime(state.server.startedAt) },
+    servers: state.servers.map(({ id, address, version, startedAt, isLeader, silentMs }) => ({
+      id,
+      address,
+      version,
+      startedAt: isoTime(startedAt),
+      leading: isLeader,
+      silentSeconds: silentMs / 1000,
+    })),
     dataCenters: state.dataCenters.map(serializeDataCenter),
     counts: state.counts,
     queue: {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
 import { RateLimiter } from '../../support/rate-limiter.ts';
-import type { WindowState } from '../../support/rate-limiter.ts';
+import type { RateShare, WindowState } from '../../support/rate-limiter.ts';
 
 export interface RestRateLimit {
   name: 'minute' | 'hour' | 'day';
@@ -16,11 +16,11 @@ export class RestRateLimits {
   readonly #policy: string;
   readonly #limiter: RateLimiter;
 
-  constructor(limits: readonly RestRateLimit[], clock: Clock) {
+  constructor(limits: readonly RestRateLimit[], clock: Clock, share?: RateShare) {
     this.#limits = limits;
     this.#windows = limits.map(({ seconds, quota }) => ({ seconds, quota: () => quota }));
     this.#policy = limits.map(({ name, quota, seconds }) => `"${name}";q=${quota};w=${seconds}`).join(', ');
-    this.#limiter = new RateLimiter(clock);
+    this.#limiter = new RateLimiter(clock, share);
   }
 
   /** Counts one request and returns its headers. Throws if a window is used up, with the seconds until it starts again. */

@@ -3,6 +3,7 @@ import type { Caller } from '../../domain/caller.ts';
 import type { DataCenterDefinition } from '../../domain/catalog/data-centers.ts';
 import type { AccountIsolation, Capacity } from '../../domain/placement/engine-capacity.ts';
 import type { QueueDepth } from '../../store/job-store.ts';
+import type { ServerView } from '../../store/server-store.ts';
 import type { Store } from '../../store/store.ts';
 import { cacheWithTtl } from '../../support/cache-with-ttl.ts';
 import type { CheckResult } from '../../support/check-result.ts';
@@ -16,7 +17,7 @@ const CHECKS_LIFETIME_MS = 60_000;
 const MAX_LISTED_QUEUES = 20;
 
 export interface SystemDeps {
-  store: Pick<Store, 'accounts' | 'jobs' | 'pods' | 'workers'>;
+  store: Pick<Store, 'accounts' | 'jobs' | 'pods' | 'workers' | 'servers'>;
   catalog: Catalog;
   backupSchedule: Pick<BackupSchedule, 'status'>;
   clock: Clock;
@@ -51,6 +52,8 @@ export interface SystemState {
     memoryBytes: number;
     machineMemoryBytes: number;
   };
+  /** All servers on the database that were heard of in the last hour; none on SQLite. */
+  servers: ServerView[];
   dataCenters: DataCenterState[];
   counts: { accounts: number; activePods: number; liveWorkers: number };
   queue: { queued: number; oldestQueuedAt: number | null; longest: QueueDepth[] };
@@ -78,19 +81,21 @@ export class System {
     if (!caller.operator)
       throw new BerthError('forbidden', 'only a key with full access of the root account may see the system');
     const { store, version, database, backupSchedule } = this.#deps;
-    const [accounts, activePods, liveWorkers, checks, backup, queue] = await Promise.all([
+    const [accounts, activePods, liveWorkers, checks, backup, queue, servers] = await Promise.all([
       store.accounts.list(),
       store.pods.listActive(),
       store.workers.listLiveWorkers(),
       this.#checks(),
       backupSchedule.status(caller),
       this.#queue(),
+      store.servers.list(),
     ]);
     return {
       now: this.#deps.clock.now(),
       version,
       database,
       server: this.#server(),
+      servers,
       dataCenters: await this.#dataCenters(activePods, liveWorkers),
       counts: { accounts: accounts.length, activePods: activePods.length, liveWorkers: liveWorkers.length },
       queue,

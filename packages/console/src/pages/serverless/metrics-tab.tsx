@@ -1,13 +1,12 @@
 import { useMemo } from 'react';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { ApiError } from '../../api/client.ts';
 import { useApi } from '../../api/queries.ts';
 import { Chart } from '../../components/chart.tsx';
 import type { Series } from '../../components/chart.tsx';
 import { Segmented } from '../../components/form.tsx';
 import { formatBytes, formatCount, formatDuration, formatMoney } from '../../components/format.ts';
 import { Card, Stat } from '../../components/page.tsx';
-import { EmptyState, Loaded } from '../../components/states.tsx';
+import { Loaded } from '../../components/states.tsx';
 import type { TabProps } from './endpoint.tsx';
 
 type Percentiles = Record<'average' | 'p50' | 'p70' | 'p90' | 'p98', number> | null;
@@ -143,18 +142,9 @@ export default function MetricsTab({ endpoint: { id } }: TabProps) {
           void navigate({ to: `/serverless/${id}/metrics`, search: { range: next }, replace: true })
         }
       />
-      {isUnknown(history.error) ? (
-        <EmptyState title="This server keeps no history" />
-      ) : (
-        <Loaded of={history}>{(data) => <Charts data={data} />}</Loaded>
-      )}
+      <Loaded of={history}>{(data) => <Charts data={data} />}</Loaded>
     </>
   );
-}
-
-/** A server of an earlier version does not have the address. */
-function isUnknown(error: Error | null): boolean {
-  return error instanceof ApiError && error.status === 404;
 }
 
 function Charts({ data }: { data: History }) {

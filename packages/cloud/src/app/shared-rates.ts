@@ -1,0 +1,29 @@
+import type { WakeupBus } from '../store/wakeup-bus.ts';
+import type { RateShare } from '../support/rate-limiter.ts';
+
+/** Requests of this time go together. A burst within it may exceed a limit, by what one server allows in it. */
+const FLUSH_MS = 20;
+
+/** Lets the servers of one database count the requests of a rate limit together. */
+export function sharedRates(limit: string, wakeups: WakeupBus): RateShare {
+  let waiting = new Map<string, number>();
+  let isScheduled = false;
+  const flush = (): void => {
+    isScheduled = false;
+    const counted = waiting;
+    waiting = new Map();
+    for (const [key, used] of counted) wakeups.publish({ kind: 'rate', limit, key, used });
+  };
+  return {
+    publish: (key) => {
+      waiting.set(key, (waiting.get(key) ?? 0) + 1);
+      if (isScheduled) return;
+      isScheduled = true;
+      setTimeout(flush, FLUSH_MS).unref();
+    },
+    subscribe: (add) =>
+      wakeups.subscribe((wakeup) => {
+        if (wakeup.kind === 'rate' && wakeup.limit === limit) add(wakeup.key, wakeup.used);
+      }),
+  };
+}
