@@ -24,7 +24,10 @@ describe('the container image', { skip, timeout: 900_000 }, () => {
   let client: ApiClient;
   const docker = async (...args: string[]): Promise<string> => {
     const env = { ...process.env, DOCKER_HOST: process.env['BERTH_TEST_DOCKER_HOST'], DOCKER_BUILDKIT: '0' };
-    const { stdout } = await execute('docker', args, { cwd: root, env, maxBuffer: 64_000_000 });
+    const { stdout } = await execute('docker', args, { cwd: root, env, maxBuffer: 64_000_000 }).catch(
+      (error: { stdout: string; stderr: string }) =>
+        assert.fail(`docker ${args[0]} failed: ${(error.stdout + error.stderr).slice(-4000)}`),
+    );
     return stdout.trim();
   };
   const inspect = <T>(what: string, format: string): Promise<T> =>
