@@ -32,6 +32,7 @@ import { createQueue } from './queue.ts';
 import { Peers } from './peers.ts';
 import type { RootKey } from './root-key.ts';
 import { ServerAddress } from './server-address.ts';
+import { createTelemetry } from './telemetry.ts';
 import { connectWakeups } from './server-wakeups.ts';
 import { createServices } from './services.ts';
 import { openStorage } from './storage.ts';
@@ -119,6 +120,7 @@ async function composeApp(app: AppContext): Promise<App> {
     flash: new FlashApps(context, artifacts),
   };
   const compute = createCompute(app, { ...base, queue: queue.queue, address, limits, peers });
+  const telemetry = createTelemetry(app, storage, engines, compute);
   const backups = createBackups(app, storage);
   await backups.backups.removeLeftovers();
   const services = createServices(app, { ...base, queue, compute, backups, limits });
@@ -138,6 +140,7 @@ async function composeApp(app: AppContext): Promise<App> {
     if (clockKeeper !== undefined) clockKeeper.isLeading = true;
     backups.backupSchedule.start();
     tls?.lead();
+    telemetry.start();
   };
   const follow = (): void => {
     limits.stop();
@@ -145,6 +148,7 @@ async function composeApp(app: AppContext): Promise<App> {
     if (clockKeeper !== undefined) clockKeeper.isLeading = false;
     backups.backupSchedule.pause();
     tls?.follow();
+    telemetry.pause();
   };
   const clockChecks = clockKeeper && runClockKeeper(clockKeeper, log);
   return {
@@ -188,6 +192,9 @@ async function composeApp(app: AppContext): Promise<App> {
       await engines.stopDiscovery();
       await tls?.close();
       await Promise.all([http.server.close(), engines.closeWorkerServer()]);
+      await telemetry
+        .close()
+        .catch((error: unknown) => log.warn({ err: error }, 'the last minute of the history is lost'));
       await compute.close();
       await engines.close();
       await queue.close();

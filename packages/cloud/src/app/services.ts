@@ -27,6 +27,7 @@ import { VolumeContents } from '../resources/volumes/volume-contents.ts';
 import { VolumeFiles } from '../resources/volumes/volume-files.ts';
 import { Volumes } from '../resources/volumes/volumes.ts';
 import { AccountEvents } from '../telemetry/events/account-events.ts';
+import { History } from '../telemetry/history/history.ts';
 import { EventFeed } from '../telemetry/events/event-feed.ts';
 import { ChangeNotifier } from '../support/change-notifier.ts';
 import { berthVersion, EXAMPLES } from '../support/program-files.ts';
@@ -167,6 +168,12 @@ export function createServices(
       workers: new EndpointWorkers(endpoints, compute.workers, store.workers, clock),
       jobs: new EndpointJobs(endpoints, queue.queue, new JobSearch({ store: store.jobs, clock })),
       events: accountEvents,
+      history: new History({
+        store: store.history,
+        ledger: store.ledger,
+        clock,
+        keepDays: config.history.days,
+      }),
       s3Keys: new S3Keys(context),
       backups: backups.backups,
       backupSchedule: backups.backupSchedule,

@@ -1,8 +1,13 @@
 import type { EventBus } from '../support/event-bus.ts';
+import type { Worker } from './endpoints/worker-record.ts';
 import type { Job, JobStatus } from './job-records.ts';
 
 /** Where a change was made: by a request to this server, by this server's reconciler, or by another server on the same database. */
 export type ChangeSource = 'request' | 'reconciler' | 'other-server';
+
+/** It did not start, was not ready in time, exited, or was killed by a signal. */
+export const WORKER_CRASH_KINDS = ['start', 'timeout', 'exit', 'signal'] as const;
+export type WorkerCrashKind = (typeof WORKER_CRASH_KINDS)[number];
 
 /**
  * Everything that one part of this server tells the others. An event carries no data, only
@@ -29,6 +34,10 @@ export interface CloudEvents {
   };
   /** A new state of a worker was stored, or it became busy or idle. */
   'worker.changed': { endpointId: string; workerId: string; source: ChangeSource };
+  /** A worker was heard of for the first time. */
+  'worker.ready': { worker: Worker };
+  /** A worker ended without being told to; `kind` says how. */
+  'worker.crashed': { endpointId: string; kind: WorkerCrashKind };
   /** An endpoint was created or changed. Without an id, any endpoint may have changed. */
   'endpoint.changed': { endpointId?: string; source: ChangeSource };
   /** An endpoint was deleted from the store. Its jobs and workers may still be there. */

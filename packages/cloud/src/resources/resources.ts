@@ -1,4 +1,5 @@
 import type { Billing } from '../metering/billing.ts';
+import type { History } from '../telemetry/history/history.ts';
 import type { AccountEvents } from '../telemetry/events/account-events.ts';
 import type { BackupSchedule } from './backups/backup-schedule.ts';
 import type { Backups } from './backups/backups.ts';
@@ -54,6 +55,7 @@ export interface AllServices extends ResourceServices {
   jobs: EndpointJobs;
   /** What `GET /v2/events` tells. */
   events: AccountEvents;
+  history: History;
   backups: Backups;
   backupSchedule: BackupSchedule;
   /** The secret that signs the webhooks of an account. */

@@ -18,6 +18,7 @@ import { clusterTable } from './tables/clusters.table.ts';
 import { workersTable } from './tables/workers.table.ts';
 import { endpointTable } from './tables/endpoints.table.ts';
 import { apiKeyTable } from './tables/api-keys.table.ts';
+import { historyTable } from './tables/history.table.ts';
 import { ledgerTable } from './tables/ledger.table.ts';
 import { flashTables } from './tables/flash.table.ts';
 import { loginRequestTable } from './tables/login-requests.table.ts';
@@ -109,6 +110,7 @@ export function createStore(
       clock: clockTable(fenced),
     },
     ledger: ledgerTable(database, usage),
+    history: historyTable(database),
     clock: clockTable(database),
     backup: backupTable(database),
     acme: acmeTable(database, sealer),

@@ -5,6 +5,7 @@ import type { ClusterStore } from './cluster-store.ts';
 import type { FlashStore } from './flash-store.ts';
 import type { WorkerStore } from './worker-store.ts';
 import type { JobStore } from './job-store.ts';
+import type { HistoryStore } from './history-store.ts';
 import type { LedgerStore } from './ledger-store.ts';
 import type { LeaderElection } from './leader-election.ts';
 import type { LoginRequestStore } from './login-request-store.ts';
@@ -52,6 +53,7 @@ export interface Store {
   readonly jobs: JobStore;
   readonly workers: WorkerStore;
   readonly ledger: LedgerStore;
+  readonly history: HistoryStore;
   readonly clock: ClockStore;
   readonly wakeups: WakeupBus;
   readonly leaderElection: LeaderElection;

@@ -105,6 +105,14 @@ export class WorkerRegistry {
       this.#log.warn({ err: error, workerId: id }, 'the ready state of a worker could not be stored'),
     );
     this.changes.notify(endpointId);
+    this.#events?.publish('worker.ready', { worker: worker.record });
+  }
+
+  /** A worker ended without being told to. */
+  announceCrash({ record, runningSince }: TrackedWorker, exitCode: number | null): void {
+    const kind =
+      exitCode === null ? (runningSince === null ? 'start' : 'timeout') : exitCode > 128 ? 'signal' : 'exit';
+    this.#events?.publish('worker.crashed', { endpointId: record.endpointId, kind });
   }
 
   /** Does nothing if it had a job before. */

@@ -116,6 +116,7 @@ export class WorkerTermination {
     await this.#terminate(worker, { exitCode, reason: expected ? worker.drainReason : fullReason, at }, () =>
       this.#loseJobs(record, (expected ? worker.drainReason : null) ?? fullReason),
     );
+    if (!expected) registry.announceCrash(worker, exitCode);
     const workerSet = registry.find(record.endpointId);
     if (workerSet !== undefined)
       workerSet.crashes = expected

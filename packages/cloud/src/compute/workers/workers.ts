@@ -47,6 +47,19 @@ export class Workers {
     return this.#refreshed(endpoint)?.counts();
   }
 
+  /** The workers of all endpoints, while this server leads. */
+  *fleet(): Generator<{
+    endpointId: string;
+    counts: ReturnType<EndpointWorkerSet['counts']>;
+    workers: TrackedWorker[];
+  }> {
+    const { registry } = this.#components;
+    for (const endpointId of registry.endpointIds()) {
+      const counts = registry.find(endpointId)?.counts();
+      if (counts !== undefined) yield { endpointId, counts, workers: registry.workersOf(endpointId) };
+    }
+  }
+
   /** Why an endpoint has no worker for its jobs. */
   noWorkerReason(endpoint: Endpoint): string | undefined {
     return (this.#refreshed(endpoint) ?? new EndpointWorkerSet(endpoint.id)).reason(endpoint.workersMax, () =>

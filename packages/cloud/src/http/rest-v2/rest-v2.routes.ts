@@ -18,6 +18,7 @@ import { clusterOperations } from './clusters.v2.routes.ts';
 import { endpointOperations } from './endpoints.v2.routes.ts';
 import { sendV2Error, problemSchema, PROBLEM_MEDIA_TYPE } from './rest-v2.errors.ts';
 import { eventOperations } from './events.v2.routes.ts';
+import { historyOperations } from './history.v2.routes.ts';
 import { imageOperations } from './images.v2.routes.ts';
 import { jobOperations } from './jobs.v2.routes.ts';
 import { networkVolumeOperations } from './network-volumes.v2.routes.ts';
@@ -89,6 +90,7 @@ export function restV2Api(
     ...billingOperations(resources),
     ...accountBillingOperations(resources),
     ...eventOperations(resources),
+    ...historyOperations(resources),
     ...accountOperations(resources),
     ...auditOperations(resources),
     ...backupOperations(resources),

@@ -23,6 +23,7 @@ import { accountLimits } from './0022-account-limits.ts';
 import { failedJobs } from './0023-failed-jobs.ts';
 import { sessions } from './0024-sessions.ts';
 import { severalServers } from './0025-several-servers.ts';
+import { history } from './0026-history.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: Migration[] = [
@@ -51,4 +52,5 @@ export const migrations: Migration[] = [
   failedJobs,
   sessions,
   severalServers,
+  history,
 ];

@@ -11,6 +11,7 @@ import { SAVE_DELIVERY } from './deliveries.ts';
 import { finishHandedOut } from './finish-handed-out.ts';
 import { finishJobs } from './finish.ts';
 import { ADD_COUNTS, countValues } from './job-counts.ts';
+import { ADD_HISTORY, HistorySums } from './job-history.ts';
 import { JOB_KEY_COLUMNS, jobKey } from './job-key.ts';
 import type { QueueContext } from './queue-context.ts';
 import { renewLeases } from './renew.ts';
@@ -66,6 +67,7 @@ export function changeJobs(context: QueueContext): Pick<JobStore, 'change' | 'ch
   const deleteRequests = deleteFrom('job_requests');
   const deleteRows = deleteFrom('jobs');
   const addCounts = queue.rows(ADD_COUNTS, 'add counts');
+  const addHistory = queue.rows(ADD_HISTORY, 'add history');
   const selectPayloads = queue.rows<Payloads>(
     `select request, output, error from jobs join job_requests using (endpoint_id, seq)
       where endpoint_id = :endpoint_id and seq = :seq`,
@@ -91,6 +93,7 @@ export function changeJobs(context: QueueContext): Pick<JobStore, 'change' | 'ch
     );
     const writes = new Map<string, PendingWrite>();
     const counts = new Map<string, CountDeltas>();
+    const history = new HistorySums();
     const results: (JobChangeResult | undefined)[] = [];
     for (const request of requests) {
       const { endpointId } = request;
@@ -103,6 +106,7 @@ export function changeJobs(context: QueueContext): Pick<JobStore, 'change' | 'ch
       }
       if (change.delivery !== undefined) await writeDelivery(change, writes.get(key), client);
       addTo(counts, endpointId, countDeltas(before, countedAfter(change)));
+      history.add(endpointId, before, countedAfter(change));
       // A later request of the same batch sees what this one did; only the last version is written, with the payloads of both.
       const earlier = writes.get(key);
       writes.set(key, {
@@ -116,6 +120,7 @@ export function changeJobs(context: QueueContext): Pick<JobStore, 'change' | 'ch
     }
     await write([...writes.values()], client);
     if (counts.size > 0) await addCounts({ ...countValues(counts), lane: `${server} change` }, client);
+    if (!history.isEmpty) await addHistory({ ...history.values(), lane: `${server} change` }, client);
     return results;
   }
 

@@ -31,6 +31,13 @@ const TYPES: Record<string, string> = {
   failed: 'bigint',
   retried: 'bigint',
   accelerated: 'integer',
+  minute: 'bigint',
+  count: 'bigint',
+  total: 'bigint',
+  wait_bucket: 'int',
+  wait_ms: 'bigint',
+  run_bucket: 'int',
+  run_ms: 'bigint',
 };
 
 /**

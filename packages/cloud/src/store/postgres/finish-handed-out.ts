@@ -1,3 +1,5 @@
+import { minuteOf } from '../../domain/history/job-history.ts';
+import { durationBucket } from '../../domain/history/rollup.ts';
 import type { Job, JobChange } from '../../domain/job-records.ts';
 import { isFinish } from '../job-row-changes.ts';
 import type { JobChangeRequest, JobChangeResult } from '../job-store.ts';
@@ -6,6 +8,7 @@ import { columnArrays, unnest } from './column-arrays.ts';
 import { CommitBatcher } from './commit-batcher.ts';
 import { FINISHED_COLUMNS } from './finish.ts';
 import { addCountsSql } from './job-counts.ts';
+import { addHistorySql } from './job-history.ts';
 import { jobKey } from './job-key.ts';
 import type { QueueContext } from './queue-context.ts';
 import { withTransactionRetries } from './transactions.ts';
@@ -14,7 +17,18 @@ const MAX_BATCH = 2_000;
 /** A larger result goes the other way, so that a batch has at most 8 MB. */
 const MAX_RESULT_CHARS = 4 * 1024;
 
-const GIVEN_COLUMNS = [...FINISHED_COLUMNS, 'lease', 'lease_due_at', 'ttl_at', 'drained'] as const;
+const GIVEN_COLUMNS = [
+  ...FINISHED_COLUMNS,
+  'lease',
+  'lease_due_at',
+  'ttl_at',
+  'drained',
+  'minute',
+  'wait_bucket',
+  'wait_ms',
+  'run_bucket',
+  'run_ms',
+] as const;
 
 /**
  * Ends jobs whose rows are as they were handed out. Answers nothing where that were all of them, and else which. A lease belongs to one attempt and is gone when that
@@ -27,10 +41,14 @@ const FINISH_HANDED_OUT = `with finished as (
     from (select * from ${unnest(GIVEN_COLUMNS)} order by endpoint_id, seq) as given
     where jobs.endpoint_id = given.endpoint_id and jobs.seq = given.seq
       and jobs.lease = given.lease and jobs.due_at = given.lease_due_at and jobs.ttl_at = given.ttl_at and jobs.drained = given.drained
-    returning jobs.endpoint_id, jobs.seq, jobs.status
+    returning jobs.endpoint_id, jobs.seq, jobs.status, given.minute, given.wait_bucket, given.wait_ms, given.run_bucket, given.run_ms
   ), counted as (${addCountsSql(
     `select endpoint_id, :lane, 0, -count(*), count(*) filter (where status = 'COMPLETED'),
       count(*) filter (where status in ('FAILED', 'TIMED_OUT')), 0 from finished group by endpoint_id order by endpoint_id`,
+  )}), recorded as (${addHistorySql(
+    `select endpoint_id, minute, :lane, added.name, count(*), sum(added.total) from finished,
+      lateral (values (status, 0), ('wait/' || wait_bucket, wait_ms), ('run/' || run_bucket, run_ms)) as added (name, total)
+      group by 1, 2, 4 order by 1, 2, 4`,
   )})
   select case when (select count(*) from finished) < :expected::int
     then (select coalesce(array_agg(endpoint_id || ' ' || seq), '{}') from finished) end`;
@@ -60,6 +78,7 @@ export function finishHandedOut({
       ...jobValues(job),
       lease: before.lease,
       lease_due_at: before.dueAt,
+      ...finishedTimes(job),
       output,
       error,
     }));
@@ -97,4 +116,21 @@ function isPlainFinish(before: Job, change: JobChange): boolean {
     change.delivery === undefined &&
     (change.output?.length ?? 0) + (change.error?.length ?? 0) <= MAX_RESULT_CHARS
   );
+}
+
+/** What the end adds to the history of the endpoint: the same as `historyDeltas`, for the statement to sum up. */
+function finishedTimes({
+  queuedAt,
+  takenAt,
+  endedAt,
+}: Job): Record<'minute' | 'wait_bucket' | 'wait_ms' | 'run_bucket' | 'run_ms', number> {
+  const [taken, ended] = [takenAt ?? queuedAt, endedAt ?? queuedAt];
+  const [waited, ran] = [Math.max(0, taken - queuedAt), Math.max(0, ended - taken)];
+  return {
+    minute: minuteOf(ended),
+    wait_bucket: durationBucket(waited),
+    wait_ms: waited,
+    run_bucket: durationBucket(ran),
+    run_ms: ran,
+  };
 }

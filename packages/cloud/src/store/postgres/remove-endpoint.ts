@@ -7,6 +7,7 @@ const TABLES = [
   'job_requests',
   'job_chunks',
   'job_counts',
+  'job_history',
   'job_workers',
   'webhook_deliveries',
 ] as const;

@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../../domain/history/rollup.ts';
 import { isPastRetention } from '../../domain/job-records.ts';
 import type { Idempotency, Job, JobWithPayloads } from '../../domain/job-records.ts';
 import type { JobStore, SubmitResult } from '../job-store.ts';
@@ -11,6 +12,7 @@ import {
 import { columnArrays, unnest } from './column-arrays.ts';
 import { CommitBatcher } from './commit-batcher.ts';
 import { addCountsSql } from './job-counts.ts';
+import { addHistorySql } from './job-history.ts';
 import { jobKey } from './job-key.ts';
 import type { QueueContext } from './queue-context.ts';
 
@@ -26,10 +28,11 @@ const GIVEN_COLUMNS = [...INSERTED_COLUMNS, 'request'] as const;
  */
 const INSERT_JOBS = `with given as materialized (select * from ${unnest(GIVEN_COLUMNS)}),
   added as (insert into jobs (${INSERTED_COLUMNS.join(', ')}) select ${INSERTED_COLUMNS.join(', ')} from given
-    on conflict do nothing returning endpoint_id, seq),
+    on conflict do nothing returning endpoint_id, seq, created_at),
   requested as (insert into job_requests (endpoint_id, seq, request) select endpoint_id, seq, request from given
     where ((endpoint_id, seq) in (select endpoint_id, seq from added)) is true on conflict do nothing),
-  counted as (${addCountsSql(`select endpoint_id, :lane, count(*), 0, 0, 0, 0 from added group by endpoint_id order by endpoint_id`)})
+  counted as (${addCountsSql(`select endpoint_id, :lane, count(*), 0, 0, 0, 0 from added group by endpoint_id order by endpoint_id`)}),
+  recorded as (${addHistorySql(`select endpoint_id, created_at / ${MINUTE_MS} * ${MINUTE_MS}, :lane, 'requests', count(*), 0 from added group by 1, 2 order by 1, 2`)})
   select endpoint_id, seq from added`;
 
 interface Submission {

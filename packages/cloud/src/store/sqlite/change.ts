@@ -1,6 +1,6 @@
 import type { Job, JobChange, Payloads } from '../../domain/job-records.ts';
 import { isFinish, isRenewal, mustCheckEarlier } from '../job-row-changes.ts';
-import { countDeltas, countedAfter } from '../job-store.ts';
+import { countedAfter } from '../job-store.ts';
 import type { JobChangeRequest, JobChangeResult, JobStore } from '../job-store.ts';
 import { JOB_SELECT, jobFromValues, jobValues, MUTABLE_COLUMNS } from '../tables/jobs.table.ts';
 import { deliveryValues, mergedPayloads } from '../tables/webhook-deliveries.table.ts';
@@ -44,7 +44,7 @@ export function changeJobs(queue: QueueContext): Pick<JobStore, 'change' | 'chan
     const decided = request.next(before);
     if (decided === undefined) return { before, after: before, changed: false };
     write(before, decided);
-    counts.add(endpointId, countDeltas(before, countedAfter(decided)));
+    counts.addChange(endpointId, before, countedAfter(decided));
     return { before, after: decided.job, changed: true };
   }
 

@@ -10,7 +10,7 @@ export function removeEndpoint({
   const deletes = [
     // Before the jobs by which they are found.
     'delete from job_requests where seq in (select seq from jobs where endpoint_id = :endpoint_id)',
-    ...['jobs', 'job_chunks', 'job_counts', 'job_workers', 'webhook_deliveries'].map(
+    ...['jobs', 'job_chunks', 'job_counts', 'job_history', 'job_workers', 'webhook_deliveries'].map(
       (table) => `delete from ${table} where endpoint_id = :endpoint_id`,
     ),
   ].map((text) => statements.write(text));

@@ -1,6 +1,5 @@
 import { isPastRetention } from '../../domain/job-records.ts';
 import type { Idempotency, Job, JobWithPayloads } from '../../domain/job-records.ts';
-import { countDeltas } from '../job-store.ts';
 import type { JobStore, SubmitResult } from '../job-store.ts';
 import {
   JOB_SELECT,
@@ -70,7 +69,7 @@ export function submitJobs(queue: QueueContext): Pick<JobStore, 'submit'> {
 
   function added(job: Job, idempotency: Idempotency | undefined): SubmitResult {
     group.recordWrite(job.seq);
-    counts.add(job.endpointId, countDeltas(undefined, job));
+    counts.addChange(job.endpointId, undefined, job);
     return { job, created: true, seenByTakes: true, bodyHash: idempotency?.bodyHash ?? null };
   }
 

@@ -7,6 +7,7 @@ import { logSettings } from './log.settings.ts';
 import { requestSettings } from './request.settings.ts';
 import { serverSettings } from './server.settings.ts';
 import { tlsSettings } from './tls.settings.ts';
+import { telemetrySettings } from './telemetry.settings.ts';
 
 /**
  * Every setting, in the order of the documentation. A new setting needs only an entry in one of these groups:
@@ -21,6 +22,7 @@ export const settings = {
   ...accountLimitSettings,
   ...interfaceSettings,
   ...backupSettings,
+  ...telemetrySettings,
   ...computeSettings,
 };
 

@@ -1,0 +1,54 @@
+import { HistorySampler } from '../telemetry/history/history-sampler.ts';
+import type { SampledInstance } from '../telemetry/history/history-sampler.ts';
+import type { AppContext } from './app-context.ts';
+import type { Compute } from './compute.ts';
+import type { Engines } from './engines.ts';
+import type { Storage } from './storage.ts';
+
+/** What is measured in the background, while this server leads. */
+export interface Telemetry {
+  start(): void;
+  pause(): void;
+  close(): Promise<void>;
+}
+
+export function createTelemetry(
+  { config, log, clock, events }: AppContext,
+  { store }: Storage,
+  engines: Engines,
+  compute: Compute,
+): Telemetry {
+  const instances = async (): Promise<SampledInstance[]> => {
+    const instance = (resourceId: string, id: string, dataCenterId: string): SampledInstance => ({
+      resourceId,
+      usage: async () => engines.byDataCenter.get(dataCenterId)?.usage(id),
+    });
+    const workers = [...compute.workers.fleet()].flatMap((endpoint) =>
+      endpoint.workers.map(({ record }) => instance(endpoint.endpointId, record.id, record.dataCenterId)),
+    );
+    const pods = (await store.pods.listActive())
+      .filter(({ status }) => status === 'RUNNING')
+      .map(({ id, dataCenterId }) => instance(id, id, dataCenterId));
+    return [...workers, ...pods];
+  };
+  const sampler = new HistorySampler({
+    store: store.history,
+    workerCounts: () => compute.workers.fleet(),
+    instances,
+    events,
+    clock,
+    keepDays: config.history.days,
+    log,
+  });
+  events.subscribe('endpoint.removed', ({ endpointId, source }) => {
+    if (source === 'other-server') return;
+    store.history
+      .remove(endpointId)
+      .catch((error: unknown) => log.warn({ err: error, endpointId }, 'the history could not be deleted'));
+  });
+  return {
+    start: () => sampler.start(),
+    pause: () => sampler.stop(),
+    close: () => sampler.close(),
+  };
+}

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { ApiClient } from '../packages/testing/src/api-client.ts';
+import { loadOpenApiContract, validatingClient } from '../packages/testing/src/openapi-contract.ts';
+import { createRunningPod } from '../packages/testing/src/pod-client.ts';
+import { createQueueEndpoint } from '../packages/testing/src/queue-endpoint-client.ts';
+import { startServerProcess } from '../packages/testing/src/server-process.ts';
+import type { ServerProcess } from '../packages/testing/src/server-process.ts';
+import { createTestDatabase, DATABASES } from '../packages/testing/src/test-database.ts';
+import type { TestDatabase } from '../packages/testing/src/test-database.ts';
+import { waitUntilPasses } from '../packages/testing/src/wait-for.ts';
+
+interface Values {
+  requests: number;
+  completed: number;
+  failed: number;
+  waitTime: Record<string, number> | null;
+  runTime: Record<string, number> | null;
+  cpu: { average: number } | null;
+  cost: number;
+}
+interface History {
+  stepSeconds: number;
+  points: Values[];
+  total: Values;
+}
+
+for (const kind of DATABASES) {
+  describe(`history, on ${kind}`, () => {
+    let database: TestDatabase;
+    let server: ServerProcess;
+    let client: ApiClient;
+    const start = async (): Promise<void> => {
+      server = await startServerProcess(database, { BERTH_RATE_LIMITS: 'off' });
+      client = validatingClient(server.client(), await loadOpenApiContract(server.client()));
+    };
+    before(async () => {
+      database = await createTestDatabase(kind);
+      await start();
+    });
+    after(async () => {
+      await server.stop();
+      await database.drop();
+    });
+
+    test('what jobs did is counted exactly, also across a kill', async () => {
+      const endpoint = await createQueueEndpoint(server.url, server.key);
+      const worker = endpoint.worker();
+      for (const error of [undefined, undefined, 'no']) {
+        const id = await endpoint.run();
+        assert.equal((await worker.take())?.id, id);
+        await worker.done(id, error === undefined ? { output: 1 } : { error });
+      }
+      await endpoint.run();
+      await server.kill();
+      await start();
+      const { status, body, text } = await client.call<History>(
+        'GET',
+        `/v2/serverless/${endpoint.id}/metrics?range=30m&step=1m`,
+      );
+      assert.equal(status, 200, text);
+      assert.equal(body.points.length, 30);
+      assert.deepEqual([body.total.requests, body.total.completed, body.total.failed], [4, 2, 1]);
+      assert.ok((body.total.runTime?.['p98'] ?? -1) >= (body.total.runTime?.['p50'] ?? 0), text);
+      assert.ok(body.total.waitTime !== null, text);
+      const hourly = await client.call<History>('GET', `/v2/serverless/${endpoint.id}/metrics?range=7d`);
+      assert.equal(hourly.body.stepSeconds % 3600, 0);
+      assert.equal(hourly.body.total.completed, 2);
+      for (const [query, expected] of [
+        ['range=abc', 422],
+        ['range=90d', 400],
+        ['range=7d&step=1m', 400],
+        ['range=1h&step=2h', 400],
+      ] as const)
+        assert.ok(
+          [expected, 422].includes(
+            (await client.call('GET', `/v2/serverless/${endpoint.id}/metrics?${query}`)).status,
+          ),
+          query,
+        );
+      assert.equal((await client.call('GET', '/v2/serverless/unknown/metrics')).status, 404);
+      await client.call('DELETE', `/v2/serverless/${endpoint.id}`);
+    });
+
+    test('what a pod uses is sampled', async () => {
+      const { id } = await createRunningPod(client, { cmd: ['sleep', '1000'] });
+      await waitUntilPasses(async () => {
+        const { body, text } = await client.call<History>('GET', `/v2/pods/${id}/metrics?range=1h`);
+        assert.equal(body.points.length, 60, text);
+      });
+      await client.call('DELETE', `/v2/pods/${id}`);
+    });
+  });
+}
