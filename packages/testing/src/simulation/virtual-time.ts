@@ -1,5 +1,4 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import timersPromises from 'node:timers/promises';
 
@@ -39,7 +38,6 @@ const real = {
   performanceNow: performance.now.bind(performance),
   dateNow: Date.now,
   random: Math.random,
-  randomBytes: crypto.randomBytes,
   nextTurn: timersPromises.setImmediate,
 };
 
@@ -64,7 +62,7 @@ class VirtualTimer {
 /**
  * Time that passes only from event to event. While it is installed, the timers, clocks and random numbers of this
  * process are its own: the code under test runs unchanged, as fast as the machine can, and the same seed gives the
- * same run. Between two events everything that waits for a promise is done.
+ * same run: only the digits of job ids and leases differ, on which nothing depends. Between two events everything that waits for a promise is done.
  */
 export class VirtualTime {
   readonly #events: VirtualEvent[] = [];
@@ -100,7 +98,8 @@ export class VirtualTime {
   /** Calls back after some milliseconds, in a process. */
   after(milliseconds: number, owner: SimulatedProcess | undefined, run: () => void): VirtualEvent {
     const event: VirtualEvent = {
-      at: this.#now + Math.max(0, milliseconds),
+      // In parts that a number holds exactly, whenever the run began.
+      at: Math.ceil((this.#now + Math.max(0, milliseconds)) * 1024) / 1024,
       order: this.#order,
       owner,
       isCancelled: false,
@@ -191,11 +190,6 @@ export class VirtualTime {
     performance.now = () => this.#started + this.#now;
     Date.now = () => this.timeOfDay;
     Math.random = this.#random;
-    crypto.randomBytes = (size: number) => {
-      const bytes = Buffer.alloc(size);
-      for (let index = 0; index < size; index += 1) bytes[index] = Math.floor(this.#random() * 256);
-      return bytes;
-    };
     timersPromises.setImmediate = ((value: unknown) =>
       new Promise<unknown>((resolve) =>
         soon(() => resolve(value)),
@@ -204,12 +198,11 @@ export class VirtualTime {
   }
 
   uninstall(): void {
-    const { performanceNow, dateNow, random, randomBytes, nextTurn, ...timers } = real;
+    const { performanceNow, dateNow, random, nextTurn, ...timers } = real;
     Object.assign(globalThis, timers);
     performance.now = performanceNow;
     Date.now = dateNow;
     Math.random = random;
-    crypto.randomBytes = randomBytes;
     timersPromises.setImmediate = nextTurn;
     syncBuiltinESMExports();
   }
