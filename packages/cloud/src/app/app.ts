@@ -125,7 +125,17 @@ async function composeApp(app: AppContext): Promise<App> {
   await backups.backups.removeLeftovers();
   const services = createServices(app, { ...base, queue, compute, backups, limits });
   const tls = await createTls(app, store, address);
-  const http = createHttp(app, { ...base, queue, compute, services, artifacts, address, limits, tls });
+  const http = createHttp(app, {
+    ...base,
+    queue,
+    compute,
+    services,
+    artifacts,
+    address,
+    limits,
+    tls,
+    telemetry,
+  });
   connectWakeups(events, store.wakeups);
 
   const lead = (): void => {

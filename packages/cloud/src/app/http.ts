@@ -30,6 +30,7 @@ import { sharedRates } from './shared-rates.ts';
 import type { ServerAddress } from './server-address.ts';
 import type { Services } from './services.ts';
 import type { Storage } from './storage.ts';
+import type { Telemetry } from './telemetry.ts';
 import type { Tls } from './tls.ts';
 
 export interface HttpDeps {
@@ -43,6 +44,7 @@ export interface HttpDeps {
   artifacts: FlashArtifacts;
   address: ServerAddress;
   limits: AccountLimits;
+  telemetry: Telemetry;
   tls: Tls | undefined;
 }
 
@@ -54,7 +56,7 @@ export interface Http {
 
 export function createHttp(app: AppContext, deps: HttpDeps): Http {
   const { config, log, clock } = app;
-  const { storage, auth, queue, services, artifacts, address, limits, tls } = deps;
+  const { storage, auth, queue, services, artifacts, address, limits, tls, telemetry } = deps;
   const { authenticator, openAccesses, podTokens } = auth;
   const metrics = new HttpMetrics();
   const endpointDeps = {
@@ -102,6 +104,7 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
     },
   );
   exposeWebhookCounts(metrics.registry, () => queue.webhookSender.counts);
+  telemetry.expose(metrics.registry);
   exposeQuotaUsage(metrics.registry, () => limits.quotas.ratios());
   address.attach({
     server: server.server,

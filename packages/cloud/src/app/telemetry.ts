@@ -1,5 +1,7 @@
+import type { Registry } from 'prom-client';
 import { HistorySampler } from '../telemetry/history/history-sampler.ts';
 import type { SampledInstance } from '../telemetry/history/history-sampler.ts';
+import { exposeFleet } from '../telemetry/metrics/fleet-metrics.ts';
 import type { AppContext } from './app-context.ts';
 import type { Compute } from './compute.ts';
 import type { Engines } from './engines.ts';
@@ -7,6 +9,8 @@ import type { Storage } from './storage.ts';
 
 /** What is measured in the background, while this server leads. */
 export interface Telemetry {
+  /** Shows what jobs, workers and pods do at /metrics. */
+  expose(registry: Registry): void;
   start(): void;
   pause(): void;
   close(): Promise<void>;
@@ -46,9 +50,25 @@ export function createTelemetry(
       .remove(endpointId)
       .catch((error: unknown) => log.warn({ err: error, endpointId }, 'the history could not be deleted'));
   });
+  let isLeading = false;
   return {
-    start: () => sampler.start(),
-    pause: () => sampler.stop(),
+    expose: (registry) =>
+      exposeFleet({
+        registry,
+        events,
+        isLeading: () => isLeading,
+        queueDepths: () => store.history.queueDepths(),
+        workerCounts: () => compute.workers.fleet(),
+        podStatuses: async () => (await store.pods.listActive()).map(({ status }) => status),
+      }),
+    start: () => {
+      isLeading = true;
+      sampler.start();
+    },
+    pause: () => {
+      isLeading = false;
+      sampler.stop();
+    },
     close: () => sampler.close(),
   };
 }
