@@ -34,7 +34,7 @@ export function LinkButton({
   return (
     <Link
       to={to}
-      search={(search ?? {}) as never}
+      search={search ?? {}}
       className={`button ${look === 'plain' ? '' : look} ${small ? 'small' : ''}`}
     >
       {children}

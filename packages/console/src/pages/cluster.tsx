@@ -10,7 +10,7 @@ import { Ago } from '../components/time.tsx';
 import { hardwareOf } from './pods/pod-words.ts';
 
 export default function ClusterPage() {
-  const { id = '' } = useParams({ strict: false }) as { id?: string };
+  const { id = '' }: { id?: string } = useParams({ strict: false });
   const cluster = useApi<Cluster>(`/v2/clusters/${id}`, { everyMs: 10_000 });
   const pods = useAllPages<Pod>(`/v2/clusters/${id}/pods`, 'pods', { everyMs: 10_000 });
   const crumbs = [{ to: '/clusters', label: 'Clusters' }];

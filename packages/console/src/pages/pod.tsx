@@ -13,6 +13,7 @@ import { PodConnect } from './pods/pod-connect.tsx';
 import { PodFiles } from './pods/pod-files.tsx';
 import { PodSettings } from './pods/pod-settings.tsx';
 
+const PodMetrics = lazy(() => import('./pods/pod-metrics.tsx'));
 const Terminal = lazy(() => import('../components/terminal.tsx'));
 
 const TABS = [
@@ -20,6 +21,7 @@ const TABS = [
   ['terminal', 'Terminal'],
   ['files', 'Files'],
   ['logs', 'Logs'],
+  ['metrics', 'Metrics'],
   ['settings', 'Settings'],
 ] as const;
 const LABELS: Record<PodAction, string> = {
@@ -30,7 +32,7 @@ const LABELS: Record<PodAction, string> = {
 };
 
 export default function PodPage() {
-  const { id = '', tab = 'connect' } = useParams({ strict: false }) as { id?: string; tab?: string };
+  const { id = '', tab = 'connect' }: { id?: string; tab?: string } = useParams({ strict: false });
   const pod = useApi<Pod>(`/v2/pods/${id}`, { everyMs: 10_000 });
   const { write } = usePermissions();
   const [action, setAction] = useState<PodAction>();
@@ -93,6 +95,8 @@ function Tab({ pod, tab, write }: { pod: Pod; tab: string; write: boolean }) {
       ) : null;
     case 'logs':
       return <PodLogs pod={pod} />;
+    case 'metrics':
+      return <PodMetrics podId={pod.id} />;
     case 'settings':
       return <PodSettings pod={pod} />;
     default:

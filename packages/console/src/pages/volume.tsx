@@ -28,7 +28,7 @@ interface VolumeFile {
 }
 
 export default function VolumePage() {
-  const { id = '' } = useParams({ strict: false }) as { id?: string };
+  const { id = '' }: { id?: string } = useParams({ strict: false });
   const volume = useApi<NetworkVolume>(`/v2/network-volumes/${id}`);
   const { write } = usePermissions();
   const [change, setChange] = useState<VolumeChange>();

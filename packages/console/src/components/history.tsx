@@ -1,0 +1,136 @@
+import { useMemo } from 'react';
+import type { ReactNode } from 'react';
+import { ApiError } from '../api/client.ts';
+import { useApi } from '../api/queries.ts';
+import { Chart } from './chart.tsx';
+import type { Series } from './chart.tsx';
+import { Segmented } from './form.tsx';
+import { formatBytes, formatMoney } from './format.ts';
+import { Card } from './page.tsx';
+import { EmptyState, Loaded } from './states.tsx';
+import { useUrlState } from './url-state.ts';
+
+export type Sampled = { average: number; max: number } | null;
+
+/** What every history has: the use of hardware, and its cost. */
+export interface UsagePoint {
+  cpu: Sampled;
+  memory: Sampled;
+  gpu: Sampled;
+  gpuMemory: Sampled;
+  cost: number;
+}
+
+export interface ChartSpec<Point> {
+  title: string;
+  format: (value: number) => string;
+  lines: [label: string, pick: (point: Point) => number | null | undefined][];
+  /** Left out if there is nothing to show. */
+  optional?: boolean;
+}
+
+interface History<Point> {
+  points: ({ at: string } & Point)[];
+  total: Point;
+}
+
+const RANGES = [
+  ['1h', '1 hour'],
+  ['6h', '6 hours'],
+  ['24h', '1 day'],
+  ['7d', '7 days'],
+  ['30d', '30 days'],
+] as const;
+
+export const percent = (share: number): string => `${Math.round(share * 100)} %`;
+export const decimal = (value: number): string => value.toFixed(2);
+
+export const USAGE_CHARTS: ChartSpec<UsagePoint>[] = [
+  { title: 'CPU cores', format: decimal, lines: [['used', ({ cpu }) => cpu?.average]], optional: true },
+  {
+    title: 'Memory',
+    format: formatBytes,
+    lines: [['used', ({ memory }) => memory?.average]],
+    optional: true,
+  },
+  {
+    title: 'GPU',
+    format: percent,
+    lines: [
+      ['busy', ({ gpu }) => gpu?.average],
+      ['memory', ({ gpuMemory }) => gpuMemory?.average],
+    ],
+    optional: true,
+  },
+  { title: 'Cost', format: formatMoney, lines: [['spent', ({ cost }) => cost]] },
+];
+
+/** The history at an address of the API, as charts over a range that is part of the page's address. */
+export function HistoryCharts<Point>({
+  path,
+  charts,
+  children,
+}: {
+  path: string;
+  charts: ChartSpec<Point>[];
+  /** What stands above the charts. */
+  children?: (total: Point) => ReactNode;
+}) {
+  const [range, setRange] = useUrlState('range', '6h');
+  const history = useApi<History<Point>>(path, { query: { range }, everyMs: 30_000, keepPrevious: true });
+  return (
+    <>
+      <Segmented
+        label="Range"
+        value={range as (typeof RANGES)[number][0]}
+        options={RANGES}
+        onChange={setRange}
+      />
+      {isUnknown(history.error) ? (
+        <EmptyState title="This server keeps no history" />
+      ) : (
+        <Loaded of={history}>
+          {(data) => (
+            <>
+              {children?.(data.total)}
+              <Charts points={data.points} charts={charts} />
+            </>
+          )}
+        </Loaded>
+      )}
+    </>
+  );
+}
+
+/** A server of an earlier version does not have the address. */
+function isUnknown(error: Error | null): boolean {
+  return error instanceof ApiError && error.status === 404;
+}
+
+function Charts<Point>({ points, charts }: { points: History<Point>['points']; charts: ChartSpec<Point>[] }) {
+  const times = useMemo(() => points.map(({ at }) => Date.parse(at) / 1000), [points]);
+  const drawn = useMemo(
+    () =>
+      charts
+        .map((spec) => ({
+          ...spec,
+          series: spec.lines.map(
+            ([label, pick]): Series => ({ label, values: points.map((point) => pick(point) ?? null) }),
+          ),
+        }))
+        .filter(
+          ({ optional, series }) =>
+            optional !== true || series.some(({ values }) => values.some((value) => value !== null)),
+        ),
+    [points, charts],
+  );
+  return (
+    <div className="grid two">
+      {drawn.map(({ title, format, series }) => (
+        <Card key={title} title={title}>
+          <Chart label={title} times={times} series={series} format={format} />
+        </Card>
+      ))}
+    </div>
+  );
+}
