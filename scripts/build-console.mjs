@@ -13,7 +13,8 @@ const FOLDER = 'packages/console';
 const DIST = `${FOLDER}/dist`;
 const STAMP = `${DIST}/sources.sha256`;
 const NODE = 'node_modules/.bin/node';
-const VITE = 'node_modules/vite/bin/vite.js';
+/** npm puts it beside the console where another package needs another version of it. */
+const VITE_PLACES = [`${FOLDER}/node_modules`, 'node_modules'].map((place) => `${place}/vite/bin/vite.js`);
 const COMPRESSED = /\.(?:js|css|svg)$/;
 
 const sources = hashSources();
@@ -21,7 +22,7 @@ if (!existsSync(STAMP) || readFileSync(STAMP, 'utf8') !== sources) build();
 
 function build() {
   process.stdout.write('building the console\n');
-  if (!existsSync(VITE))
+  if (findVite() === undefined)
     run('npm', [
       'install',
       '--no-save',
@@ -32,10 +33,14 @@ function build() {
       '-w',
       FOLDER,
     ]);
-  run(NODE, [VITE, 'build', '--logLevel', 'warn', FOLDER]);
+  run(NODE, [findVite() ?? '', 'build', '--logLevel', 'warn', FOLDER]);
   for (const name of readdirSync(`${DIST}/assets`).filter((file) => COMPRESSED.test(file)))
     compress(join(DIST, 'assets', name));
   writeFileSync(STAMP, sources);
+}
+
+function findVite() {
+  return VITE_PLACES.find((file) => existsSync(file));
 }
 
 /** @param {string} file */

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 
@@ -26,6 +26,7 @@ export function Chart({
   height?: number;
 }) {
   const place = useRef<HTMLDivElement>(null);
+  const theme = useThemeChanges();
   useEffect(() => {
     const element = place.current;
     if (element === null || times.length === 0) return;
@@ -40,9 +41,28 @@ export function Chart({
       resized.disconnect();
       chart.destroy();
     };
-  }, [times, series, format, kind, height]);
+  }, [times, series, format, kind, height, theme]);
   return <div ref={place} className="chart" role="img" aria-label={label} />;
 }
+
+/** Counts changes of the theme: colours are read when a chart is drawn. */
+function useThemeChanges(): number {
+  const [changes, setChanges] = useState(0);
+  useEffect(() => {
+    const changed = (): void => setChanges((count) => count + 1);
+    const system = matchMedia('(prefers-color-scheme: dark)');
+    const chosen = new MutationObserver(changed);
+    system.addEventListener('change', changed);
+    chosen.observe(document.documentElement, { attributeFilter: ['data-theme'] });
+    return () => {
+      system.removeEventListener('change', changed);
+      chosen.disconnect();
+    };
+  }, []);
+  return changes;
+}
+
+const DAY_S = 86_400;
 
 function chartOptions(
   element: HTMLElement,
@@ -53,13 +73,26 @@ function chartOptions(
 ): uPlot.Options {
   const style = getComputedStyle(element);
   const color = (name: string): string => style.getPropertyValue(name).trim();
-  const axis = { stroke: color('--text-3'), grid: { stroke: color('--border') }, ticks: { show: false } };
+  const axis = {
+    stroke: color('--text-3'),
+    grid: { stroke: color('--border'), width: 1 },
+    ticks: { show: false },
+  };
   const bars = uPlot.paths.bars?.({ size: [0.7, 40] });
   return {
     width: element.clientWidth,
     height,
     cursor: { drag: { x: false, y: false } },
-    scales: { y: { range: (_chart, _low, high) => [0, high > 0 ? high * 1.1 : 1] } },
+    scales: {
+      // A single day has no length of its own.
+      ...(kind === 'bars' && {
+        x: {
+          range: (_chart: uPlot, low: number, high: number) =>
+            [low - DAY_S, high + DAY_S] as [number, number],
+        },
+      }),
+      y: { range: (_chart, _low, high) => [0, high > 0 ? high * 1.1 : 1] },
+    },
     axes: [axis, { ...axis, size: 64, values: (_chart, ticks) => ticks.map(format) }],
     series: [
       {},
