@@ -2,6 +2,7 @@
 // passed, N failed` as the last line.
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, relative } from 'node:path';
+import { inspect } from 'node:util';
 
 /** @param {AsyncIterable<{ type: string, data: any }>} events */
 export default async function* report(events) {
@@ -31,17 +32,22 @@ export default async function* report(events) {
       failed += 1;
       for (const one of testFilesToRerun(file)) failedFiles.add(one);
       const cause = data.details.error?.cause ?? data.details.error;
-      yield `FAILED ${file}: ${data.name}: ${String(cause?.message ?? cause)
+      yield `FAILED ${file}: ${data.name}: ${textOf(cause?.message ?? cause)
         .split('\n', 4)
         .join(' ')
         .slice(0, 400)}\n`;
-      failures.push(`\nFAILED ${file}: ${data.name}\n${cause?.stack ?? cause}\n`);
+      failures.push(`\nFAILED ${file}: ${data.name}\n${textOf(cause?.stack ?? cause)}\n`);
     }
   }
   for (const failure of failures) yield failure;
   const list = process.env['BERTH_TEST_FAILED'];
   if (list !== undefined) writeFileSync(list, [...failedFiles].join(' '));
   yield `\n${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`;
+}
+
+/** A test may throw anything, also what cannot be turned into text. @param {unknown} thrown */
+function textOf(thrown) {
+  return typeof thrown === 'string' ? thrown : inspect(thrown);
 }
 
 /**

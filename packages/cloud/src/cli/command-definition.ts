@@ -62,6 +62,9 @@ export interface Command {
   run(call: CommandCall<unknown, unknown>): Promise<void>;
 }
 
+/** Loads a command when it is needed. */
+export type CommandLoader = () => Promise<Command>;
+
 /** Ties the words and options of a command to the types that its code sees. */
 export function command<const W extends Positionals, const O extends Options>(
   definition: Omit<Command, 'words' | 'options' | 'run'> & {

@@ -1,16 +1,14 @@
-import type { Command } from './command-definition.ts';
-
-type Loader = () => Promise<Command>;
+import type { Command, CommandLoader } from './command-definition.ts';
 
 /** Commands that follow from the description of a resource. */
-function resource(noun: string, verbs: readonly string[]): Record<string, Loader> {
+function resource(noun: string, verbs: readonly string[]): Record<string, CommandLoader> {
   const load = (name: string) => async (): Promise<Command> =>
     (await import('./resources/resources.ts')).resourceCommand(name);
   return Object.fromEntries(verbs.map((verb) => [`${noun} ${verb}`, load(`${noun} ${verb}`)]));
 }
 
 /** Every command, loaded when it is needed: `berth up` does not load the code of the others. */
-export const commands: Readonly<Record<string, Loader>> = {
+export const commands: Readonly<Record<string, CommandLoader>> = {
   up: async () => (await import('./commands/up.command.ts')).up,
   deploy: async () => (await import('./commands/deploy.command.ts')).deploy,
   run: async () => (await import('./commands/run.command.ts')).run,
@@ -72,7 +70,7 @@ export const commands: Readonly<Record<string, Loader>> = {
   'context ls': async () => (await import('./commands/context.command.ts')).contextLs,
   'context use': async () => (await import('./commands/context.command.ts')).contextUse,
   'context rm': async () => (await import('./commands/context.command.ts')).contextRm,
-  completion: async () => (await import('./commands/completion.command.ts')).completion,
+  completion: async () => (await import('./commands/completion.command.ts')).completionCommand(commands),
   console: async () => (await import('./commands/console.command.ts')).console,
   audit: async () => (await import('./commands/audit.command.ts')).audit,
   config: async () => (await import('./commands/config.command.ts')).config,

@@ -9,10 +9,7 @@ import { Badge } from '../../components/badge.tsx';
 import { CopyButton } from '../../components/copy.tsx';
 import { LinkTabs, Page } from '../../components/page.tsx';
 import { EmptyState, Loaded, Skeleton } from '../../components/states.tsx';
-
-export interface TabProps {
-  endpoint: Endpoint;
-}
+import type { TabProps } from './tab-props.ts';
 
 interface Tab {
   label: string;

@@ -4,7 +4,7 @@ import { useApi } from '../../api/queries.ts';
 import type { WorkerList } from '../../api/types.ts';
 import { LogView, useLogRows } from '../../components/log-view.tsx';
 import { EmptyState, Skeleton } from '../../components/states.tsx';
-import type { TabProps } from './endpoint.tsx';
+import type { TabProps } from './tab-props.ts';
 
 /** A browser opens few connections to one server: so many workers are followed at once. */
 const MAX_FOLLOWED = 3;

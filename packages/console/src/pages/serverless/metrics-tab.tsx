@@ -2,7 +2,7 @@ import { decimal, HistoryCharts, percent, USAGE_CHARTS } from '../../components/
 import type { ChartSpec, Sampled, UsagePoint } from '../../components/history.tsx';
 import { formatCount, formatDuration, formatMoney } from '../../components/format.ts';
 import { Stat } from '../../components/page.tsx';
-import type { TabProps } from './endpoint.tsx';
+import type { TabProps } from './tab-props.ts';
 
 type Percentiles = Record<'average' | 'p50' | 'p70' | 'p90' | 'p98', number> | null;
 

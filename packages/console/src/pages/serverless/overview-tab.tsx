@@ -7,7 +7,7 @@ import { formatCount, plural } from '../../components/format.ts';
 import { Card, Facts, Stat } from '../../components/page.tsx';
 import { Loaded, Note } from '../../components/states.tsx';
 import { Ago } from '../../components/time.tsx';
-import type { TabProps } from './endpoint.tsx';
+import type { TabProps } from './tab-props.ts';
 import { hardwareOf, scalingOf } from './endpoint-words.ts';
 
 export default function OverviewTab({ endpoint }: TabProps) {

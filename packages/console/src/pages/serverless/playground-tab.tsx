@@ -10,7 +10,7 @@ import { JsonEditor } from '../../components/json-editor.tsx';
 import { jsonProblem, prettyJson } from '../../components/json-text.ts';
 import { Card } from '../../components/page.tsx';
 import { ErrorNote, Note } from '../../components/states.tsx';
-import type { TabProps } from './endpoint.tsx';
+import type { TabProps } from './tab-props.ts';
 import { InputForm } from './input-form.tsx';
 import { playgroundRun } from './playground-run.ts';
 import type { RunUpdate } from './playground-run.ts';

@@ -10,7 +10,7 @@ import { Card } from '../../components/page.tsx';
 import { Loaded, Note } from '../../components/states.tsx';
 import { Ago } from '../../components/time.tsx';
 import { useToasts } from '../../components/toast.tsx';
-import type { TabProps } from './endpoint.tsx';
+import type { TabProps } from './tab-props.ts';
 
 export default function ReleasesTab({ endpoint: { id } }: TabProps) {
   const releases = useApi<ReleaseList>(`/v2/serverless/${id}/releases`, { everyMs: 5_000 });

@@ -11,7 +11,7 @@ import { EmptyState, Loaded } from '../../components/states.tsx';
 import { DataTable } from '../../components/table.tsx';
 import { Ago } from '../../components/time.tsx';
 import { BulkActions } from './bulk-actions.tsx';
-import type { TabProps } from './endpoint.tsx';
+import type { TabProps } from './tab-props.ts';
 import { ErrorGroups } from './error-groups.tsx';
 import { JobDialog } from './job-dialog.tsx';
 import { readJobSearch, searchQuery } from './job-search.ts';

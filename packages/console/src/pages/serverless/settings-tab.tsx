@@ -11,7 +11,7 @@ import { Card, Facts } from '../../components/page.tsx';
 import { ErrorNote } from '../../components/states.tsx';
 import { useToasts } from '../../components/toast.tsx';
 import { hardwareOf, scalingOf } from './endpoint-words.ts';
-import type { TabProps } from './endpoint.tsx';
+import type { TabProps } from './tab-props.ts';
 import { formatEnv, parseEnv } from '../../components/env-text.ts';
 
 export default function SettingsTab({ endpoint }: TabProps) {

@@ -7,7 +7,7 @@ import { EmptyState, Loaded } from '../../components/states.tsx';
 import { DataTable } from '../../components/table.tsx';
 import { Ago } from '../../components/time.tsx';
 import { useToasts } from '../../components/toast.tsx';
-import type { TabProps } from './endpoint.tsx';
+import type { TabProps } from './tab-props.ts';
 
 interface Delivery {
   id: string;

@@ -10,7 +10,7 @@ import { formatDuration } from '../../components/format.ts';
 import { Card } from '../../components/page.tsx';
 import { EmptyState, Loaded, Note, Skeleton } from '../../components/states.tsx';
 import { DataTable } from '../../components/table.tsx';
-import type { TabProps } from './endpoint.tsx';
+import type { TabProps } from './tab-props.ts';
 import { Phases } from './phases.tsx';
 
 const Terminal = lazy(() => import('../../components/terminal.tsx'));
