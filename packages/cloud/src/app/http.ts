@@ -20,6 +20,7 @@ import type { FlashArtifacts } from '../resources/flash/flash-artifacts.ts';
 import { PodPortResolver } from '../resources/pods/pod-port-resolver.ts';
 import { Terminals } from '../resources/terminals/terminals.ts';
 import { CONSOLE_FILES } from '../support/program-files.ts';
+import type { Config } from '../support/config/config.ts';
 import type { AppContext } from './app-context.ts';
 import type { AccountLimits } from './accounts.ts';
 import type { Auth } from './auth.ts';
@@ -100,6 +101,7 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
       v1: config.v1,
       rateLimit: config.rateLimits ? config.rateLimit : undefined,
       graphql: config.graphql,
+      metricsAccess: metricsAccess(config),
       maxConnections: config.maxConnections,
     },
   );
@@ -170,4 +172,10 @@ function endpointRouterDeps(
       log,
     }),
   };
+}
+
+/** Beyond loopback, the metrics need a key unless the operator opens them. */
+function metricsAccess({ host, metrics }: Config): 'open' | 'key' {
+  if (metrics.access !== 'auto') return metrics.access;
+  return host === 'localhost' || host === '::1' || host.startsWith('127.') ? 'open' : 'key';
 }

@@ -29,3 +29,20 @@ test('a server that takes no writes is alive, and not ready for the reason that 
   assert.deepEqual(await ask('/healthz'), [200, { status: 'ok' }]);
   await app.close();
 });
+
+test('the metrics are for those whom the check lets pass, and health for everybody', async () => {
+  const app = Fastify();
+  healthRoutes(app, {
+    registry: new Registry(),
+    ready: async () => undefined,
+    checkMetricsKey: async (key) => {
+      if (key !== 'of-the-operator') throw new BerthError('unauthenticated', 'missing bearer token');
+    },
+  });
+  const status = async (url: string, headers: Record<string, string> = {}): Promise<number> =>
+    (await app.inject({ url, headers })).statusCode;
+  assert.notEqual(await status('/metrics'), 200);
+  assert.equal(await status('/metrics', { authorization: 'Bearer of-the-operator' }), 200);
+  assert.equal(await status('/healthz'), 200);
+  await app.close();
+});

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Registry } from 'prom-client';
+import { bearerKey } from '../auth/bearer.ts';
 import { BerthError } from '../support/errors.ts';
 
 /** A store that takes longer is not ready. */
@@ -8,11 +9,19 @@ const READY_TIMEOUT_MS = 2000;
 export interface HealthRoutesDeps {
   ready(): Promise<void>;
   registry: Registry;
+  /** Throws unless the key may read the metrics, which tell of all accounts; undefined if everybody may. */
+  checkMetricsKey?: ((key: string | undefined) => Promise<void>) | undefined;
 }
 
 /** For monitoring: /healthz (the process runs), /readyz (its database answers and takes writes) and /metrics. */
-export function healthRoutes(app: FastifyInstance, { ready, registry }: HealthRoutesDeps): void {
-  const routes: Record<string, () => Promise<{ status: number; type: string; body: string }>> = {
+export function healthRoutes(
+  app: FastifyInstance,
+  { ready, registry, checkMetricsKey }: HealthRoutesDeps,
+): void {
+  const routes: Record<
+    string,
+    (key: string | undefined) => Promise<{ status: number; type: string; body: string }>
+  > = {
     '/healthz': async () => ({ status: 200, type: 'application/json', body: '{"status":"ok"}' }),
     '/readyz': async () => {
       const reason = await notReadyReason(ready());
@@ -20,11 +29,14 @@ export function healthRoutes(app: FastifyInstance, { ready, registry }: HealthRo
         ? { status: 200, type: 'application/json', body: '{"status":"ready"}' }
         : { status: 503, type: 'application/json', body: JSON.stringify({ status: 'not ready', reason }) };
     },
-    '/metrics': async () => ({ status: 200, type: registry.contentType, body: await registry.metrics() }),
+    '/metrics': async (key) => {
+      await checkMetricsKey?.(key);
+      return { status: 200, type: registry.contentType, body: await registry.metrics() };
+    },
   };
   for (const [url, answer] of Object.entries(routes)) {
-    app.get(url, async (_request, reply) => {
-      const { status, type, body } = await answer();
+    app.get(url, async (request, reply) => {
+      const { status, type, body } = await answer(bearerKey(request.headers.authorization));
       return reply.code(status).type(type).send(body);
     });
     app.route({

@@ -8,6 +8,7 @@ import type { OpenAccesses } from '../auth/open-access.ts';
 import type { Sessions } from '../auth/sessions.ts';
 import type { FlashArtifacts } from '../resources/flash/flash-artifacts.ts';
 import type { AllServices } from '../resources/resources.ts';
+import { ROOT_ACCOUNT_ID } from '../domain/caller.ts';
 import type { Clock } from '../support/clock.ts';
 import { BerthError } from '../support/errors.ts';
 import type { RateShare } from '../support/rate-limiter.ts';
@@ -52,6 +53,8 @@ export interface HttpServerOptions {
   /** Requests per key and time window; undefined turns the limits off. */
   rateLimit: { perMinute: number; perHour: number; perDay: number } | undefined;
   graphql: { maxDepth: number; maxFields: number };
+  /** Who may read /metrics: everybody who reaches this server, or keys of the root account. */
+  metricsAccess?: 'open' | 'key';
   /** Connections of clients at a time; 0: as many as the limit of open files allows. */
   maxConnections?: number;
 }
@@ -102,7 +105,7 @@ export function createHttpServer(
     ready,
     rateShare,
   }: HttpServerDeps,
-  { v1, rateLimit, graphql, maxConnections = 0 }: HttpServerOptions,
+  { v1, rateLimit, graphql, metricsAccess = 'open', maxConnections = 0 }: HttpServerOptions,
 ): FastifyInstance {
   const v1Routes = restV1Api(resources, v1);
   const v2Routes = restV2Api(
@@ -183,7 +186,11 @@ export function createHttpServer(
         ),
   );
 
-  healthRoutes(app, { ready, registry: metrics.registry });
+  healthRoutes(app, {
+    ready,
+    registry: metrics.registry,
+    checkMetricsKey: metricsAccess === 'open' ? undefined : (key) => checkOperatorKey(authenticator, key),
+  });
   void app.register(restApiRoutes(v1Routes, authenticator, openAccesses), { prefix: v1Routes.prefix });
   void app.register(restApiRoutes(v2Routes, authenticator, openAccesses), { prefix: v2Routes.prefix });
   console.register(app);
@@ -192,6 +199,15 @@ export function createHttpServer(
   void app.register(artifactRoutes(artifacts));
   void app.register(graphqlRoutes(resources, authenticator, graphql));
   return app;
+}
+
+async function checkOperatorKey(authenticator: Authenticator, key: string | undefined): Promise<void> {
+  const { accountId } = await authenticator.authenticate(key);
+  if (accountId !== ROOT_ACCOUNT_ID)
+    throw new BerthError(
+      'forbidden',
+      'the metrics tell of all accounts; they need a key of the root account',
+    );
 }
 
 /** What pods may do on the worker server. */

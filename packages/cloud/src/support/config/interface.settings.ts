@@ -1,4 +1,4 @@
-import { booleanType, dateType, wholeNumberType } from './setting-type.ts';
+import { booleanType, dateType, enumType, wholeNumberType } from './setting-type.ts';
 import { defineSetting } from './setting.ts';
 
 /** The interfaces that clients use, and webhooks. */
@@ -13,6 +13,12 @@ export const interfaceSettings = {
     default: '2026-11-15',
     description:
       'The date in the Sunset header of REST v1. v1 is still served after it, unless it is turned off.',
+  }),
+  'metrics.access': defineSetting({
+    type: enumType(['auto', 'open', 'key']),
+    default: 'auto',
+    description:
+      'Who may read /metrics, which tells of all accounts. open: everybody who reaches Berth. key: a key of the root account, as a bearer token. auto: open if Berth listens on loopback, otherwise key.',
   }),
   'graphql.maxDepth': defineSetting({
     type: wholeNumberType(1, 1000),
