@@ -18,7 +18,7 @@ const WITH_KUBERNETES = /(?:-kubernetes|kubernetes-[a-z-]+\.integration)\.test\.
 /** Files beside the code that need a database server, Docker or processes of their own. */
 const INTEGRATION = /\.integration\.test\.ts$/;
 /** Building the container image takes minutes. */
-const FILE_TIMEOUT_MS = process.env['BERTH_REQUIRE_IMAGE'] === '1' ? 1_500_000 : 240_000;
+const FILE_TIMEOUT_MS = process.env['BERTH_REQUIRE_IMAGE'] === '1' ? 1_500_000 : 400_000;
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'));
 const unit = process.argv.includes('--unit');
