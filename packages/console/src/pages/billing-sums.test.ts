@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { costByGroup, costSeries, groupedRecords } from './billing-sums.ts';
+import { costByGroup, costSeries, groupedRecords, lastDays } from './billing-sums.ts';
 
 const DAY = '2026-01-01T00:00:00Z';
 const NEXT = '2026-01-02T00:00:00Z';
@@ -9,6 +9,7 @@ test('costs of the whole are split by kind', () => {
   const chart = costSeries(
     [{ startTime: DAY, totalAmount: 3, podGpuAmount: 1, podDiskAmount: 0.5, serverlessCpuAmount: 1.5 }],
     true,
+    [DAY],
   );
   assert.deepEqual(chart.times, [Date.parse(DAY) / 1000]);
   assert.deepEqual(
@@ -29,7 +30,14 @@ test('groups are ordered by cost, and the cheap ones are put together', () => {
     totalAmount: index + 1,
   }));
   assert.equal(costByGroup(records, 'podId')[0]?.id, 'pod6');
-  const chart = costSeries(groupedRecords(records, 'podId'), false);
+  const chart = costSeries(groupedRecords(records, 'podId'), false, [DAY, NEXT]);
   assert.equal(chart.series.length, 6);
   assert.deepEqual(chart.series.find(({ label }) => label === 'others')?.values, [2, 1]);
+});
+
+test('days without usage are part of the time', () => {
+  assert.deepEqual(lastDays(2, Date.parse('2026-01-02T13:00:00Z')), [
+    '2026-01-01T00:00:00.000Z',
+    '2026-01-02T00:00:00.000Z',
+  ]);
 });

@@ -2,7 +2,7 @@
 export type BillingRecord = Record<string, string | number>;
 
 export interface CostChart {
-  /** Seconds since 1970, one for each day with usage. */
+  /** Seconds since 1970, one for each day. */
   times: number[];
   series: { label: string; values: number[] }[];
 }
@@ -18,15 +18,28 @@ const PARTS: readonly (readonly [label: string, prefix: string])[] = [
   ['Clusters', 'cluster'],
 ];
 
+const DAY_MS = 86_400_000;
+
+/** The last days in UTC, today included, as the API writes their starts. */
+export function lastDays(count: number, now: number): string[] {
+  const today = Math.floor(now / DAY_MS) * DAY_MS;
+  return Array.from({ length: count }, (_, index) =>
+    new Date(today - (count - 1 - index) * DAY_MS).toISOString(),
+  );
+}
+
 /** By day: of the whole, one series for each kind of usage; else one for each group. */
-export function costSeries(records: readonly BillingRecord[], isWhole: boolean): CostChart {
-  const days = [...new Set(records.map(({ startTime }) => String(startTime)))].sort();
-  const at = new Map(days.map((day, index) => [day, index]));
+export function costSeries(
+  records: readonly BillingRecord[],
+  isWhole: boolean,
+  days: readonly string[],
+): CostChart {
+  const at = new Map(days.map((day, index) => [Date.parse(day), index]));
   const series = new Map<string, number[]>();
   const add = (label: string, day: string, amount: number): void => {
     const values = series.get(label) ?? days.map(() => 0);
-    const index = at.get(day) ?? 0;
-    values[index] = (values[index] ?? 0) + amount;
+    const index = at.get(Date.parse(day));
+    if (index !== undefined) values[index] = (values[index] ?? 0) + amount;
     series.set(label, values);
   };
   for (const record of records) {

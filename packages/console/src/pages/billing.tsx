@@ -13,7 +13,7 @@ import { ResourceList } from '../components/resource-list.tsx';
 import { Loaded } from '../components/states.tsx';
 import { DataTable } from '../components/table.tsx';
 import { useUrlState } from '../components/url-state.ts';
-import { costByGroup, costSeries, groupedRecords } from './billing-sums.ts';
+import { costByGroup, costSeries, groupedRecords, lastDays } from './billing-sums.ts';
 import type { BillingRecord } from './billing-sums.ts';
 
 type View = 'day' | 'pod' | 'endpoint' | 'volume' | 'cluster' | 'account';
@@ -92,18 +92,25 @@ export default function BillingPage() {
           onChange={setView}
         />
       </div>
-      <Loaded of={answer}>{({ records }) => <Costs records={records} view={view as View} />}</Loaded>
+      <Loaded of={answer}>
+        {({ records }) => <Costs records={records} view={view as View} days={Number(days)} />}
+      </Loaded>
       <Limits />
       {operator && <OtherAccounts />}
     </Page>
   );
 }
 
-function Costs({ records, view }: { records: BillingRecord[]; view: View }) {
+function Costs({ records, view, days }: { records: BillingRecord[]; view: View; days: number }) {
   const { group, link } = VIEWS[view];
   const chart = useMemo(
-    () => costSeries(view === 'day' ? records : groupedRecords(records, group ?? ''), view === 'day'),
-    [records, view, group],
+    () =>
+      costSeries(
+        view === 'day' ? records : groupedRecords(records, group ?? ''),
+        view === 'day',
+        lastDays(days, Date.now()),
+      ),
+    [records, view, group, days],
   );
   const total = records.reduce((sum, record) => sum + Number(record['totalAmount'] ?? 0), 0);
   const groups = useMemo(() => (group === undefined ? [] : costByGroup(records, group)), [records, group]);
@@ -111,18 +118,14 @@ function Costs({ records, view }: { records: BillingRecord[]; view: View }) {
     <div className="stack lg">
       <div className="grid">
         <Stat label="In this time" value={formatMoney(total)} />
-        <Stat
-          label="Per day"
-          value={formatMoney(chart.times.length === 0 ? 0 : total / chart.times.length)}
-          hint="of the days with usage"
-        />
+        <Stat label="Per day" value={formatMoney(total / days)} hint="on average" />
       </div>
       <Card title="By day">
-        {chart.times.length === 0 ? (
+        {records.length === 0 ? (
           <p className="muted">Nothing was used in this time.</p>
         ) : (
           <Chart
-            label={`Costs of ${chart.times.length} days, together ${formatMoney(total)}`}
+            label={`Costs of ${days} days, together ${formatMoney(total)}`}
             kind="bars"
             format={formatMoney}
             times={chart.times}
