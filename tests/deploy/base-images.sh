@@ -9,10 +9,11 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/berth
 base=$cache/debian-bookworm-slim.tar
 mkdir -p "$cache"
 if [ ! -f "$base" ]; then
-  # As Debian's slim images: no documentation, no translations, no package lists.
-  mmdebstrap --quiet --variant=minbase --include=ca-certificates \
+  # As Debian's slim images: no documentation, no translations, no package lists, and of Perl its base alone.
+  mmdebstrap --quiet --variant=apt \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
     --customize-hook='rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/apt/*' \
+    --customize-hook='rm -rf "$1"/usr/share/perl "$1"/usr/lib/*-linux-gnu/perl "$1"/usr/lib/*-linux-gnu/libperl.*' \
     bookworm "$cache/debian-$$.tar" http://deb.debian.org/debian
   mv "$cache/debian-$$.tar" "$base"
 fi
