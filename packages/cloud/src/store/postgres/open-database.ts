@@ -39,7 +39,8 @@ export interface PostgresOptions {
   onError(error: Error): void;
 }
 
-export async function openPostgres({ url, poolSize, onError }: PostgresOptions): Promise<Database> {
+export async function openPostgres({ url: given, poolSize, onError }: PostgresOptions): Promise<Database> {
+  const { url, givenOptions } = takeOptions(given);
   // Loaded here and not above: a server on SQLite starts without it.
   const pg = createRequire(import.meta.url)('pg') as typeof Pg;
   let closing = false;
@@ -54,7 +55,7 @@ export async function openPostgres({ url, poolSize, onError }: PostgresOptions):
       connectionString: url,
       max,
       application_name: 'berth',
-      options,
+      options: `${givenOptions} ${options}`,
       stream: openSocket,
       types,
       keepAlive: true,
@@ -101,14 +102,23 @@ export async function openPostgres({ url, poolSize, onError }: PostgresOptions):
     },
     write: (steps) => withTransactionRetries(() => inTransaction(pool, (client) => run(client, steps))),
     jobs: () => postgresJobStore(pool, queuePool, server),
-    wakeups: () => notifyWakeupBus({ url, server, pool, onError }),
+    wakeups: () => notifyWakeupBus({ url: given, server, pool, onError }),
     copyTo: (folder) => copyPostgres(pool, folder),
-    leaderElection: (onResigned) => new LeaseElection({ url, server, onError, onCutOff, onResigned }),
+    leaderElection: (onResigned) => new LeaseElection({ url: given, server, onError, onCutOff, onResigned }),
     close: async () => {
       closing = true;
       await Promise.all([pool.end(), queuePool.end()]);
     },
   };
+}
+
+/** `options` in the address would replace those of the pools: they are taken out and come first. */
+function takeOptions(url: string): { url: string; givenOptions: string } {
+  const parsed = new URL(url);
+  const givenOptions = parsed.searchParams.get('options');
+  if (givenOptions === null) return { url, givenOptions: '' };
+  parsed.searchParams.delete('options');
+  return { url: parsed.href, givenOptions };
 }
 
 async function checkVersion(pool: Pool): Promise<void> {
