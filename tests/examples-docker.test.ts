@@ -17,6 +17,7 @@ await withDocker((host) => {
     const { berth } = stage;
     const docker = new Docker(dockerClientOptions(host));
     const name = `upper-${process.pid}`;
+    const image = `${name}:1`;
     let base: { name: string; remove(): Promise<void> };
 
     before(async () => {
@@ -26,28 +27,28 @@ await withDocker((host) => {
         readdirSync(folder).map((file) => [file, readFileSync(join(folder, file))]),
       );
       const building = await docker.buildImage(Readable.from(fileArchive(files)), {
-        t: name,
+        t: image,
         buildargs: JSON.stringify({ NODE: base.name }) as never,
       });
       const said = (await Array.fromAsync(building as AsyncIterable<Buffer>)).map(String).join('');
       assert.match(said, /Successfully tagged/, said);
     });
     after(async () => {
-      await docker.getImage(name).remove({ force: true });
+      await docker.getImage(image).remove({ force: true });
       await base.remove();
     });
 
     test('is built, deployed by its name and runs', async () => {
       const deployed = await berth<{ id: string; image: string; ready: boolean }>(
         'deploy',
-        name,
+        image,
         '--min',
         '1',
         '--wait',
       );
       assert.deepEqual(
         [deployed.code, deployed.json?.image, deployed.json?.ready],
-        [0, name, true],
+        [0, image, true],
         deployed.stderr,
       );
       const ran = await berth<ExampleJobView>('run', name, '{"input": {"text": "hello"}}', '--sync');

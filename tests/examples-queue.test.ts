@@ -26,11 +26,11 @@ describe('the examples of queue endpoints', () => {
     return json;
   };
 
-  test('each has a page with the two commands that run it', () => {
+  test('each has a page with the commands that run it', () => {
     for (const name of exampleNames()) {
       const page = readFileSync(join(EXAMPLES_FOLDER, name, 'README.md'), 'utf8');
-      assert.match(page, new RegExp(`npx berth deploy (examples/${name}|upper)`), name);
-      assert.match(page, /npx berth run|curl /, name);
+      assert.match(page, new RegExp(`npx berth (deploy (examples/${name}|upper)|pod create)`), name);
+      assert.match(page, /npx berth run|curl |npx node|berth pod logs/, name);
     }
   });
 

@@ -13,7 +13,8 @@ export const FILE_VARIABLE = 'BERTH_CONFIG';
  * Variables of the command line, of tests, of processes inside a pod, and of Kubernetes beside a service that
  * is called berth.
  */
-const FOREIGN_VARIABLES = /^BERTH_(URL|API_KEY|TEST_.*|ROOT|PORT_\d.*|SERVICE_(HOST|PORT.*))$/;
+const FOREIGN_VARIABLES =
+  /^BERTH_(URL|API_KEY|OUTPUT|CONTEXT|TEST_.*|CI_RUN|REQUIRE_.*|ROOT|PORT_\d.*|SERVICE_(HOST|PORT.*))$/;
 
 /** Kubernetes sets this same variable in pods beside a service called berth, to the service's address. */
 const SERVICE_LINK = /^(tcp|udp|sctp):\/\//;
