@@ -48,7 +48,7 @@ if (docker !== undefined && 'host' in docker) process.env['BERTH_TEST_DOCKER_HOS
 const canRun = (/** @type {string} */ file) =>
   docker === undefined || 'host' in docker || !WITH_DOCKER.test(file);
 
-endLeftoverProcesses((line) => process.stdout.write(line));
+endLeftoverProcesses((line) => process.stdout.write(line), { fileLimitMs: FILE_LIMIT_MS + 30_000 });
 /** @type {Map<string, Count>} */
 const counts = new Map(present.map(({ name }) => [name, { passed: 0, failed: 0 }]));
 let last = '';

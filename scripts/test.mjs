@@ -44,7 +44,7 @@ const cleanups = [];
 if (unit) process.env['BERTH_TEST_TIER'] = 'unit';
 else await startServices();
 
-endLeftoverProcesses((line) => process.stdout.write(line));
+endLeftoverProcesses((line) => process.stdout.write(line), { fileLimitMs: FILE_TIMEOUT_MS + 30_000 });
 const interrupted = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => interrupted.abort());
 const namePattern = flag('test-name-pattern');
