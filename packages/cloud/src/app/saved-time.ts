@@ -39,13 +39,18 @@ export class SavedTime {
       : undefined;
   }
 
-  /** Saves it once a minute, and always where it was set. */
+  /** Saves it once a minute, and always where it was set. Where the disk takes no writes, it is tried again. */
   save(time: number, wasSet = false): void {
     const boot = this.#machine.boot();
     const uptime = this.#machine.uptime();
     if (boot === undefined || (!wasSet && uptime - this.#savedAt < SAVE_EVERY_MS)) return;
-    this.#savedAt = uptime;
-    this.#files.write(this.#file, `${JSON.stringify({ boot, uptime, time } satisfies Saved)}\n`);
+    try {
+      this.#files.write(this.#file, `${JSON.stringify({ boot, uptime, time } satisfies Saved)}\n`);
+      this.#savedAt = uptime;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+      this.#savedAt = -Infinity;
+    }
   }
 }
 
