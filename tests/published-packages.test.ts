@@ -70,7 +70,7 @@ describe('the published packages, installed outside the repository', () => {
       mkdirSync(join(folder, 'greeter'));
       writeFileSync(join(folder, 'greeter/handler.ts'), HANDLER);
     },
-    { timeout: 200_000 },
+    { timeout: 350_000 },
   );
   after(() => {
     killInstances(join(folder, 'data'));
