@@ -41,6 +41,9 @@ export async function startServerProcess(
     env: {
       PATH: process.env['PATH'],
       HOME: process.env['HOME'],
+      // The marks by which a server that a test leaves behind is found.
+      BERTH_TEST_PROCESS: process.env['BERTH_TEST_PROCESS'],
+      BERTH_CI_RUN: process.env['BERTH_CI_RUN'],
       BERTH_DOCKER: 'off',
       // Most definitions ask for a GPU.
       BERTH_GPUS: 'virtual',
