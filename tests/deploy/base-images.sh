@@ -14,7 +14,7 @@ if [ ! -f "$base" ]; then
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
     --customize-hook='rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/apt/*' \
     --customize-hook='rm -rf "$1"/usr/share/perl "$1"/usr/lib/*-linux-gnu/perl "$1"/usr/lib/*-linux-gnu/libperl.*' \
-    bookworm "$cache/debian-$$.tar" http://deb.debian.org/debian
+    bookworm "$cache/debian-$$.tar"
   mv "$cache/debian-$$.tar" "$base"
 fi
 docker import "$base" debian:bookworm-slim >/dev/null
