@@ -8,7 +8,9 @@ export const accountLimitSettings = {
     type: limitsType(),
     default: {},
     description:
-      'The limits of each account that has none of its own, except the root account: see docs/quotas.md. Without an entry there is no limit. `berth account limits` sets those of one account.',
+      'The limits of each account that has none of its own, except the root account: see ' +
+      'docs/quotas.md. Without an entry there is no limit. `berth account limits` sets those of ' +
+      'one account.',
     example: 'limits:\n  account: { queuedJobs: 100000, queuedBytes: 1GB, pods: 20, spendPerMonth: 500 }',
   }),
   'limits.installation': defineSetting({
@@ -21,6 +23,7 @@ export const accountLimitSettings = {
     type: urlType(),
     default: '',
     description:
-      'A URL that is told when an account has spent 80 % of its limit for the month, and when it has reached it. The body is signed like the webhooks of the root account.',
+      'A URL that is told when an account has spent 80 % of its limit for the month, and when it ' +
+      'has reached it. The body is signed like the webhooks of the root account.',
   }),
 };

@@ -12,28 +12,36 @@ export const computeSettings = {
     type: listOrWordType(['auto', 'virtual', 'none'], 'GPU type ids'),
     default: 'auto',
     description:
-      'The GPUs that can be rented. auto: the GPUs of this machine. virtual: on a machine without a GPU, virtual ones of three common types, ' +
+      'The GPUs that can be rented. auto: the GPUs of this machine. virtual: on a machine without ' +
+      'a GPU, virtual ones of three common types, ' +
       'two of each, so that existing definitions can be tried: they are only names, without hardware. ' +
-      'A list: virtual GPUs of these types, two of each unless a number precedes the type. none: the same as auto.',
+      'A list: virtual GPUs of these types, two of each unless a number precedes the type. none: ' +
+      'the same as auto.',
     example: 'gpus: [NVIDIA GeForce RTX 4090, 8x NVIDIA A40]',
   }),
   dataCenters: defineSetting({
     type: dataCenterListType(),
     default: [{ id: 'LOCAL-1' }],
     description:
-      'The data centers in which pods and workers run. Each is served by one engine; the default engine is process, which runs processes on this machine. ' +
+      'The data centers in which pods and workers run. Each is served by one engine; the default ' +
+      'engine is process, which runs processes on this machine. ' +
       'If no data center uses Docker and a daemon answers, DOCKER-1 is added. ' +
-      'On Docker, runtime is another OCI runtime (runsc for gVisor, kata), requireUserNamespaces starts nothing unless the daemon remaps users, ' +
-      'capabilities grants Linux capabilities by name in addition to the default set, and pids is the number of processes in one container (8192); see docs/isolation.md. ' +
+      'On Docker, runtime is another OCI runtime (runsc for gVisor, kata), requireUserNamespaces ' +
+      'starts nothing unless the daemon remaps users, ' +
+      'capabilities grants Linux capabilities by name in addition to the default set, and pids is ' +
+      'the number of processes in one container (8192); see docs/isolation.md. ' +
       'The engine kubernetes runs them in a cluster; docs/kubernetes.md has its fields.',
     example:
-      'dataCenters:\n  - { id: LOCAL-1 }\n  - { id: EU-1, name: Rack 7, region: EUROPE, engine: docker }\n  - { id: EU-2, engine: docker, runtime: runsc, capabilities: [SYS_PTRACE] }\n  - { id: K8S-1, engine: kubernetes, kubeconfig: /etc/berth/kubeconfig, namespace: berth }',
+      'dataCenters:\n  - { id: LOCAL-1 }\n  - { id: EU-1, name: Rack 7, region: EUROPE, engine: ' +
+      'docker }\n  - { id: EU-2, engine: docker, runtime: runsc, capabilities: [SYS_PTRACE] }\n  - ' +
+      '{ id: K8S-1, engine: kubernetes, kubeconfig: /etc/berth/kubeconfig, namespace: berth }',
   }),
   kubeconfig: defineSetting({
     type: optionalTextType('the path of a kubeconfig', (value) => value),
     default: '',
     description:
-      'The kubeconfig of a Kubernetes cluster. It is used by data centers on Kubernetes that name none; if there is no such data center, K8S-1 is added.',
+      'The kubeconfig of a Kubernetes cluster. It is used by data centers on Kubernetes that name ' +
+      'none; if there is no such data center, K8S-1 is added.',
     example: 'kubeconfig: /etc/berth/kubeconfig',
   }),
   'kubernetes.namespace': defineSetting({
@@ -45,8 +53,11 @@ export const computeSettings = {
     type: enumType(['auto', 'users', 'none']),
     default: 'auto',
     description:
-      'How the process engine keeps accounts apart. auto: instances of every account but root run as a user of their own, in namespaces where the machine can; if Berth may not do that, they are refused. users: without namespaces. ' +
-      'none: all instances run as the user that runs Berth and can read and change everything of each other and of Berth. See docs/isolation.md.',
+      'How the process engine keeps accounts apart. auto: instances of every account but root run ' +
+      'as a user of their own, in namespaces where the machine can; if Berth may not do that, they ' +
+      'are refused. users: without namespaces. ' +
+      'none: all instances run as the user that runs Berth and can read and change everything of ' +
+      'each other and of Berth. See docs/isolation.md.',
   }),
   'process.users': defineSetting({
     type: textType(
@@ -55,13 +66,15 @@ export const computeSettings = {
     ),
     default: '1900000000-1900065535',
     description:
-      'The user ids of accounts on the process engine, one for each account and never two for one. Nothing else on the machine may use them. Change it in a container whose ids end at 65535.',
+      'The user ids of accounts on the process engine, one for each account and never two for one. ' +
+      'Nothing else on the machine may use them. Change it in a container whose ids end at 65535.',
   }),
   'process.readablePaths': defineSetting({
     type: listOrWordType(['none'], 'folders'),
     default: 'none',
     description:
-      'Folders of this machine that instances of all accounts may read on the process engine, beside the system and Berth itself: a Python outside /usr, or shared models.',
+      'Folders of this machine that instances of all accounts may read on the process engine, ' +
+      'beside the system and Berth itself: a Python outside /usr, or shared models.',
     example: 'process:\n  readablePaths: [/srv/models, /home/me/miniconda3]',
   }),
   docker: defineSetting({
@@ -72,20 +85,25 @@ export const computeSettings = {
     ),
     default: 'auto',
     description:
-      'The address of the Docker daemon, or of Podman with the same API. auto: DOCKER_HOST, then the usual sockets, tried at the start and every few seconds until a daemon answers. off: Docker is not used.',
+      'The address of the Docker daemon, or of Podman with the same API. auto: DOCKER_HOST, then ' +
+      'the usual sockets, tried at the start and every few seconds until a daemon answers. off: ' +
+      'Docker is not used.',
     example: 'docker: unix:///run/user/1000/podman/podman.sock',
   }),
   ecrEndpoint: defineSetting({
     type: urlType(),
     default: '',
     description:
-      "The URL at which logins for delegated ECR registries are requested instead of Amazon's own, such as a private endpoint of your network. AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY hold the AWS identity.",
+      "The URL at which logins for delegated ECR registries are requested instead of Amazon's own, " +
+      'such as a private endpoint of your network. AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY ' +
+      'hold the AWS identity.',
   }),
   clusterNetwork: defineSetting({
     type: textType('a range of IPv4 addresses such as 10.65.0.0/16, from /8 to /24', isSubnet),
     default: '10.65.0.0/16',
     description:
-      'The address range for the networks of clusters on container engines, 256 addresses for each cluster. Change it if your own network uses these addresses.',
+      'The address range for the networks of clusters on container engines, 256 addresses for each ' +
+      'cluster. Change it if your own network uses these addresses.',
   }),
   containerNetwork: defineSetting({
     type: textType(
@@ -94,14 +112,18 @@ export const computeSettings = {
     ),
     default: '10.80.0.0/12',
     description:
-      'The address range for the networks of accounts on container engines, 1,024 addresses for each account. Change it if your own network uses these addresses.',
+      'The address range for the networks of accounts on container engines, 1,024 addresses for ' +
+      'each account. Change it if your own network uses these addresses.',
   }),
   prices: defineSetting({
     type: pricesType(),
     default: noPrices,
     description:
-      'Prices in US dollars: per hour for each GPU or CPU type, per GB and month for each kind of disk. The default price is 0. Set them to see in the usage what your machines cost; see docs/billing.md.',
+      'Prices in US dollars: per hour for each GPU or CPU type, per GB and month for each kind of ' +
+      'disk. The default price is 0. Set them to see in the usage what your machines cost; see ' +
+      'docs/billing.md.',
     example:
-      'prices:\n  gpu: { NVIDIA A40: 0.40 }\n  cpu: { cpu3c: 0.04 }\n  disk: { container: 0.10, networkVolume: 0.07 }',
+      'prices:\n  gpu: { NVIDIA A40: 0.40 }\n  cpu: { cpu3c: 0.04 }\n  disk: { container: 0.10, ' +
+      'networkVolume: 0.07 }',
   }),
 };

@@ -18,13 +18,16 @@ export const interfaceSettings = {
     type: enumType(['auto', 'open', 'key']),
     default: 'auto',
     description:
-      'Who may read /metrics, which tells of all accounts. open: everybody who reaches Berth. key: a key of the root account, as a bearer token. auto: open if Berth listens on loopback, otherwise key.',
+      'Who may read /metrics, which tells of all accounts. open: everybody who reaches Berth. key: ' +
+      'a key of the root account, as a bearer token. auto: open if Berth listens on loopback, ' +
+      'otherwise key.',
   }),
   'graphql.maxDepth': defineSetting({
     type: wholeNumberType(1, 1000),
     default: 20,
     description:
-      'How deeply the selections of a GraphQL query may be nested. It limits the work that one request can cause.',
+      'How deeply the selections of a GraphQL query may be nested. It limits the work that one ' +
+      'request can cause.',
   }),
   'graphql.maxFields': defineSetting({
     type: wholeNumberType(1),
@@ -35,7 +38,8 @@ export const interfaceSettings = {
     type: booleanType(['true', 'false']),
     default: false,
     description:
-      'Whether webhooks may be sent to loopback and private addresses. Everyone who can submit a job chooses the address, ' +
+      'Whether webhooks may be sent to loopback and private addresses. Everyone who can submit a ' +
+      'job chooses the address, ' +
       'so allow it only if all of them may reach your network, or to try Berth on one machine.',
   }),
   'webhooks.attempts': defineSetting({
@@ -48,7 +52,8 @@ export const interfaceSettings = {
     type: wholeNumberType(0, 3600),
     default: 10,
     description:
-      'How many seconds to wait between two attempts of a webhook. Raise it, or the number of attempts, if receivers are unavailable for longer.',
+      'How many seconds to wait between two attempts of a webhook. Raise it, or the number of ' +
+      'attempts, if receivers are unavailable for longer.',
   }),
   'webhooks.timeout': defineSetting({
     type: wholeNumberType(1, 300),
@@ -59,6 +64,7 @@ export const interfaceSettings = {
     type: wholeNumberType(1, 8760),
     default: 72,
     description:
-      'How many hours a webhook stays in the delivery log after it was delivered or has failed. Until then it can be sent again. The log stores the bodies: lower it if results are large.',
+      'How many hours a webhook stays in the delivery log after it was delivered or has failed. ' +
+      'Until then it can be sent again. The log stores the bodies: lower it if results are large.',
   }),
 };

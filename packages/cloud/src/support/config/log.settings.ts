@@ -13,18 +13,21 @@ export const logSettings = {
     type: enumType(['auto', 'json', 'text']),
     default: 'auto',
     description:
-      'json: one object per line, for log collectors. text: for people. auto: text on a terminal, otherwise json.',
+      'json: one object per line, for log collectors. text: for people. auto: text on a terminal, ' +
+      'otherwise json.',
   }),
   'instanceLog.size': defineSetting({
     type: byteSizeType(100_000),
     default: 16_000_000,
     description:
-      'How much of the output of one pod or worker of the process engine is kept. The oldest lines are dropped beyond it, and the log says how many.',
+      'How much of the output of one pod or worker of the process engine is kept. The oldest lines ' +
+      'are dropped beyond it, and the log says how many.',
   }),
   'instanceLog.rate': defineSetting({
     type: byteSizeType(10_000),
     default: 4_000_000,
     description:
-      'How much output of one pod or worker of the process engine is logged per second, after a burst of the size above. Of more, the oldest lines are dropped, and the log says how many.',
+      'How much output of one pod or worker of the process engine is logged per second, after a ' +
+      'burst of the size above. Of more, the oldest lines are dropped, and the log says how many.',
   }),
 };

@@ -17,56 +17,68 @@ export const requestSettings = {
     type: wholeNumberType(0, 3600),
     default: 10,
     description:
-      'How many seconds Berth waits for running requests when it stops. Raise it if long synchronous calls must survive a restart.',
+      'How many seconds Berth waits for running requests when it stops. Raise it if long ' +
+      'synchronous calls must survive a restart.',
   }),
   maxConnections: defineSetting({
     type: wholeNumberType(0),
     default: 0,
     description:
-      'How many connections of clients may be open at a time. Beyond it, a connection is answered with 503 and closed. 0: 60 % of the limit of open files (ulimit -n), which leaves the rest for files, the database and workers.',
+      'How many connections of clients may be open at a time. Beyond it, a connection is answered ' +
+      'with 503 and closed. 0: 60 % of the limit of open files (ulimit -n), which leaves the rest ' +
+      'for files, the database and workers.',
   }),
   fastPath: defineSetting({
     type: booleanType(['on', 'off']),
     default: true,
     description:
       "Whether small, plain requests to the job API are read by Berth's own HTTP parser instead of Node's. " +
-      'It needs about half of the CPU time; all other requests go to Node. Turn it off to exclude it when you look for a fault.',
+      'It needs about half of the CPU time; all other requests go to Node. Turn it off to exclude ' +
+      'it when you look for a fault.',
   }),
   accelerate: defineSetting({
     type: booleanType(['on', 'off']),
     default: false,
     description:
-      'Whether workers with the public Python SDK get the fast worker channel, on endpoints that do not say so themselves (`accelerate` in REST v2). See docs/python.md.',
+      'Whether workers with the public Python SDK get the fast worker channel, on endpoints that ' +
+      'do not say so themselves (`accelerate` in REST v2). See docs/python.md.',
   }),
   takeAhead: defineSetting({
     type: booleanType(['on', 'off']),
     default: true,
     description:
-      'Whether one answer to job-take may carry several short jobs, for workers with the public Python SDK. It sleeps for a second between its requests, so that one job an answer is one job a second. See docs/python.md.',
+      'Whether one answer to job-take may carry several short jobs, for workers with the public ' +
+      'Python SDK. It sleeps for a second between its requests, so that one job an answer is one ' +
+      'job a second. See docs/python.md.',
   }),
   'images.keepDays': defineSetting({
     type: wholeNumberType(0, 3650),
     default: 30,
     description:
-      'How many days a deployed folder is kept after its last upload, if no endpoint, none of its last ten releases, no template and no pod names it. 0: for ever.',
+      'How many days a deployed folder is kept after its last upload, if no endpoint, none of its ' +
+      'last ten releases, no template and no pod names it. 0: for ever.',
   }),
   'pythonEnvironments.keepDays': defineSetting({
     type: wholeNumberType(0, 3650),
     default: 14,
     description:
-      'How many days a Python environment of a deployed folder is kept after its last use, if no endpoint runs the folder any more. See docs/python.md.',
+      'How many days a Python environment of a deployed folder is kept after its last use, if no ' +
+      'endpoint runs the folder any more. See docs/python.md.',
   }),
   'pythonEnvironments.maxGb': defineSetting({
     type: wholeNumberType(1),
     default: 50,
     description:
-      'How many GB all Python environments may have together. Above that, those that were not used for the longest time are deleted; they are built again when they are needed. One that a worker or pod runs with stays.',
+      'How many GB all Python environments may have together. Above that, those that were not used ' +
+      'for the longest time are deleted; they are built again when they are needed. One that a ' +
+      'worker or pod runs with stays.',
   }),
   rateLimits: defineSetting({
     type: booleanType(['on', 'off']),
     default: true,
     description:
-      'Whether rate limits apply. Turn them off for load tests, or if a proxy in front of Berth limits requests.',
+      'Whether rate limits apply. Turn them off for load tests, or if a proxy in front of Berth ' +
+      'limits requests.',
   }),
   'rateLimit.perMinute': defineSetting({
     type: wholeNumberType(1),

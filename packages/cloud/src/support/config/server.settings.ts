@@ -15,7 +15,8 @@ export const serverSettings = {
     default: '127.0.0.1',
     flag: true,
     description:
-      'The address to listen on. Loopback keeps Berth to this machine; 0.0.0.0 or :: opens it to the network.',
+      'The address to listen on. Loopback keeps Berth to this machine; 0.0.0.0 or :: opens it to ' +
+      'the network.',
   }),
   port: defineSetting({
     type: wholeNumberType(0, 65535),
@@ -28,13 +29,16 @@ export const serverSettings = {
     default: './.berth',
     flag: true,
     description:
-      'The data folder: the SQLite database, the root key, volumes and logs. Change it to put them on another disk.',
+      'The data folder: the SQLite database, the root key, volumes and logs. Change it to put them ' +
+      'on another disk.',
   }),
   diskReserve: defineSetting({
     type: byteSizeType(0),
     default: 64_000_000,
     description:
-      'The size of a file in the data folder that keeps space free. When the disk is full, it is given back step by step, so that Berth can delete, answer and start. 0: none. On a small disk it takes at most a tenth of what is free.',
+      'The size of a file in the data folder that keeps space free. When the disk is full, it is ' +
+      'given back step by step, so that Berth can delete, answer and start. 0: none. On a small ' +
+      'disk it takes at most a tenth of what is free.',
   }),
   database: defineSetting({
     type: optionalTextType('an address such as postgres://user:password@host:5432/berth', (value) =>
@@ -45,31 +49,37 @@ export const serverSettings = {
     variable: 'BERTH_DATABASE_URL',
     secret: true,
     description:
-      'The address of a PostgreSQL database for the state and the queue. Empty: SQLite in the data folder. Several Berth servers that work together need PostgreSQL.',
+      'The address of a PostgreSQL database for the state and the queue. Empty: SQLite in the data ' +
+      'folder. Several Berth servers that work together need PostgreSQL.',
   }),
   databasePool: defineSetting({
     type: wholeNumberType(1, 1000),
     default: 10,
     description:
-      'The maximum number of connections of this server to PostgreSQL, at least two. Two more connect it with the other servers. All servers together must stay below the limit of the database.',
+      'The maximum number of connections of this server to PostgreSQL, at least two. Two more ' +
+      'connect it with the other servers. All servers together must stay below the limit of the ' +
+      'database.',
   }),
   publicUrl: defineSetting({
     type: urlType(),
     default: '',
     description:
-      'The URL at which clients reach Berth, if it is not the one it listens on: behind a proxy or a load balancer. Empty: built from host and port.',
+      'The URL at which clients reach Berth, if it is not the one it listens on: behind a proxy or ' +
+      'a load balancer. Empty: built from host and port.',
   }),
   workerUrl: defineSetting({
     type: urlType(),
     default: '',
     description:
-      'The URL at which workers and pods reach Berth, if it differs from the public one. Empty: chosen by each engine.',
+      'The URL at which workers and pods reach Berth, if it differs from the public one. Empty: ' +
+      'chosen by each engine.',
   }),
   internalUrl: defineSetting({
     type: urlType(),
     default: '',
     description:
-      'The URL at which other Berth servers on the same PostgreSQL reach this one. Empty: the address it listens on, or that of this machine where it listens on all.',
+      'The URL at which other Berth servers on the same PostgreSQL reach this one. Empty: the ' +
+      'address it listens on, or that of this machine where it listens on all.',
   }),
   domain: defineSetting({
     type: optionalTextType('a host name such as berth.example.com', (value) =>
@@ -77,7 +87,9 @@ export const serverSettings = {
     ),
     default: '',
     description:
-      'A domain with wildcard DNS: every name *.<domain> resolves to this server. Load balancing endpoints are then also served at {endpoint_id}.<domain>, and pod ports at {pod_id}-{port}.<domain>. Empty: paths only.',
+      'A domain with wildcard DNS: every name *.<domain> resolves to this server. Load balancing ' +
+      'endpoints are then also served at {endpoint_id}.<domain>, and pod ports at ' +
+      '{pod_id}-{port}.<domain>. Empty: paths only.',
   }),
   rootKey: defineSetting({
     type: optionalTextType('at least 16 characters without spaces', (value) =>
@@ -86,14 +98,17 @@ export const serverSettings = {
     default: '',
     secret: true,
     description:
-      'The API key of the root account, for installations that create their keys themselves. Empty: created at the first start and stored in the data folder.',
+      'The API key of the root account, for installations that create their keys themselves. ' +
+      'Empty: created at the first start and stored in the data folder.',
   }),
   masterKey: defineSetting({
     type: key32Type(),
     default: '',
     secret: true,
     description:
-      'The key that encrypts secrets, registry passwords and environment values at rest. Empty: created at the first start and stored in the data folder. ' +
-      'Set it to store the key apart from the data; all servers of one database need the same key. Without the key, encrypted values cannot be read.',
+      'The key that encrypts secrets, registry passwords and environment values at rest. Empty: ' +
+      'created at the first start and stored in the data folder. ' +
+      'Set it to store the key apart from the data; all servers of one database need the same key. ' +
+      'Without the key, encrypted values cannot be read.',
   }),
 };

@@ -7,6 +7,7 @@ export const telemetrySettings = {
     type: wholeNumberType(1, 400),
     default: 30,
     description:
-      'How many days the history of endpoints and pods is kept, by hour. By minute it is kept for two days. See docs/monitoring.md.',
+      'How many days the history of endpoints and pods is kept, by hour. By minute it is kept for ' +
+      'two days. See docs/monitoring.md.',
   }),
 };

@@ -14,7 +14,8 @@ export const tlsSettings = {
     type: filePath,
     default: '',
     description:
-      'The certificate of this server with its intermediate certificates, as a file in PEM. With it, Berth speaks HTTPS at its port. The file is read again when it changes. Empty: HTTP.',
+      'The certificate of this server with its intermediate certificates, as a file in PEM. With ' +
+      'it, Berth speaks HTTPS at its port. The file is read again when it changes. Empty: HTTP.',
   }),
   'tls.key': defineSetting({
     type: filePath,
@@ -31,7 +32,8 @@ export const tlsSettings = {
     type: listType('address ranges such as 10.0.0.0/8 or fd00::/8', isAddressRange),
     default: [],
     description:
-      'Networks whose clients may use HTTP without TLS although Berth speaks HTTPS: a proxy in front of it, or workers on other machines. ' +
+      'Networks whose clients may use HTTP without TLS although Berth speaks HTTPS: a proxy in ' +
+      'front of it, or workers on other machines. ' +
       'This machine and its containers always may; all others are redirected to HTTPS.',
     example: 'tls:\n  plainFrom: [10.42.0.0/16]',
   }),
@@ -39,7 +41,8 @@ export const tlsSettings = {
     type: listType('host names', isHostName),
     default: [],
     description:
-      'The names of this server, to get a certificate for them by ACME (HTTP-01) and to renew it in time. Each must lead to this server on port 80: set tls.redirectPort. Empty: no ACME.',
+      'The names of this server, to get a certificate for them by ACME (HTTP-01) and to renew it ' +
+      'in time. Each must lead to this server on port 80: set tls.redirectPort. Empty: no ACME.',
     example: 'tls:\n  acme:\n    domains: [berth.example.com]',
   }),
   'tls.acme.email': defineSetting({
