@@ -1,4 +1,5 @@
-// How long `run` of one account takes while another account reads large results: `node bench/large-answers.ts [seconds]`.
+// How long `run` of one account takes while another account reads large results: `node bench/large-answers.ts
+// [seconds]`.
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { createQueueEndpoint } from '../packages/testing/src/queue-endpoint-client.ts';

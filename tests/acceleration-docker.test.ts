@@ -14,7 +14,10 @@ import type { TestDatabase } from '../packages/testing/src/test-database.ts';
 import { waitFor } from '../packages/testing/src/wait-for.ts';
 import { withDocker } from '../packages/testing/src/with-docker.ts';
 
-/** The handler of an image that nobody changed. It answers with where its hook is and whether it may write there. */
+/**
+ * The handler of an image that nobody changed. It answers with where its hook is and whether it may write
+ * there.
+ */
 const HANDLER = `
 import os, sys, runpod
 

@@ -38,7 +38,10 @@ test(`three servers, ${KILLS} of them killed at random under load: every job end
   let over = false;
   let next = 0;
   let retries = 0;
-  /** A server that was killed answers nothing; another one is asked then, as a client behind a load balancer does. */
+  /**
+   * A server that was killed answers nothing; another one is asked then, as a client behind a load balancer
+   * does.
+   */
   const ask = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
     for (let attempt = 0; ; attempt += 1) {
       const { server } = random.pick(servers.seats) ?? assert.fail();

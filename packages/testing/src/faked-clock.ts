@@ -6,7 +6,10 @@ const LIBRARIES = ['x86_64-linux-gnu', 'aarch64-linux-gnu'].map(
   (machine) => `/usr/lib/${machine}/faketime/libfaketimeMT.so.1`,
 );
 
-/** The wall clock of a process, which the test sets while the process runs. Its monotonic clock is the real one. */
+/**
+ * The wall clock of a process, which the test sets while the process runs. Its monotonic clock is the real
+ * one.
+ */
 export interface FakedClock {
   /** What the process has to be started with. */
   env: Record<string, string>;

@@ -54,7 +54,10 @@ export interface App {
   tls: Tls | undefined;
   /** A link that signs in to the console once, with the root key. */
   signInUrl(): Promise<string>;
-  /** Adopts the instances that run and starts to manage them. Call it when the server listens: they must reach it. */
+  /**
+   * Adopts the instances that run and starts to manage them. Call it when the server listens: they must reach
+   * it.
+   */
   start(): void;
   close(): Promise<void>;
   /** Closes the connections of requests that are still being answered. */
@@ -91,7 +94,10 @@ function createEvents(log: Log): CloudEventBus {
   return new EventBus((error, event) => log.error({ err: error, event }, 'an event listener failed'));
 }
 
-/** The one place where the parts are connected. Each part is built from those before it; events go the other way. */
+/**
+ * The one place where the parts are connected. Each part is built from those before it; events go the other
+ * way.
+ */
 async function composeApp(app: AppContext): Promise<App> {
   const { config, log, clock, events, disk } = app;
   const address = new ServerAddress(config.publicUrl);

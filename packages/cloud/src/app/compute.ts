@@ -47,7 +47,9 @@ export interface ComputeDeps {
   peers: Peers;
 }
 
-/** The reconcilers: they start and stop the instances of workers and pods. Only the leading server runs them. */
+/**
+ * The reconcilers: they start and stop the instances of workers and pods. Only the leading server runs them.
+ */
 export interface Compute {
   workers: Workers;
   /** The load balancing workers, for the gateway. */

@@ -45,7 +45,10 @@ export interface Engines {
   sandbox(dataCenterId: string): ContainerSandbox | undefined;
   /** Whom the files of an account belong to in this data center; undefined for the user that runs Berth. */
   fileOwner(accountId: string, dataCenterId: string): Promise<FileOwner | undefined>;
-  /** Looks for a Docker daemon until one answers. `onDataCenter` is called for the data center that it then serves. */
+  /**
+   * Looks for a Docker daemon until one answers. `onDataCenter` is called for the data center that it then
+   * serves.
+   */
   start(onDataCenter: (dataCenterId: string) => Promise<void>): void;
   destroyConnections(): Promise<void>;
   /** Stops looking for Docker. */

@@ -25,7 +25,10 @@ export interface Restored {
   movedTo: string | undefined;
 }
 
-/** Makes an installation from a backup. Until all of it is checked and written, nothing that exists is touched. */
+/**
+ * Makes an installation from a backup. Until all of it is checked and written, nothing that exists is
+ * touched.
+ */
 export async function restoreBackup({ file, data, database, replace }: RestoreRequest): Promise<Restored> {
   const manifest = await verifyBackup(file);
   checkKind(manifest, database);

@@ -94,7 +94,10 @@ function stopSignal(): Promise<NodeJS.Signals> {
   });
 }
 
-/** Waits for running requests; after the timeout their connections are closed, so that the process always ends. */
+/**
+ * Waits for running requests; after the timeout their connections are closed, so that the process always
+ * ends.
+ */
 async function closeWithTimeout(app: App, milliseconds: number, log: Log): Promise<void> {
   const timer = setTimeout(() => {
     log.warn('some requests did not end in time and are cut off');

@@ -30,7 +30,9 @@ export class ServerAddress {
     return this.#attached;
   }
 
-  /** The address it listens at, as this machine reaches it: by HTTP, also where other clients must use HTTPS. */
+  /**
+   * The address it listens at, as this machine reaches it: by HTTP, also where other clients must use HTTPS.
+   */
   get listeningOrigin(): string {
     return listeningOrigin(this.servers.server);
   }

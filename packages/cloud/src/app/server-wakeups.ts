@@ -3,7 +3,10 @@ import type { WakeupBus } from '../store/wakeup-bus.ts';
 
 const source = 'other-server';
 
-/** Passes events between the servers of one database: changes made here go out, those of other servers become events here. */
+/**
+ * Passes events between the servers of one database: changes made here go out, those of other servers become
+ * events here.
+ */
 export function connectWakeups(events: CloudEventBus, wakeups: WakeupBus): void {
   events.subscribe('pod.changed', ({ podId, source }) => {
     if (source !== 'other-server') wakeups.publish({ kind: 'pod', podId });

@@ -8,7 +8,10 @@ import type { ClockKeeper, ClockKeeperDeps } from './clock-keeper.ts';
 const SAMPLE_EVERY_MS = 5_000;
 /** An answer that took longer says too little about when it was given. */
 const MAX_ROUND_TRIP_MS = 1_000;
-/** What the leading server wrote is followed while it is this fresh, and continued after a restart for this long. */
+/**
+ * What the leading server wrote is followed while it is this fresh, and continued after a restart for this
+ * long.
+ */
 const SHARED_IS_FRESH_MS = 30_000;
 const SHARED_IS_CONTINUED_MS = 3_600_000;
 /** A server whose time differs this often in a row takes the time of the leading one. */

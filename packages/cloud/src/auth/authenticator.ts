@@ -83,7 +83,10 @@ export class Authenticator {
     return found;
   }
 
-  /** `onAuthenticated` is called before scopes are checked: a request that is then refused counts towards the rate limit too. */
+  /**
+   * `onAuthenticated` is called before scopes are checked: a request that is then refused counts towards the
+   * rate limit too.
+   */
   async authorize(
     key: string | undefined,
     request: AccessRequest,

@@ -6,7 +6,10 @@ export function bearerKey(header: string | undefined): string | undefined {
 let lastHeader: string | undefined;
 let lastKey: string | undefined;
 
-/** Also accepts the key without a scheme, as clients of the job API and workers send it. The last header is cached: clients repeat it. */
+/**
+ * Also accepts the key without a scheme, as clients of the job API and workers send it. The last header is
+ * cached: clients repeat it.
+ */
 export function bearerOrBareKey(header: string | undefined): string | undefined {
   if (header !== lastHeader) {
     lastHeader = header;

@@ -1,6 +1,9 @@
 import type { Clock } from '../support/clock.ts';
 
-/** How long a key is cached. A change on this server, or one that another server announces, clears the cache at once. */
+/**
+ * How long a key is cached. A change on this server, or one that another server announces, clears the cache
+ * at once.
+ */
 const CACHE_TTL_MS = 1_000;
 /** The resolution of "last used": a write for every request would be too expensive. */
 const LAST_USED_RESOLUTION_MS = 60_000;

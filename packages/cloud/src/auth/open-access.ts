@@ -16,7 +16,10 @@ export interface GrantedAccess {
   readonly expiresAt?: number | null;
 }
 
-/** Something that stays open after its request was authorized: an answer, an upload, a terminal, a worker channel. */
+/**
+ * Something that stays open after its request was authorized: an answer, an upload, a terminal, a worker
+ * channel.
+ */
 export interface OpenAccess {
   /** The key or token. What shares it is checked together. */
   readonly credential: string;

@@ -4,7 +4,10 @@ import { deriveKey, timingSafeEqualText } from '../support/crypto.ts';
 const PREFIX = 'rpp_';
 const TOKEN_PATTERN = /^rpp_([a-z0-9]{1,64})_([A-Za-z0-9_-]{43})$/;
 
-/** The token of a pod: with it a pod can read, stop, restart and terminate itself, and nothing else. It is computed, not stored. */
+/**
+ * The token of a pod: with it a pod can read, stop, restart and terminate itself, and nothing else. It is
+ * computed, not stored.
+ */
 export class PodTokens {
   readonly #key: Buffer;
 

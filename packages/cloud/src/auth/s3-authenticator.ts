@@ -69,7 +69,10 @@ export interface SigningContext extends RequestSignature {
   key: Buffer;
 }
 
-/** Authenticates S3 requests: signed with an S3 key in the header or in the URL, or with an API key as bearer token. */
+/**
+ * Authenticates S3 requests: signed with an S3 key in the header or in the URL, or with an API key as bearer
+ * token.
+ */
 export class S3Authenticator {
   readonly #deps: S3AuthenticatorDeps;
 

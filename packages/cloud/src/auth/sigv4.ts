@@ -1,7 +1,10 @@
 import { createHash, createHmac } from 'node:crypto';
 import { percentDecode, percentEncode } from '../support/percent-encoding.ts';
 
-/** AWS Signature Version 4: what is signed, and with which key. Used to check S3 requests and to sign requests to ECR. */
+/**
+ * AWS Signature Version 4: what is signed, and with which key. Used to check S3 requests and to sign requests
+ * to ECR.
+ */
 export const SIGV4_ALGORITHM = 'AWS4-HMAC-SHA256';
 
 /** `ID/20260131/REGION/SERVICE/aws4_request` */

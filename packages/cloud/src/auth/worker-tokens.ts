@@ -3,7 +3,10 @@ import { deriveKey, timingSafeEqualText } from '../support/crypto.ts';
 
 const PREFIX = 'rpw_';
 
-/** The token of a worker: it is valid for the worker API of its endpoint under its own worker id, and nothing else. It is computed, not stored. */
+/**
+ * The token of a worker: it is valid for the worker API of its endpoint under its own worker id, and nothing
+ * else. It is computed, not stored.
+ */
 export class WorkerTokens {
   readonly #key: Buffer;
 

@@ -41,7 +41,10 @@ export class EngineConnections {
   readonly #connected = new Set<string>();
   readonly #watches = new Map<InstanceEngine, EngineWatch>();
   #orphans = new Set<string>();
-  /** Attempts to connect, one after the other for each engine. A new map each time that this server becomes the leader; undefined while it is not. */
+  /**
+   * Attempts to connect, one after the other for each engine. A new map each time that this server becomes
+   * the leader; undefined while it is not.
+   */
   #attempts: Map<InstanceEngine, Promise<void>> | undefined;
 
   constructor(deps: EngineConnectionsDeps) {
@@ -74,7 +77,10 @@ export class EngineConnections {
     if (engine !== undefined) await this.#connect(engine);
   }
 
-  /** Removes the instances that were orphans at the last sweep already: another one may be about to be adopted. */
+  /**
+   * Removes the instances that were orphans at the last sweep already: another one may be about to be
+   * adopted.
+   */
   async sweep(): Promise<void> {
     const isCurrent = this.#currentCheck();
     const seen = this.#orphans;

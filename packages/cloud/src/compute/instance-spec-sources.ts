@@ -4,7 +4,10 @@ import type { ContainerSandbox } from '../domain/placement/container-sandbox.ts'
 export interface InstanceSpecSources {
   /** Environment variables with their secret references resolved. */
   resolveEnv(accountId: string, env: Record<string, string>): Promise<Record<string, string>>;
-  /** Credentials to pull an image with: the saved ones that are named, or those that the account has for this image. */
+  /**
+   * Credentials to pull an image with: the saved ones that are named, or those that the account has for this
+   * image.
+   */
   credentials(
     accountId: string,
     registryId: string | null,

@@ -1,6 +1,9 @@
 /** How often the reconcilers look for work that is due. */
 export const TICK_MS = 500;
-/** How often everything that is not in its desired state is reconciled again: a failure may pass, and a wake-up may be lost. */
+/**
+ * How often everything that is not in its desired state is reconciled again: a failure may pass, and a
+ * wake-up may be lost.
+ */
 export const RESYNC_MS = 5_000;
 /** How often instances that nobody needs are looked for, where several servers may have started some. */
 export const SWEEP_MS = 5_000;

@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
 
-/** How much of an error is read to group it, in characters: the type and the message come before the traceback. */
+/**
+ * How much of an error is read to group it, in characters: the type and the message come before the
+ * traceback.
+ */
 export const ERROR_PREFIX_CHARS = 8_192;
 const MAX_MESSAGE_CHARS = 300;
 const DIGEST_DIGITS = 12;

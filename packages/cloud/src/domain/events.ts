@@ -2,7 +2,10 @@ import type { EventBus } from '../support/event-bus.ts';
 import type { Worker } from './endpoints/worker-record.ts';
 import type { Job, JobStatus } from './job-records.ts';
 
-/** Where a change was made: by a request to this server, by this server's reconciler, or by another server on the same database. */
+/**
+ * Where a change was made: by a request to this server, by this server's reconciler, or by another server on
+ * the same database.
+ */
 export type ChangeSource = 'request' | 'reconciler' | 'other-server';
 
 /** It did not start, was not ready in time, exited, or was killed by a signal. */
@@ -17,7 +20,10 @@ export type WorkerCrashKind = (typeof WORKER_CRASH_KINDS)[number];
 export interface CloudEvents {
   /** Jobs wait in the queue of this endpoint. */
   'jobs.queued': { endpointId: string };
-  /** This server stored a new status of a job; `from` is undefined for a new job. Published for every job: listeners must be cheap. */
+  /**
+   * This server stored a new status of a job; `from` is undefined for a new job. Published for every job:
+   * listeners must be cheap.
+   */
   'job.changed': { job: Job; from: JobStatus | undefined };
   /** Jobs of this endpoint changed on another server, or many at once; which ones is not known. */
   'jobs.changed': { endpointId: string };
@@ -25,7 +31,9 @@ export interface CloudEvents {
   'webhook.due': { endpointId: string };
   /** A worker asked to be replaced. */
   'worker.refresh-requested': { endpointId: string; workerId: string; source: ChangeSource };
-  /** The gateway of another server has requests for this endpoint: how many, and in flight with which workers. */
+  /**
+   * The gateway of another server has requests for this endpoint: how many, and in flight with which workers.
+   */
   'endpoint.demand': {
     endpointId: string;
     server: string;

@@ -145,7 +145,10 @@ export interface Chunk {
 /** A chunk before it has a number. */
 export interface NewChunk {
   text: string;
-  /** The number that the worker gave to what it is, or is a part of. Where it gave none, that of the chunk before. */
+  /**
+   * The number that the worker gave to what it is, or is a part of. Where it gave none, that of the chunk
+   * before.
+   */
   workerNumber: number;
 }
 
@@ -196,10 +199,19 @@ export interface TakeRequest {
   /** Asked for at the last moment: until then others may come and want jobs too. */
   claims(): readonly Claim[];
   takenAt: number;
-  /** When a lease has to be looked at at the latest; earlier where the job's time to live or its execution time is over before. */
+  /**
+   * When a lease has to be looked at at the latest; earlier where the job's time to live or its execution
+   * time is over before.
+   */
   leaseCheckAt: number;
-  /** The rule. What it makes of a job agrees with the above: a store may have to write the lease before it knows the job. */
+  /**
+   * The rule. What it makes of a job agrees with the above: a store may have to write the lease before it
+   * knows the job.
+   */
   startAttempt(job: Job, claim: Claim): JobChange;
-  /** Told where others wait that could not be had just now: they are in somebody's hands, and may be back in a moment. */
+  /**
+   * Told where others wait that could not be had just now: they are in somebody's hands, and may be back in a
+   * moment.
+   */
   onLockedSkipped?(): void;
 }

@@ -64,7 +64,10 @@ export function progress(job: Job, holder: LeaseHolder, output: string): JobChan
   return holdsLease(job, holder) ? { job, output } : undefined;
 }
 
-/** Its stream was handed out up to this number; nothing where another reader was faster than whoever saw the job as `seen`, or it is tried anew. */
+/**
+ * Its stream was handed out up to this number; nothing where another reader was faster than whoever saw the
+ * job as `seen`, or it is tried anew.
+ */
 export function drain(job: Job, seen: Job, number: number): JobChange | undefined {
   return job.drained === seen.drained && job.attempt === seen.attempt && job.lease === seen.lease
     ? { job: { ...job, drained: number } }
@@ -79,14 +82,20 @@ function canRetry({ status }: Pick<Job, 'status'>): boolean {
   return status === 'FAILED' || status === 'TIMED_OUT';
 }
 
-/** By hand: the same job and input at the end of the queue, everything it left behind removed, its time to live anew. */
+/**
+ * By hand: the same job and input at the end of the queue, everything it left behind removed, its time to
+ * live anew.
+ */
 export function retry(job: Job, position: number, now: number): JobChange | undefined {
   if (!canRetry(job)) return undefined;
   const queued: Job = { ...waiting(job), position, queuedAt: now, ttlAt: now + job.ttl, drained: 0 };
   return { ...withDue(queued, now), output: null, error: null, clearChunks: true };
 }
 
-/** The worker is gone. While retries are left the job goes back to its old place, which is the head; then it has failed. */
+/**
+ * The worker is gone. While retries are left the job goes back to its old place, which is the head; then it
+ * has failed.
+ */
 export function loseWorker(
   job: Job,
   holder: LeaseHolder,

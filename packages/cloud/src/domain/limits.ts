@@ -101,7 +101,9 @@ export interface LogLimits {
   bytes: number;
   bytesPerSecond: number;
 }
-/** As in the settings: enough for the longest tail that can be requested, small enough for a thousand workers. */
+/**
+ * As in the settings: enough for the longest tail that can be requested, small enough for a thousand workers.
+ */
 export const DEFAULT_LOG_LIMITS: LogLimits = { bytes: 16_000_000, bytesPerSecond: 4_000_000 };
 /** How long the log of an instance that was removed can be read. */
 export const LOG_RETENTION_MS = 7 * DAY_MS;

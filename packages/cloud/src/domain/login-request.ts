@@ -1,6 +1,9 @@
 export type LoginStatus = 'PENDING' | 'APPROVED' | 'DENIED' | 'CONSUMED';
 
-/** A program that asks for a key of its own, until someone who has one says yes or no. It belongs to no account before. */
+/**
+ * A program that asks for a key of its own, until someone who has one says yes or no. It belongs to no
+ * account before.
+ */
 export interface LoginRequest {
   id: string;
   keyName: string;

@@ -16,7 +16,10 @@ export const FIELD = {
   runsLate: 11,
   diskInGb: 12,
   addedInGb: 13,
-  /** Months alone have these four: the whole days of what was late. Rate times seconds of a month would outgrow eight bytes. */
+  /**
+   * Months alone have these four: the whole days of what was late. Rate times seconds of a month would
+   * outgrow eight bytes.
+   */
   lateDays: 14,
 } as const;
 

@@ -58,7 +58,10 @@ export interface ApiKey extends OwnedRecord {
   expiresAt: number | null;
 }
 
-/** Signs requests for the objects of an account's network volumes. Its id is what a client sends; the secret is kept sealed, since a signature needs it. */
+/**
+ * Signs requests for the objects of an account's network volumes. Its id is what a client sends; the secret
+ * is kept sealed, since a signature needs it.
+ */
 export interface S3Key extends OwnedRecord {
   name: string;
   access: Exclude<AccessLevel, 'restricted'>;
@@ -161,7 +164,10 @@ export interface Endpoint extends OwnedRecord, Container {
   /** How often a job is tried again when its worker is lost. */
   maxRetries: number;
   flashboot: FlashBoot;
-  /** Whether workers start with the hook that puts the fast worker channel under the public Python SDK; null is the server's setting. */
+  /**
+   * Whether workers start with the hook that puts the fast worker channel under the public Python SDK; null
+   * is the server's setting.
+   */
   accelerate: boolean | null;
   modelReferences: string[];
   compliance: string[];

@@ -1,4 +1,6 @@
-/** Times here are whole seconds since 1970. Days, months and years are those of UTC; a week begins on Monday. */
+/**
+ * Times here are whole seconds since 1970. Days, months and years are those of UTC; a week begins on Monday.
+ */
 export const BUCKET_SIZES = ['hour', 'day', 'week', 'month', 'year'] as const;
 export type BucketSize = (typeof BUCKET_SIZES)[number];
 

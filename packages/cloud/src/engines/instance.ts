@@ -33,7 +33,9 @@ export interface InstanceSpec {
   registry?: { username: string; password: string };
   /** Called with each progress line of the start; the same lines are system lines of the log. */
   onProgress?: (line: string) => void;
-  /** Called when the image is on the machine, with the environment that it needs, before the instance starts. */
+  /**
+   * Called when the image is on the machine, with the environment that it needs, before the instance starts.
+   */
   onImageReady?: () => void;
 }
 

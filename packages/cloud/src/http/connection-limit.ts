@@ -6,7 +6,10 @@ import type { Log } from '../support/log.ts';
 import type { TlsAcceptor } from './tls/tls-acceptor.ts';
 import { throttle } from '../support/throttle.ts';
 
-/** The part of the descriptors that clients may have; the rest is for files, the database, workers and instances. */
+/**
+ * The part of the descriptors that clients may have; the rest is for files, the database, workers and
+ * instances.
+ */
 const CLIENT_SHARE = 0.6;
 /** Where the system does not tell its limit. */
 const DEFAULT_DESCRIPTORS = 1024;

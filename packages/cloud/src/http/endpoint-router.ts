@@ -52,7 +52,10 @@ export interface EndpointRouterDeps {
   requestObserver?: RequestObserver;
 }
 
-/** Routes every request below `/v2/{endpoint_id}` and `/proxy`, or under an endpoint's or a pod's own host name. */
+/**
+ * Routes every request below `/v2/{endpoint_id}` and `/proxy`, or under an endpoint's or a pod's own host
+ * name.
+ */
 export class EndpointRouter {
   readonly #deps: EndpointRouterDeps;
   readonly #channels: WorkerChannels;
@@ -101,7 +104,10 @@ export class EndpointRouter {
     }
   }
 
-  /** On a load balancing endpoint every path belongs to the worker; on a queue endpoint the operations of the job API come first. */
+  /**
+   * On a load balancing endpoint every path belongs to the worker; on a queue endpoint the operations of the
+   * job API come first.
+   */
   async #serveEndpoint(
     request: Request,
     response: Response,

@@ -13,7 +13,9 @@ export interface HealthRoutesDeps {
   checkMetricsKey?: ((key: string | undefined) => Promise<void>) | undefined;
 }
 
-/** For monitoring: /healthz (the process runs), /readyz (its database answers and takes writes) and /metrics. */
+/**
+ * For monitoring: /healthz (the process runs), /readyz (its database answers and takes writes) and /metrics.
+ */
 export function healthRoutes(
   app: FastifyInstance,
   { ready, registry, checkMetricsKey }: HealthRoutesDeps,

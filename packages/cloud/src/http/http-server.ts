@@ -40,7 +40,10 @@ import type { S3Routes } from './s3/s3.routes.ts';
 import type { EndpointRouter } from './endpoint-router.ts';
 import { EndpointUrls } from './endpoint-urls.ts';
 
-/** Clients keep idle connections for up to 15 s, and some do not retry when one is closed: the server waits much longer. */
+/**
+ * Clients keep idle connections for up to 15 s, and some do not retry when one is closed: the server waits
+ * much longer.
+ */
 const KEEP_ALIVE_MS = 75_000;
 /** Workers name hundreds of jobs in one URL. */
 const MAX_HEADER_BYTES = 160 * 1024;
@@ -147,7 +150,8 @@ export function createHttpServer(
   });
   app.addHook('onSend', async (request, reply) => {
     if (!request.raw.complete) {
-      // The response comes before the end of the body. Closing on a client that still sends would lose it: the rest is read and discarded.
+      // The response comes before the end of the body. Closing on a client that still sends would lose it:
+      // the rest is read and discarded.
       reply.removeHeader('connection');
       request.raw.resume();
     } else if (closing) {
@@ -217,7 +221,10 @@ export interface PodSelfService {
   serve: RequestListener;
 }
 
-/** A server for workers and pods alone: the endpoints, and what a pod may do to itself. It does not listen yet. */
+/**
+ * A server for workers and pods alone: the endpoints, and what a pod may do to itself. It does not listen
+ * yet.
+ */
 export function createWorkerServer(router: EndpointRouter, pods?: PodSelfService): Server {
   return createRoutedServer(
     router,

@@ -13,7 +13,10 @@ const FASTIFY_ERRORS: Record<string, [ErrorCode, string]> = {
   FST_ERR_MAX_PARAM_LENGTH: ['no-route', 'no such address'],
 };
 
-/** Turns anything thrown into an error that the APIs can send. Anything unknown is a defect: it is logged in full, and its details are not sent. */
+/**
+ * Turns anything thrown into an error that the APIs can send. Anything unknown is a defect: it is logged in
+ * full, and its details are not sent.
+ */
 export function toBerthError(error: unknown, log: FastifyBaseLogger, requestId: string): BerthError {
   if (error instanceof BerthError) {
     if (error.code === 'internal' || error.code === 'unavailable') log.error({ err: error }, error.message);

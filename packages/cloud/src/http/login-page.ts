@@ -7,7 +7,10 @@ export const LOGIN_PAGE_PATH = '/flash/login';
 
 const MAX_ID_LENGTH = 64;
 
-/** The page asks for a key and sends the answer over GraphQL itself: the key goes nowhere else, and is kept nowhere. */
+/**
+ * The page asks for a key and sends the answer over GraphQL itself: the key goes nowhere else, and is kept
+ * nowhere.
+ */
 export function loginPageRoutes(app: FastifyInstance): void {
   app.get(LOGIN_PAGE_PATH, async (request, reply) => {
     const asked = (request.query as Record<string, string | string[] | undefined>)['request'];

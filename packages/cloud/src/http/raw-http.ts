@@ -42,7 +42,10 @@ export interface BasicResponse {
   end(body?: string): unknown;
   /** A faster way to send 200 with JSON, if there is one. */
   endOkJson?(body: string): void;
-  /** Sends 200 with JSON in pieces, each after the one before has left. Without it, the response is a stream of Node's. */
+  /**
+   * Sends 200 with JSON in pieces, each after the one before has left. Without it, the response is a stream
+   * of Node's.
+   */
   endOkJsonPieces?(pieces: readonly Uint8Array[], length: number): void;
   destroy(): unknown;
   /** `finish`: the response has left this process. `close`: the exchange is over, answered or not. */
@@ -92,7 +95,10 @@ export function sendJson(
   response.end(body);
 }
 
-/** A large answer goes out in pieces of this size: it never fills the buffers of the connection, and others are served in between. */
+/**
+ * A large answer goes out in pieces of this size: it never fills the buffers of the connection, and others
+ * are served in between.
+ */
 export const PIECE_BYTES = 256 * 1024;
 
 /** Sends 200 with JSON at the speed of the client. Resolves when all of it has left, or the client has. */
@@ -137,7 +143,10 @@ export function sendNoContent(response: BasicResponse): void {
   response.end();
 }
 
-/** The body as text. A body over the limit is refused as soon as that is known; the rest is read and discarded, so that the response arrives. */
+/**
+ * The body as text. A body over the limit is refused as soon as that is known; the rest is read and
+ * discarded, so that the response arrives.
+ */
 export async function readBody(request: BasicRequest, limit: number): Promise<string> {
   if (request.body === undefined) return (await readStream(request as IncomingMessage, limit)).toString();
   if (request.body.length > limit) throw tooLarge(limit);
@@ -195,7 +204,10 @@ function tooLarge(limit: number): BerthError {
   return new BerthError('too-large', `the body is larger than the ${limit} bytes that are read here`);
 }
 
-/** Created once: an abort without a reason creates an error with a stack trace, which costs more than the request. */
+/**
+ * Created once: an abort without a reason creates an error with a stack trace, which costs more than the
+ * request.
+ */
 const EXCHANGE_CLOSED = new Error('the exchange is over');
 
 /** Aborts when the client disconnects, and after the response: nothing has to wait for it any longer. */

@@ -6,7 +6,10 @@ import type { HttpMetrics } from './metrics.ts';
 /** The status that is recorded where the client left before it was answered. */
 const CLIENT_CLOSED_REQUEST = 499;
 
-/** Gives the requests that do not pass through the web framework an id, an access log and metrics, as it does for its own. */
+/**
+ * Gives the requests that do not pass through the web framework an id, an access log and metrics, as it does
+ * for its own.
+ */
 export class RequestObserver {
   readonly #log: FastifyBaseLogger;
   readonly #metrics: HttpMetrics;

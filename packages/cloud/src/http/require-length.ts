@@ -1,4 +1,7 @@
-/** If the file shrinks while it is read, the connection is closed: the next response must not be read as the rest of this one. */
+/**
+ * If the file shrinks while it is read, the connection is closed: the next response must not be read as the
+ * rest of this one.
+ */
 export async function* requireLength(
   content: AsyncIterable<Uint8Array>,
   length: number,

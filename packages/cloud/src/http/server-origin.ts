@@ -9,7 +9,10 @@ export function listeningOrigin(server: Pick<Server, 'address'>): string {
   return `http://${everywhere ? '127.0.0.1' : family === 'IPv6' ? `[${address}]` : address}:${port}`;
 }
 
-/** Where clients reach Berth: where the operator says, or else where it listens, by the name of its certificate. */
+/**
+ * Where clients reach Berth: where the operator says, or else where it listens, by the name of its
+ * certificate.
+ */
 export function publicOrigin(
   publicUrl: string,
   server: Pick<Server, 'address'>,

@@ -22,7 +22,10 @@ export class WorkerListener {
     this.#server = server;
   }
 
-  /** On the same port as the server, so that containers of an earlier run find it again; if it is taken, on another. */
+  /**
+   * On the same port as the server, so that containers of an earlier run find it again; if it is taken, on
+   * another.
+   */
   static async open(
     server: Server,
     { address, subnets }: ContainerNetwork,

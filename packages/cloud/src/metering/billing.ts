@@ -21,7 +21,10 @@ import {
 /** Limits the memory that one answer takes. */
 export const MAX_RECORDS = 200_000;
 
-/** What usage is grouped by: the resource of the owner, the unit that ran, the GPU type, or any hardware (`gpu X`, `cpu X`, a volume tier). */
+/**
+ * What usage is grouped by: the resource of the owner, the unit that ran, the GPU type, or any hardware (`gpu
+ * X`, `cpu X`, a volume tier).
+ */
 export type BillingGrouping = 'resource' | 'unit' | 'gpuType' | 'hardware' | 'none';
 
 export interface HistoryQuery extends WindowQuery {
@@ -206,7 +209,10 @@ function groupOf(interval: UsageInterval, grouping: BillingGrouping): string {
   }
 }
 
-/** Roll-ups name hardware by kind and name (`gpu X`). Grouped by GPU type, everything without a GPU is one group. */
+/**
+ * Roll-ups name hardware by kind and name (`gpu X`). Grouped by GPU type, everything without a GPU is one
+ * group.
+ */
 function gpuOf(hardware: string): string {
   return hardware.startsWith('gpu ') ? hardware.slice('gpu '.length) : '';
 }

@@ -26,7 +26,9 @@ export function usageRules(prices: UsagePrices): UsageRules {
   };
 }
 
-/** A pod is charged for its hardware and its disks while it runs, and for its volume disk while it is stopped. */
+/**
+ * A pod is charged for its hardware and its disks while it runs, and for its volume disk while it is stopped.
+ */
 export function podUsage(pod: Pod, prices: DiskPrices): ResourceUsage | null {
   const {
     id,
@@ -67,7 +69,8 @@ function podChanges(before: Pod, after: Pod, prices: DiskPrices): UsageChange[] 
   const unitId = after.id;
   const use = podUsage(after, prices);
   const isOtherRun = before.startedAt !== after.startedAt;
-  // Other prices than those of the open interval are applied by the repricing. Here only changes of the record count.
+  // Other prices than those of the open interval are applied by the repricing. Here only changes of the
+  // record count.
   if (!isOtherRun && isPodRunning(before) === isPodRunning(after))
     return isEqual(podUsage(before, prices), use) ? [] : [{ unitId, usage: use, at: after.updatedAt }];
   if (isPodRunning(after)) return [{ unitId, usage: use, at: after.startedAt ?? after.updatedAt }];

@@ -106,7 +106,10 @@ async function redrive(
   return { newId: id };
 }
 
-/** What the old request asked for. A synchronous one is kept as long as any other: nobody waits for the new one. */
+/**
+ * What the old request asked for. A synchronous one is kept as long as any other: nobody waits for the new
+ * one.
+ */
 function termsOf(job: Job): JobOptions {
   return {
     executionTimeout: job.executionTimeout,

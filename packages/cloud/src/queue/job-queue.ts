@@ -347,7 +347,9 @@ export class JobQueue {
     return this.#deps.store.countAhead(job, limit);
   }
 
-  /** The workers of an endpoint that any server has heard from recently, without those that have ended since. */
+  /**
+   * The workers of an endpoint that any server has heard from recently, without those that have ended since.
+   */
   async workers(endpointId: string): Promise<WorkerHeartbeat[]> {
     const here = this.heartbeats.liveWorkers(endpointId);
     const known = new Set(here.map(({ workerId }) => workerId));

@@ -65,7 +65,10 @@ export class JobSearch {
     return { jobs, scanned, next };
   }
 
-  /** The errors of failed jobs by fingerprint, the most frequent first. `complete`: no older jobs are left out. */
+  /**
+   * The errors of failed jobs by fingerprint, the most frequent first. `complete`: no older jobs are left
+   * out.
+   */
   async errorGroups(
     endpointId: string,
     filter: Pick<JobSearchFilter, 'from' | 'to'>,

@@ -55,7 +55,10 @@ export class QueueAdmission {
     this.#deps = deps;
   }
 
-  /** Undefined for an account without limits. What it resolves to is called when the job is in the store, or not. */
+  /**
+   * Undefined for an account without limits. What it resolves to is called when the job is in the store, or
+   * not.
+   */
   admit(accountId: string, request: string): Promise<() => void> | undefined {
     const own = this.#deps.limitsOf(accountId);
     const all = this.#deps.installationLimits();
@@ -99,7 +102,8 @@ export class QueueAdmission {
     const { store, now } = this.#deps;
     const accountId = key === ALL ? undefined : key;
     if (now() - count.jobsReadAt >= MIN_AGE_MS) {
-      // Those that get into the store meanwhile are counted twice until the next reading, rather than not at all.
+      // Those that get into the store meanwhile are counted twice until the next reading, rather than not at
+      // all.
       const jobs = (await store.queuedJobs(accountId)) + count.storing.jobs;
       // Of fewer jobs, the bytes are fewer in proportion, until they are counted again.
       count.bytes = Math.round((count.bytes * Math.min(jobs, count.jobs)) / Math.max(1, count.jobs));

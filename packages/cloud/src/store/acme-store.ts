@@ -1,6 +1,8 @@
 /** What the servers of an installation share of their certificate by ACME. Everything is sealed. */
 export interface AcmeStore {
-  /** The key of the account at a certificate authority. The one that is there stays: all servers use the same. */
+  /**
+   * The key of the account at a certificate authority. The one that is there stays: all servers use the same.
+   */
   accountKey(directory: string, fresh: () => string): Promise<string>;
   findCertificate(): Promise<StoredCertificate | undefined>;
   saveCertificate(certificate: StoredCertificate): Promise<void>;

@@ -1,6 +1,8 @@
 /** What the servers of one installation know of each other's time, and what depends on it. */
 export interface ClockStore {
-  /** What the clock of the database says, in milliseconds; undefined where that is the clock of this machine. */
+  /**
+   * What the clock of the database says, in milliseconds; undefined where that is the clock of this machine.
+   */
   databaseTime(): Promise<DatabaseTime | undefined>;
   /** The leading server writes how far its time is from the clock of the database. The others follow it. */
   saveShared(time: SharedTime): Promise<void>;

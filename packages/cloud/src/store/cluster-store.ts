@@ -6,7 +6,10 @@ import type { AuditedChange } from './collection.ts';
 
 /** What the rules of clusters ask of a store. */
 export interface ClusterStore {
-  /** Holds what the members stand on, asks `make` for the cluster with all of them, and writes them together or not at all. */
+  /**
+   * Holds what the members stand on, asks `make` for the cluster with all of them, and writes them together
+   * or not at all.
+   */
   insert(
     accountId: string,
     ids: PodReferenceIds,
@@ -15,7 +18,10 @@ export interface ClusterStore {
   find(accountId: string, id: string): Promise<Cluster | undefined>;
   /** Newest first. */
   list(accountId: string): Promise<Cluster[]>;
-  /** Reads the cluster, asks `next` what it becomes, and writes that. Undefined where there is no such cluster. */
+  /**
+   * Reads the cluster, asks `next` what it becomes, and writes that. Undefined where there is no such
+   * cluster.
+   */
   change(
     accountId: string,
     id: string,
@@ -23,7 +29,10 @@ export interface ClusterStore {
   ): Promise<Cluster | undefined>;
   /** The pods of one cluster, or of all that the account has, by rank. */
   listMembers(accountId: string, clusterId?: string): Promise<Pod[]>;
-  /** Asks `next` what becomes of each member, writes that, and forgets the cluster, all at once. Answers the members; undefined where there is no such cluster. */
+  /**
+   * Asks `next` what becomes of each member, writes that, and forgets the cluster, all at once. Answers the
+   * members; undefined where there is no such cluster.
+   */
   remove(
     accountId: string,
     id: string,

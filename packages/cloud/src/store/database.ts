@@ -20,7 +20,10 @@ export interface Database {
   wakeups(): Promise<WakeupBus>;
   /** `onResigned` tells the other servers that nobody leads. */
   leaderElection(onResigned: () => void): LeaderElection;
-  /** Writes a consistent copy of everything below a folder, while the database is used. Resolves to the version of its schema. */
+  /**
+   * Writes a consistent copy of everything below a folder, while the database is used. Resolves to the
+   * version of its schema.
+   */
   copyTo(folder: string): Promise<number>;
   close(): Promise<void>;
 }

@@ -27,30 +27,48 @@ import type {
  * as it is there.
  */
 export interface JobStore {
-  /** Whether a take sees the jobs that were submitted in the same turn of the event loop. Where it does not, it has to be asked for again after the commit. */
+  /**
+   * Whether a take sees the jobs that were submitted in the same turn of the event loop. Where it does not,
+   * it has to be asked for again after the commit.
+   */
   readonly sameTurnTakes: boolean;
-  /** Adds a job. With an idempotency key that is taken, the job that has it is answered instead. `unacknowledged`: the client hears nothing of it before its end. */
+  /**
+   * Adds a job. With an idempotency key that is taken, the job that has it is answered instead.
+   * `unacknowledged`: the client hears nothing of it before its end.
+   */
   submit(
     submitted: JobWithPayloads,
     idempotency?: Idempotency,
     unacknowledged?: boolean,
   ): Promise<SubmitResult>;
-  /** Hands out a job for each claim, as long as there are any: normal before low priority, accounts in turn, each account's oldest first. The first job is for the first claim. */
+  /**
+   * Hands out a job for each claim, as long as there are any: normal before low priority, accounts in turn,
+   * each account's oldest first. The first job is for the first claim.
+   */
   take(endpointId: string, terms: TakeRequest): Promise<TakenJob[]>;
-  /** Asks `next` what becomes of a job and writes it. Answers the job before and after; undefined where there is none. */
+  /**
+   * Asks `next` what becomes of a job and writes it. Answers the job before and after; undefined where there
+   * is none.
+   */
   change(
     endpointId: string,
     seq: number,
     next: (job: Job) => JobChange | undefined,
   ): Promise<JobChangeResult | undefined>;
-  /** The same for several jobs, in this order. Where it fails, some of them may have been changed all the same. */
+  /**
+   * The same for several jobs, in this order. Where it fails, some of them may have been changed all the
+   * same.
+   */
   changeAll(asked: readonly JobChangeRequest[]): Promise<(JobChangeResult | undefined)[]>;
   find(endpointId: string, seq: number): Promise<JobWithPayloads | undefined>;
   /** What is shown of a job. What it carries is left out where it is larger than `maxBytes`. */
   findOutline(endpointId: string, seq: number, maxBytes: number): Promise<JobOutline | undefined>;
   /** The output of a job as UTF-8; undefined where it has none. */
   readOutput(endpointId: string, seq: number): Promise<Uint8Array | undefined>;
-  /** Adds to what a job has streamed what `next` answers, which is told how far it is. Answers how far it is then; undefined where `next` refuses, or there is no such job. */
+  /**
+   * Adds to what a job has streamed what `next` answers, which is told how far it is. Answers how far it is
+   * then; undefined where `next` refuses, or there is no such job.
+   */
   appendChunks(
     endpointId: string,
     seq: number,
@@ -58,20 +76,32 @@ export interface JobStore {
   ): Promise<ChunkPosition | undefined>;
   /** Chunks after number `after`, in order, together at most `bytes` large but at least one. */
   listChunks(endpointId: string, seq: number, after: number, bytes: number): Promise<Chunk[]>;
-  /** Jobs of any endpoint that time has something to do with, the longest due first. Those that are over are left to `forgetEnded`. */
+  /**
+   * Jobs of any endpoint that time has something to do with, the longest due first. Those that are over are
+   * left to `forgetEnded`.
+   */
   listDue(now: number, limit: number): Promise<Job[]>;
-  /** Removes jobs of any endpoint that have ended and whose retention is over, up to `limit`; answers how many. Nobody is told, as nobody sees them any more. */
+  /**
+   * Removes jobs of any endpoint that have ended and whose retention is over, up to `limit`; answers how
+   * many. Nobody is told, as nobody sees them any more.
+   */
   deleteExpired(now: number, limit: number): Promise<number>;
   /** Removes every waiting job of an endpoint; answers how many. */
   purge(endpointId: string): Promise<number>;
-  /** Which jobs there are, newest first, without what they carry: that may be large, and nobody may want it. Looks at a few rows of many, and says where the next look begins. */
+  /**
+   * Which jobs there are, newest first, without what they carry: that may be large, and nobody may want it.
+   * Looks at a few rows of many, and says where the next look begins.
+   */
   list(endpointId: string, look: JobListQuery): Promise<JobPage>;
   /** Jobs that match, newest first. Looks at a few rows of many, and says where the next search begins. */
   search(endpointId: string, query: JobSearchQuery): Promise<JobSearchPage>;
   /** Several jobs with all that they carry, newest first. Those that are gone are left out. */
   findAll(endpointId: string, seqs: readonly number[]): Promise<JobWithPayloads[]>;
   counts(endpointId: string): Promise<JobCounts>;
-  /** How many jobs of normal priority wait, and how many of them since before a time; each counted up to `limit`. */
+  /**
+   * How many jobs of normal priority wait, and how many of them since before a time; each counted up to
+   * `limit`.
+   */
   countWaiting(
     endpointId: string,
     queuedBefore: number,
@@ -98,10 +128,16 @@ export interface JobStore {
   /** Forgets workers that were not seen since, and puts together what was counted apart. */
   compact(seenSince: number): Promise<void>;
 
-  /** Deliveries that wait for their next attempt, the longest due first, together at most `bytes` large but at least one. */
+  /**
+   * Deliveries that wait for their next attempt, the longest due first, together at most `bytes` large but at
+   * least one.
+   */
   listDueDeliveries(now: number, limit: number, bytes: number): Promise<Delivery[]>;
   saveDelivery(delivery: Delivery): Promise<void>;
-  /** Writes `next` if the delivery is still due when it was seen to be, after as many attempts; false where somebody else was faster. */
+  /**
+   * Writes `next` if the delivery is still due when it was seen to be, after as many attempts; false where
+   * somebody else was faster.
+   */
   updateDelivery(
     seen: Pick<Delivery, 'id' | 'endpointId' | 'nextAt' | 'attempts'>,
     next: Delivery,
@@ -192,7 +228,10 @@ export function countDeltas(before: Job | undefined, after: Job | undefined): Co
   };
 }
 
-/** What a changed job counts as. One that ends and is deleted in one step still counts as ended; one that is only deleted counts nowhere. */
+/**
+ * What a changed job counts as. One that ends and is deleted in one step still counts as ended; one that is
+ * only deleted counts nowhere.
+ */
 export function countedAfter({ job, remove }: JobChange): Job | undefined {
   return remove === true && (job.status === 'IN_QUEUE' || job.status === 'IN_PROGRESS') ? undefined : job;
 }

@@ -33,12 +33,18 @@ export interface LedgerStore {
   listIntervals(query: UsageIntervalQuery): Promise<UsageInterval[]>;
   /** What an account uses at this moment, by kind. */
   currentRates(accountId: string): Promise<CurrentRates[]>;
-  /** The prices that open stretches were settled with, as a text that differs where they do; undefined before the first time. */
+  /**
+   * The prices that open stretches were settled with, as a text that differs where they do; undefined before
+   * the first time.
+   */
   savedPrices(): Promise<string | undefined>;
   savePrices(text: string): Promise<void>;
   /** Every pod and worker that is there, and every volume: what is to be looked at when prices change. */
   listBillableUnits(): Promise<{ podIds: string[]; workerIds: string[]; volumeIds: string[] }>;
-  /** From an instant on, a worker or a volume pays what it costs now, if it is still there. The first time of all, a worker pays from its start. */
+  /**
+   * From an instant on, a worker or a volume pays what it costs now, if it is still there. The first time of
+   * all, a worker pays from its start.
+   */
   reprice(unit: { kind: 'worker' | 'volume'; id: string }, at: number, isFirst: boolean): Promise<void>;
 }
 

@@ -1,7 +1,10 @@
 import type { LoginRequest } from '../domain/login-request.ts';
 
 export interface LoginRequestStore {
-  /** Those that have expired go. False where as many as `atMost` are open already: anybody may ask, so something must end it. */
+  /**
+   * Those that have expired go. False where as many as `atMost` are open already: anybody may ask, so
+   * something must end it.
+   */
   insert(request: LoginRequest, atMost: number): Promise<boolean>;
   find(id: string): Promise<LoginRequest | undefined>;
   /** As `Collection.change`. */

@@ -47,7 +47,10 @@ export interface StoreOptions {
   onFull?(forJobs?: boolean): boolean;
 }
 
-/** Opens the database that the configuration names, brings its schema up to date, and hands out the store over it. */
+/**
+ * Opens the database that the configuration names, brings its schema up to date, and hands out the store over
+ * it.
+ */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const database = await openDatabase(options);
   try {

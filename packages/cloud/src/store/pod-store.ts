@@ -17,14 +17,20 @@ export interface PodStore {
   findInAnyAccount(id: string): Promise<Pod | undefined>;
   /** Newest first, none that is terminated; all of them without a page. */
   list(accountId: string, page?: PageRequest): Promise<Pod[]>;
-  /** Reads the pod, asks `next` what it becomes, and writes that: no other change comes between. Undefined where there is no such pod. */
+  /**
+   * Reads the pod, asks `next` what it becomes, and writes that: no other change comes between. Undefined
+   * where there is no such pod.
+   */
   change(
     accountId: string,
     id: string,
     ids: PodReferenceIds,
     next: (current: Pod, footing: PodReferences) => AuditedPodChange,
   ): Promise<Pod | undefined>;
-  /** Writes what was seen of a pod, whoever owns it. `next` answers undefined to leave it. Answers the pod as it is then. */
+  /**
+   * Writes what was seen of a pod, whoever owns it. `next` answers undefined to leave it. Answers the pod as
+   * it is then.
+   */
   observe(id: string, next: (current: Pod) => Pod | undefined): Promise<Pod | undefined>;
   /** From an instant on, it costs something else. The first time of all, one that runs pays from its start. */
   reprice(id: string, costOf: (pod: Pod) => number, at: number, isFirst: boolean): Promise<void>;
@@ -48,7 +54,10 @@ export interface PodReferenceIds {
   needsPlacement?: true;
 }
 
-/** The same, as far as the account has it. None of it can be removed before the pod is written. The GPU users are empty unless `needsPlacement` is set. */
+/**
+ * The same, as far as the account has it. None of it can be removed before the pod is written. The GPU users
+ * are empty unless `needsPlacement` is set.
+ */
 export interface PodReferences extends GpuUsers {
   registryFound: boolean;
   volume: NetworkVolume | undefined;

@@ -27,7 +27,10 @@ export interface StatementResult {
 
 export type Steps<T> = Generator<Statement, T, StatementResult>;
 
-/** `parts` has one entry more than `values`: a value stands between two parts. A statement inside another is spliced in. */
+/**
+ * `parts` has one entry more than `values`: a value stands between two parts. A statement inside another is
+ * spliced in.
+ */
 export function sql(strings: TemplateStringsArray, ...inserts: (Value | Statement)[]): Statement {
   const parts: Statement['parts'][number][][] = [[strings[0] ?? '']];
   const values: Value[] = [];

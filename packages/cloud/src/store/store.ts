@@ -135,7 +135,10 @@ export interface TemplateReferences {
 }
 
 export interface AuditedTemplateChange extends AuditedChange<Template> {
-  /** What becomes of each endpoint that is linked to the template, in the same transaction; undefined leaves it as it is. */
+  /**
+   * What becomes of each endpoint that is linked to the template, in the same transaction; undefined leaves
+   * it as it is.
+   */
   updateLinked?: (linked: Endpoint) => AuditedChange<Endpoint> | undefined;
 }
 

@@ -81,7 +81,10 @@ for (const kind of DATABASES) {
       maxRetries: 1,
     });
 
-    /** Plays the steps on an endpoint of its own. Answers all that can be seen of it, but for numbers and names. */
+    /**
+     * Plays the steps on an endpoint of its own. Answers all that can be seen of it, but for numbers and
+     * names.
+     */
     async function play(steps: readonly Step[], untold: boolean): Promise<unknown[]> {
       const endpointId = `endpoint ${++endpoints}`;
       const seqs: number[] = [];

@@ -4,7 +4,10 @@ export interface Clock {
   now(): number;
   /** Milliseconds since some start. Does not jump when the system time is set. Default: `now`. */
   monotonic?(): number;
-  /** What the clock of this machine says, for times that others set: expiry of keys, signatures. Default: `now`. */
+  /**
+   * What the clock of this machine says, for times that others set: expiry of keys, signatures. Default:
+   * `now`.
+   */
   wall?(): number;
 }
 

@@ -38,7 +38,10 @@ export function openDataDirectory(path: string): void {
 /** Exists if users of accounts must be able to pass through the folders: there are no namespaces. */
 const PASSABLE_MARKER = join('users', 'passable');
 
-/** Lets users of accounts pass through the folders on the way to their own, without listing them; or closes these again. */
+/**
+ * Lets users of accounts pass through the folders on the way to their own, without listing them; or closes
+ * these again.
+ */
 export function setPassable(path: string, passable: boolean): void {
   const marker = join(path, PASSABLE_MARKER);
   mkdirSync(join(path, 'users'), { recursive: true, mode: 0o700 });

@@ -5,7 +5,10 @@ export const PEER_HEADER = 'x-berth-peer';
 /** Clocks of machines differ; an old request is of no use to anybody. */
 const MAX_AGE_MS = 300_000;
 
-/** Signs requests between the servers of an installation, which share the master key. Clients cannot make them. */
+/**
+ * Signs requests between the servers of an installation, which share the master key. Clients cannot make
+ * them.
+ */
 export class PeerSignature {
   readonly #key: Buffer;
 

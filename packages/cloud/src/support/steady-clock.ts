@@ -3,7 +3,10 @@ import { systemClock } from './clock.ts';
 
 /** Two readings that disagree by more than this show that a clock was set. Less is drift. */
 export const CLOCK_STEP_MS = 2_000;
-/** How fast time catches up with a clock that was set: one hour takes eight days. A timeout of ten minutes ends at most three seconds early or late meanwhile. */
+/**
+ * How fast time catches up with a clock that was set: one hour takes eight days. A timeout of ten minutes
+ * ends at most three seconds early or late meanwhile.
+ */
 export const SLEW_RATE = 0.005;
 
 /**
@@ -44,7 +47,9 @@ export class SteadyClock implements Clock {
     return this.#ahead - slewed(this.#ahead, passed);
   }
 
-  /** Compares with the reference. Answers by how much the reference was set since the last time; 0 for drift. */
+  /**
+   * Compares with the reference. Answers by how much the reference was set since the last time; 0 for drift.
+   */
   observe(reference: number): number {
     const expected = this.ahead;
     const monotonic = this.#source.monotonic();

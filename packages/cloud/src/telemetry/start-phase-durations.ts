@@ -3,7 +3,10 @@ import type { Worker } from '../domain/endpoints/worker-record.ts';
 export const START_PHASES = ['image', 'start', 'connect', 'total'] as const;
 export type StartPhase = (typeof START_PHASES)[number];
 
-/** How long each phase of a worker's start took, in milliseconds, as far as it is known: its image, its process, its first sign of life. */
+/**
+ * How long each phase of a worker's start took, in milliseconds, as far as it is known: its image, its
+ * process, its first sign of life.
+ */
 export function startPhaseDurations({
   createdAt,
   imageReadyAt,

@@ -38,7 +38,10 @@ export function onSessionEnded(listener: () => void): () => void {
   return () => sessionEnded.delete(listener);
 }
 
-/** Reads or writes through the public API, with the session's cookie. Writes need the header: it keeps other sites out. */
+/**
+ * Reads or writes through the public API, with the session's cookie. Writes need the header: it keeps other
+ * sites out.
+ */
 export async function send(path: string, options: RequestOptions = {}): Promise<Response> {
   const { method = 'GET', body, raw, headers, query, signal } = options;
   let response: Response;

@@ -1,4 +1,7 @@
-/** Environment variables as people paste them: lines of NAME=value, with `export`, quotes and comments allowed. */
+/**
+ * Environment variables as people paste them: lines of NAME=value, with `export`, quotes and comments
+ * allowed.
+ */
 export function parseEnv(text: string): { env: Record<string, string>; problems: string[] } {
   const env: Record<string, string> = {};
   const problems: string[] = [];

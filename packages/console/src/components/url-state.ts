@@ -1,7 +1,10 @@
 import { useCallback } from 'react';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 
-/** A value that is part of the address, so that a link to the page shows the same. The fallback is not written. */
+/**
+ * A value that is part of the address, so that a link to the page shows the same. The fallback is not
+ * written.
+ */
 export function useUrlState(name: string, fallback = ''): [value: string, set: (value: string) => void] {
   const search: Record<string, unknown> = useSearch({ strict: false });
   const navigate = useNavigate();

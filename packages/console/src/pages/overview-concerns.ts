@@ -17,7 +17,10 @@ export interface Concern {
 
 const NEARLY_FULL = 0.8;
 
-/** What a person should look at: jobs that wait without workers, unhealthy workers, pods in trouble, limits nearly reached. */
+/**
+ * What a person should look at: jobs that wait without workers, unhealthy workers, pods in trouble, limits
+ * nearly reached.
+ */
 export function concernsOf(
   endpoints: readonly Pick<Endpoint, 'id' | 'name' | 'workers'>[],
   health: ReadonlyMap<string, EndpointHealth>,

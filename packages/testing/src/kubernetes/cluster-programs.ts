@@ -3,7 +3,10 @@ import { accessSync, constants, existsSync, mkdirSync, mkdtempSync, renameSync, 
 import { homedir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
 
-/** Built by tests/kubernetes/build.sh from the Go module proxy. `kube` is every part of Kubernetes in one program. */
+/**
+ * Built by tests/kubernetes/build.sh from the Go module proxy. `kube` is every part of Kubernetes in one
+ * program.
+ */
 const BUILT = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubelet', 'kubectl'];
 const NEEDED = ['etcd', 'pause', ...BUILT];
 /** Installed from Debian: docker.io or containerd, containernetworking-plugins, iproute2, iptables, openssl. */

@@ -9,7 +9,10 @@ export interface ImageConfig {
   WorkingDir?: string;
 }
 
-/** Writes an image with one layer, as `docker save` does, so that containerd can import it. No container engine is needed. */
+/**
+ * Writes an image with one layer, as `docker save` does, so that containerd can import it. No container
+ * engine is needed.
+ */
 export function writeImageTar(path: string, name: string, layer: Buffer, config: ImageConfig): void {
   const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
   const digest = sha256(layer);

@@ -16,7 +16,9 @@ export class NetworkError extends Error {}
 const MAX_LATENCY_MS = 20;
 const REFUSED_AFTER_MS = 5;
 
-/** Carries requests to servers and their answers back. Both may be late or lost, and a request may come twice. */
+/**
+ * Carries requests to servers and their answers back. Both may be late or lost, and a request may come twice.
+ */
 export class SimulatedNetwork {
   readonly #time: VirtualTime;
   readonly #random: SeededRandom;

@@ -37,7 +37,10 @@ const ROW = (row: 'old' | 'new'): string => `${row}.seq, ${row}.id, ${row}.endpo
 const TERMS = (row: 'old' | 'new'): string =>
   `${row}.attempt, ${row}.ttl, ${row}.execution_timeout, ${row}.retention, ${row}.output, ${row}.error`;
 
-/** Triggers write down every change of a job inside its transaction: what is rolled back is not in the journal. */
+/**
+ * Triggers write down every change of a job inside its transaction: what is rolled back is not in the
+ * journal.
+ */
 const JOURNAL = `
   create temp table journal (entry integer primary key, seq, id, endpointId, before, after, leaseBefore, workerBefore,
     retriesBefore, retries, attempt, ttl, executionTimeout, retention, output, error);
@@ -56,7 +59,9 @@ const JOURNAL = `
   end;
 `;
 
-/** One database in memory for all runs of a process: to empty it is a hundred times faster than to create it. */
+/**
+ * One database in memory for all runs of a process: to empty it is a hundred times faster than to create it.
+ */
 export class SimulationDatabase {
   readonly connection: DatabaseSync;
   readonly #readJournal: StatementSync;

@@ -24,7 +24,10 @@ import { SimulationTrace } from './simulation-trace.ts';
 import { VirtualTime } from './virtual-time.ts';
 
 const ACCOUNT = 'account';
-/** How long everything has to come to rest when the faults are over. One slow worker may have many jobs to run. */
+/**
+ * How long everything has to come to rest when the faults are over. One slow worker may have many jobs to
+ * run.
+ */
 const REST_MS = 1_200_000;
 const LOOK_EVERY_MS = 5_000;
 /** Virtual time with load and faults, by default. */

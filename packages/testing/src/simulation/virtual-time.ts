@@ -2,7 +2,9 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { syncBuiltinESMExports } from 'node:module';
 import timersPromises from 'node:timers/promises';
 
-/** A simulated process: its timers and messages wait while it is frozen, and are dropped when it has crashed. */
+/**
+ * A simulated process: its timers and messages wait while it is frozen, and are dropped when it has crashed.
+ */
 export interface SimulatedProcess {
   frozenUntil: number;
   hasCrashed: boolean;
@@ -24,7 +26,9 @@ const SHARED_TIMER_MS = 9_000;
 /** How many events one turn of the real event loop handles. */
 const EVENTS_PER_TURN = 64;
 const START_OF_TIME = Date.UTC(2026, 5, 1);
-/** Runs of one process follow each other: what an earlier one left in shared timers must not meet a later one. */
+/**
+ * Runs of one process follow each other: what an earlier one left in shared timers must not meet a later one.
+ */
 const BETWEEN_RUNS_MS = 1_000_000_000;
 let startOfRun = 0;
 

@@ -20,7 +20,10 @@ export const ENDPOINTS: ResourceDefinition = {
     'For example: --set workers.max=3 --set env.MODEL=small. A change of the container is a new release.',
 };
 
-/** What the command line manages by the same five verbs. Commands of the same nouns that do more are in commands/. */
+/**
+ * What the command line manages by the same five verbs. Commands of the same nouns that do more are in
+ * commands/.
+ */
 const RESOURCES: readonly ResourceDefinition[] = [
   ENDPOINTS,
   {

@@ -9,7 +9,9 @@ export class IgnoreRules {
     this.#rules = ignore({ ignoreCase: false }).add(text);
   }
 
-  /** For a path relative to the folder of the rules, with slashes. A file in an ignored folder is ignored too. */
+  /**
+   * For a path relative to the folder of the rules, with slashes. A file in an ignored folder is ignored too.
+   */
   ignores(path: string, isFolder: boolean): boolean {
     return this.#rules.ignores(isFolder ? `${path}/` : path);
   }

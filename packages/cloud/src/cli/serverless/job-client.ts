@@ -40,7 +40,9 @@ export interface WaitOptions {
   withinMs?: number | undefined;
   /** Ends the wait; the job goes on. */
   signal?: AbortSignal | undefined;
-  /** Called at once with the job, and then whenever its status, its worker or the reason why it waits changes. */
+  /**
+   * Called at once with the job, and then whenever its status, its worker or the reason why it waits changes.
+   */
   onChange?(job: JobView): void;
 }
 

@@ -13,7 +13,9 @@ const MIN_PART_BYTES = 16 * MB;
 const MAX_PARTS = 10_000;
 const PART_CONCURRENCY = 3;
 
-/** Uploads a file. An interrupted upload is resumed: parts whose content is already there are not sent again. */
+/**
+ * Uploads a file. An interrupted upload is resumed: parts whose content is already there are not sent again.
+ */
 export async function uploadFile(
   bucket: VolumeBucket,
   path: string,

@@ -12,7 +12,10 @@ export interface PodEnvironmentInput {
   apiUrl: string;
 }
 
-/** The environment of a pod. Its own variables override the defaults offered to it, and facts about the pod override those. */
+/**
+ * The environment of a pod. Its own variables override the defaults offered to it, and facts about the pod
+ * override those.
+ */
 export function podEnvironment(
   pod: Pod,
   { userVariables, sshKeys, jupyterPassword, publicIp, apiKey, apiUrl }: PodEnvironmentInput,

@@ -191,7 +191,10 @@ export class PodInstances {
     if (failed !== undefined) this.#withInstance.delete(pod.id);
   }
 
-  /** Its hardware is reserved, but another pod is still stopping there. It is tried again when a pod has ended, and with each resync. */
+  /**
+   * Its hardware is reserved, but another pod is still stopping there. It is tried again when a pod has
+   * ended, and with each resync.
+   */
   async #waitForCapacity(pod: Pod, why: string): Promise<boolean> {
     const now = this.#deps.clock.now();
     const since = this.#waitingSince.get(pod.id) ?? now;
@@ -296,7 +299,10 @@ export class PodInstances {
     await this.#deps.volumeDisks.remove(pod.id);
   }
 
-  /** Stores what was observed of a pod, unless something else is wanted of it by now. Answers undefined if it was not stored. */
+  /**
+   * Stores what was observed of a pod, unless something else is wanted of it by now. Answers undefined if it
+   * was not stored.
+   */
   async #observe(seen: Pod, next: (current: Pod) => Pod | undefined): Promise<Pod | undefined> {
     if (this.#deps.isClosed()) return undefined;
     let written: Pod | undefined;

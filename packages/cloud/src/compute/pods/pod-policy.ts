@@ -39,7 +39,10 @@ export class PodPolicy implements ReconcilePolicy {
   readonly #deps: PodDeps;
   readonly #reconciler: Reconciler;
   readonly #instances: PodInstances;
-  /** Instances found when their engine was connected, until their pods are reconciled. A crash may have kept their handle from being stored. */
+  /**
+   * Instances found when their engine was connected, until their pods are reconciled. A crash may have kept
+   * their handle from being stored.
+   */
   readonly #found = new Map<string, Instance>();
   /** When the next pod has to be stopped or terminated. */
   #nextDueAt = 0;

@@ -51,7 +51,10 @@ export function podSpec(
   };
 }
 
-/** HTTP ports are reached through the gateway. For a TCP port, a variable tells the pod the public port number. */
+/**
+ * HTTP ports are reached through the gateway. For a TCP port, a variable tells the pod the public port
+ * number.
+ */
 function portOf(entry: string, engine: Pick<InstanceEngine, 'capabilities'>): InstancePort {
   const declared = Number.parseInt(entry, 10);
   const port = containerPort(declared, engine);

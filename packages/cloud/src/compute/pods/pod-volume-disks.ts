@@ -25,7 +25,10 @@ export class PodVolumeDisks {
     return join(this.#deps.path, podId);
   }
 
-  /** Deletes the disk of a terminated pod. What fails is left to `retryRemovals`, and after a restart to `removeOrphans`. */
+  /**
+   * Deletes the disk of a terminated pod. What fails is left to `retryRemovals`, and after a restart to
+   * `removeOrphans`.
+   */
   async remove(podId: string): Promise<void> {
     try {
       await removeTree(this.pathOf(podId));
@@ -43,7 +46,10 @@ export class PodVolumeDisks {
     for (const podId of [...this.#undeleted]) await this.remove(podId);
   }
 
-  /** Deletes the disks of terminated pods that an earlier server left. A disk without a record is kept: it may belong to another database. */
+  /**
+   * Deletes the disks of terminated pods that an earlier server left. A disk without a record is kept: it may
+   * belong to another database.
+   */
   async removeOrphans(): Promise<void> {
     const { path, store, log } = this.#deps;
     for (const podId of await this.#names()) {

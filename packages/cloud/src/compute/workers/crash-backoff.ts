@@ -27,7 +27,10 @@ export function recordCrash(
   return { count: count + 1, lastAt: now, lastLine, ran };
 }
 
-/** Whether a worker that ended by itself did so without a fault. One that exits with code 0 before it did anything counts as crashed, or it would be started again and again. */
+/**
+ * Whether a worker that ended by itself did so without a fault. One that exits with code 0 before it did
+ * anything counts as crashed, or it would be started again and again.
+ */
 export function exitedCleanly({
   exitCode,
   readyAt,
@@ -53,7 +56,10 @@ export function isCrashLooping({ count }: CrashHistory): boolean {
   return count >= CRASH_LOOP_THRESHOLD;
 }
 
-/** A series of crashes is over when a worker has been ready for a while since, or when it is long ago and the endpoint is unused: no job waits, and there is no worker. */
+/**
+ * A series of crashes is over when a worker has been ready for a while since, or when it is long ago and the
+ * endpoint is unused: no job waits, and there is no worker.
+ */
 export function hasRecovered(
   { lastAt }: CrashHistory,
   { readySince, isAbandoned, now }: { readySince: readonly number[]; isAbandoned: boolean; now: number },

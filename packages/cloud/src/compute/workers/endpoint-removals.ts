@@ -20,7 +20,9 @@ export interface EndpointRemovalsDeps {
   log: Log;
 }
 
-/** Removes everything of deleted endpoints: their workers end at once, and their logs and records are deleted. */
+/**
+ * Removes everything of deleted endpoints: their workers end at once, and their logs and records are deleted.
+ */
 export class EndpointRemovals {
   readonly #deps: EndpointRemovalsDeps;
   readonly #removing = new Set<string>();

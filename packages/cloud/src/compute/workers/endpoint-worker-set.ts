@@ -103,7 +103,10 @@ export class EndpointWorkerSet {
     };
   }
 
-  /** Why no worker can take a job now; undefined if one can. An image that no engine can run is reported even before a worker is needed. */
+  /**
+   * Why no worker can take a job now; undefined if one can. An image that no engine can run is reported even
+   * before a worker is needed.
+   */
   reason(workersMax: number, imageProblem: () => string | undefined = () => undefined): string | undefined {
     const workers = [...this.workers.values()];
     if (workers.some(({ record }) => record.state === 'ready')) return undefined;

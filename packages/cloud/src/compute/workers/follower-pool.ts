@@ -17,7 +17,10 @@ export interface FollowerPoolDeps {
   publishDemand(endpointId: string, demand: RemoteDemand): void;
 }
 
-/** The workers of load balancing endpoints on any server: on one that does not lead, the leading one is told of the requests. */
+/**
+ * The workers of load balancing endpoints on any server: on one that does not lead, the leading one is told
+ * of the requests.
+ */
 export class FollowerPool implements WorkerPool {
   readonly #deps: FollowerPoolDeps;
   readonly #demand = new Map<string, number>();

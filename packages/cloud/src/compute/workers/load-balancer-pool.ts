@@ -42,7 +42,10 @@ export class LoadBalancerPool implements WorkerPool {
     return worker !== undefined && isActive(worker);
   }
 
-  /** Starts a worker that was scaled down again, under its id. False if the endpoint has a newer version, or there is no capacity. */
+  /**
+   * Starts a worker that was scaled down again, under its id. False if the endpoint has a newer version, or
+   * there is no capacity.
+   */
   async resume(endpointId: string, workerId: string): Promise<boolean> {
     const { registry, termination, removals, candidates, launcher, store } = this.#deps;
     const endpoint = await this.#deps.endpoint(endpointId);

@@ -38,7 +38,10 @@ export class LoadBalancerWorkerHealth {
     this.#deps = deps;
   }
 
-  /** Checks a worker from time to time, and probes one that is not ready until it is. A worker that an earlier server found ready counts failed checks from the start: nothing else would notice that it hangs. */
+  /**
+   * Checks a worker from time to time, and probes one that is not ready until it is. A worker that an earlier
+   * server found ready counts failed checks from the start: nothing else would notice that it hangs.
+   */
   async check(worker: TrackedWorker, endpoint: Endpoint, now: number): Promise<void> {
     const { registry, termination, inFlight } = this.#deps;
     worker.busy = inFlight(endpoint.id, worker.record.id) > 0;

@@ -7,7 +7,10 @@ import type { WorkerTermination } from './worker-termination.ts';
 import type { TrackedWorker } from './tracked-worker.ts';
 import type { WorkerRegistry } from './worker-registry.ts';
 
-/** A worker is drained after so many checks without a heartbeat. Not after the first: this server itself may have been suspended, with heartbeats still to be read. */
+/**
+ * A worker is drained after so many checks without a heartbeat. Not after the first: this server itself may
+ * have been suspended, with heartbeats still to be read.
+ */
 const REPLACE_AFTER_FAILURES = 2;
 const TIMED_OUT_REASON = `it has not been heard of for ${WORKER_TIMEOUT_MS / 1000} s`;
 
@@ -17,7 +20,10 @@ export interface QueueWorkerHealthDeps {
   queue: JobQueue;
 }
 
-/** Tells from their heartbeats (takes, pings and results) whether the workers of queue endpoints are alive and busy. */
+/**
+ * Tells from their heartbeats (takes, pings and results) whether the workers of queue endpoints are alive and
+ * busy.
+ */
 export class QueueWorkerHealth {
   readonly #deps: QueueWorkerHealthDeps;
 
@@ -31,7 +37,10 @@ export class QueueWorkerHealth {
     this.#apply(worker, this.#deps.queue.heartbeats.statusOf(endpointId, id), now);
   }
 
-  /** As `refresh`, and for a worker without a heartbeat here, with those of other servers. A worker without any is drained: it takes no jobs, and would keep another from being started. */
+  /**
+   * As `refresh`, and for a worker without a heartbeat here, with those of other servers. A worker without
+   * any is drained: it takes no jobs, and would keep another from being started.
+   */
   async check(worker: TrackedWorker, now: number): Promise<void> {
     this.refresh(worker, now);
     if (isRecent(worker.checkedAt, HEALTH_CHECK_INTERVAL_MS, now)) return;

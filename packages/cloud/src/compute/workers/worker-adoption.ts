@@ -10,7 +10,10 @@ export interface WorkerAdoptionDeps {
   engines: ReadonlyMap<string, InstanceEngine>;
 }
 
-/** Tracks the live workers of an engine's data centers again. Those that ended meanwhile are recorded as ended. */
+/**
+ * Tracks the live workers of an engine's data centers again. Those that ended meanwhile are recorded as
+ * ended.
+ */
 export async function adoptWorkers(
   engine: InstanceEngine,
   instances: ReadonlyMap<string, Instance>,

@@ -33,7 +33,10 @@ export class WorkerCandidates {
     return candidates.filter((candidate) => candidate !== undefined);
   }
 
-  /** Why no data center that the endpoint may use can run its image, as far as this is known without asking the engines. */
+  /**
+   * Why no data center that the endpoint may use can run its image, as far as this is known without asking
+   * the engines.
+   */
   imageProblem(endpoint: Endpoint): string | undefined {
     const allowed = [...this.#deps.engines].filter(
       ([dataCenterId]) =>

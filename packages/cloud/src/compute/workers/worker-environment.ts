@@ -46,7 +46,8 @@ export function workerEnvironment({
       RUNPOD_WEBHOOK_PING: `${base}/ping/$RUNPOD_POD_ID${query}`,
       RUNPOD_PING_INTERVAL: '10000',
     }),
-    // The SDK's own checks require the internet, 4 GB of free memory and a tenth of the disk, which not every machine has.
+    // The SDK's own checks require the internet, 4 GB of free memory and a tenth of the disk, which not every
+    // machine has.
     RUNPOD_SKIP_AUTO_SYSTEM_CHECKS: 'true',
   };
 }

@@ -31,7 +31,10 @@ export interface WorkerReportsDeps {
   log: Log;
 }
 
-/** The leading server writes what it knows of its workers, and the other ones read it: every server can answer for all workers. */
+/**
+ * The leading server writes what it knows of its workers, and the other ones read it: every server can answer
+ * for all workers.
+ */
 export class WorkerReports {
   readonly #deps: WorkerReportsDeps;
   readonly #reported = new Map<string, string>();

@@ -34,7 +34,10 @@ export interface WorkerExit {
   at?: number | undefined;
 }
 
-/** Ends workers: drains those that are no longer needed, and records the end of those that exited by themselves. */
+/**
+ * Ends workers: drains those that are no longer needed, and records the end of those that exited by
+ * themselves.
+ */
 export class WorkerTermination {
   readonly #deps: WorkerTerminationDeps;
   /** Terminations in progress. */
@@ -87,7 +90,10 @@ export class WorkerTermination {
     }
   }
 
-  /** A worker's instance ended. If that was not expected, it counts as a crash, and the next start waits longer. */
+  /**
+   * A worker's instance ended. If that was not expected, it counts as a crash, and the next start waits
+   * longer.
+   */
   handleExit(worker: TrackedWorker, ending: WorkerExit & { reason: string }): Promise<void> {
     return this.#track(worker, this.#handleExit(worker, ending));
   }
@@ -134,7 +140,10 @@ export class WorkerTermination {
     return this.#track(worker, this.#terminate(worker, ending));
   }
 
-  /** A worker is no longer tracked some time before its termination is complete. Resolves when it is: for one worker, for all of an endpoint, or for all. */
+  /**
+   * A worker is no longer tracked some time before its termination is complete. Resolves when it is: for one
+   * worker, for all of an endpoint, or for all.
+   */
   async waitUntilDone(endpointId?: string, workerId?: string): Promise<void> {
     const matches = (one: { endpointId: string; workerId: string }): boolean =>
       one.endpointId === (endpointId ?? one.endpointId) && one.workerId === (workerId ?? one.workerId);

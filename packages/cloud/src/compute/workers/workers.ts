@@ -87,7 +87,10 @@ export class Workers {
     return phases instanceof Promise ? phases.then(ifWaited) : ifWaited(phases);
   }
 
-  /** The log of a worker that may have ended; undefined if the worker is unknown or its data center is not connected. */
+  /**
+   * The log of a worker that may have ended; undefined if the worker is unknown or its data center is not
+   * connected.
+   */
   async logs(
     endpointId: string,
     workerId: string,
@@ -123,7 +126,9 @@ export class Workers {
     );
   }
 
-  /** Includes the heartbeats of queue workers since the last reconciliation. Load balancing workers send none. */
+  /**
+   * Includes the heartbeats of queue workers since the last reconciliation. Load balancing workers send none.
+   */
   #refreshed({ id, type }: EndpointRef): EndpointWorkerSet | undefined {
     const { registry, mirror, queueHealth } = this.#components;
     if (this.#deps.isLeader?.() === false) return mirror.find(id);

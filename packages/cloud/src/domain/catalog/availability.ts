@@ -6,7 +6,9 @@ export type AvailabilityLevel = (typeof AVAILABILITY_LEVELS)[number];
 const MEDIUM_MIN_REQUESTS = 2;
 const HIGH_MIN_REQUESTS = 4;
 
-/** How many requests of a size fit, given what each machine has free. A request is never spread over machines. */
+/**
+ * How many requests of a size fit, given what each machine has free. A request is never spread over machines.
+ */
 export function requestsThatFit(freePerMachine: readonly number[], wanted: number): number {
   return freePerMachine.reduce((sum, free) => sum + Math.floor(free / wanted), 0);
 }

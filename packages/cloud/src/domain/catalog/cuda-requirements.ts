@@ -1,7 +1,9 @@
 import { compareCudaVersions, CUDA_VERSIONS } from './cuda-versions.ts';
 import type { GpuCapacity } from '../placement/engine-capacity.ts';
 
-/** What a definition asks of CUDA: one of a list, or at least some version. Neither means any machine will do. */
+/**
+ * What a definition asks of CUDA: one of a list, or at least some version. Neither means any machine will do.
+ */
 export interface CudaRequirement {
   allowed?: readonly string[];
   minimum?: string | null;

@@ -68,7 +68,10 @@ export function parseGpuIds(gpuIds: string): GpuSelection {
   };
 }
 
-/** The selection without exclusions that a list of pools means. What is written as no pool is, and is in none, is a type that stands for itself. */
+/**
+ * The selection without exclusions that a list of pools means. What is written as no pool is, and is in none,
+ * is a type that stands for itself.
+ */
 export function parsePools(pools: readonly string[]): GpuSelection {
   const isPool = (id: string): boolean => /^[A-Z0-9_]+$/.test(id.trim()) || poolOf(id) !== null;
   return {

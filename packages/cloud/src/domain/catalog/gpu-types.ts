@@ -68,7 +68,10 @@ export const UNLISTED_GPU_TYPES: readonly GpuType[] = [
   nvidia('Tesla V100-PCIE-32GB', 'Tesla V100 32GB', 32),
 ];
 
-/** Ids in use elsewhere for a type that has another name. Doubled spaces, also in use, need no entry: they are never told apart. */
+/**
+ * Ids in use elsewhere for a type that has another name. Doubled spaces, also in use, need no entry: they are
+ * never told apart.
+ */
 const GPU_ID_ALIASES: ReadonlyMap<string, string> = new Map([
   ['NVIDIA A5000 Ada', 'NVIDIA RTX 5000 Ada Generation'],
   ['NVIDIA GeForce RTX 3080TI', 'NVIDIA GeForce RTX 3080 Ti'],
@@ -85,7 +88,10 @@ export function findGpuType(id: string): GpuType | undefined {
   return BY_ID.get(GPU_ID_ALIASES.get(spelling) ?? spelling);
 }
 
-/** A GPU that is connected but in no list here: it is a type of its own, under the name that its driver gives it. */
+/**
+ * A GPU that is connected but in no list here: it is a type of its own, under the name that its driver gives
+ * it.
+ */
 export function unlistedGpuType(id: string, memoryInGb: number): GpuType {
   const name = id.replace(/^(NVIDIA|AMD)\s+(GeForce\s+)?/, '');
   return { id, name, memoryInGb, pool: null, manufacturer: /^(AMD|Radeon)\b/i.test(id) ? 'AMD' : 'NVIDIA' };

@@ -31,7 +31,10 @@ export interface EndpointInput {
   networkVolumeIds?: readonly string[];
   /** The release that all of this was: what it refers to may have been deleted since. */
   rollbackVersion?: number;
-  /** `base` is the endpoint so far: the defaults or the present one, with the template already applied. May be asked more than once. */
+  /**
+   * `base` is the endpoint so far: the defaults or the present one, with the template already applied. May be
+   * asked more than once.
+   */
   settings(base: Endpoint): Partial<EndpointSettings>;
 }
 

@@ -39,7 +39,10 @@ export function dataCenterFindings(
     .map((id) => unknownValueMessage('data center', id, known));
 }
 
-/** `volumes` are those of the wanted ids that the account has; `rollBackTo` is the release that wants them, where it is an earlier one. */
+/**
+ * `volumes` are those of the wanted ids that the account has; `rollBackTo` is the release that wants them,
+ * where it is an earlier one.
+ */
 export function volumeFindings(
   { networkVolumeIds, dataCenterIds }: Pick<Endpoint, 'networkVolumeIds' | 'dataCenterIds'>,
   volumes: readonly NetworkVolume[],

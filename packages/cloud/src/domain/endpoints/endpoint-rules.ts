@@ -16,7 +16,10 @@ import {
   REQUEST_COUNT,
 } from '../limits.ts';
 
-/** Everything that is wrong with an endpoint by itself, in words that say what to change. What it refers to is checked elsewhere. */
+/**
+ * Everything that is wrong with an endpoint by itself, in words that say what to change. What it refers to is
+ * checked elsewhere.
+ */
 export function endpointFindings(endpoint: Endpoint): string[] {
   return [
     ...nameFindings(endpoint.name),

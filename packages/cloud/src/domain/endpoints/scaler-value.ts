@@ -5,7 +5,9 @@ export function wholeScalerValue({ scalerValue }: Pick<Endpoint, 'scalerValue'>)
   return Math.ceil(scalerValue);
 }
 
-/** What a whole number means that was said there: the same that was shown, said again, leaves the exact value. */
+/**
+ * What a whole number means that was said there: the same that was shown, said again, leaves the exact value.
+ */
 export function exactScalerValue(
   given: number,
   base: Endpoint,

@@ -13,10 +13,16 @@ export interface WorkerPool {
   waitForChange(endpointId: string, milliseconds: number, signal: AbortSignal): Promise<void>;
   /** The number of requests that an endpoint has, in flight and waiting. Reported at every change. */
   reportDemand(endpointId: string, requests: number): void;
-  /** A worker was given a request, or has finished one: its idle time starts again. `inFlight` is its number of requests now. */
+  /**
+   * A worker was given a request, or has finished one: its idle time starts again. `inFlight` is its number
+   * of requests now.
+   */
   reportActivity(endpointId: string, workerId: string, inFlight: number): void;
   /** Whether a worker that is not ready exists and may become ready. Without this method, it counts as gone. */
   exists?(endpointId: string, workerId: string): boolean;
-  /** Starts a worker that was scaled down again. False if it is gone for good. Without this method, none is started again. */
+  /**
+   * Starts a worker that was scaled down again. False if it is gone for good. Without this method, none is
+   * started again.
+   */
   resume?(endpointId: string, workerId: string): Promise<boolean>;
 }

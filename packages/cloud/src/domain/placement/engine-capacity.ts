@@ -20,7 +20,10 @@ export interface EngineCapabilities {
 export const ACCOUNT_ISOLATION = ['containers', 'namespaces', 'users', 'refused', 'none'] as const;
 export type AccountIsolation = (typeof ACCOUNT_ISOLATION)[number];
 
-/** `bridge`: instances are put into a network of their own, each at its address. `loopback`: they share this machine's addresses, and each has one of them to itself. */
+/**
+ * `bridge`: instances are put into a network of their own, each at its address. `loopback`: they share this
+ * machine's addresses, and each has one of them to itself.
+ */
 export type InstanceNetworkMode = 'bridge' | 'loopback';
 
 export interface Capacity {

@@ -10,7 +10,10 @@ export interface GpuUsers {
   gpusInUse: GpusInUse[];
   /** Running pods of any account that may be interrupted. */
   interruptible: Pod[];
-  /** Stopping pods that still have their GPUs, which `gpusInUse` counts. The same GPUs may be reserved for pods that it counts as well. */
+  /**
+   * Stopping pods that still have their GPUs, which `gpusInUse` counts. The same GPUs may be reserved for
+   * pods that it counts as well.
+   */
   stopping: Pod[];
 }
 

@@ -139,7 +139,10 @@ function gpuShortage(endpoint: Endpoint, candidates: readonly WorkerCandidate[])
   return `${NO_CAPACITY_MESSAGE} Asked for: ${endpoint.gpuCount} ${types.join(' or ') || 'GPU'}. ${there.join('. ')}.`;
 }
 
-/** Takes the GPUs of a placement from the capacity, for the workers that are placed next. They all come from one machine. */
+/**
+ * Takes the GPUs of a placement from the capacity, for the workers that are placed next. They all come from
+ * one machine.
+ */
 export function reserveCapacity(
   candidates: WorkerCandidate[],
   endpoint: Endpoint,

@@ -26,7 +26,10 @@ export type PodSettings = Pick<
   | 'terminateAfter'
 >;
 
-/** A template is taken once, as it is now. The older interfaces remember which one it was, and call an unknown one a mistake in the body. */
+/**
+ * A template is taken once, as it is now. The older interfaces remember which one it was, and call an unknown
+ * one a mistake in the body.
+ */
 export interface PodTemplateUse {
   id: string;
   isRecorded: boolean;

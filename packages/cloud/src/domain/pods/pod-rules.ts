@@ -50,7 +50,10 @@ export function podChangeFindings(before: Pod, after: Pod): string[] {
     );
 }
 
-/** What an instance is made of. Where one of these changes, a new instance is needed; that a volume grows needs none. */
+/**
+ * What an instance is made of. Where one of these changes, a new instance is needed; that a volume grows
+ * needs none.
+ */
 const INSTANCE_FIELDS = [
   'image',
   'args',

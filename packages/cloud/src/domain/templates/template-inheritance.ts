@@ -1,7 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Container, Endpoint, Template } from '../records.ts';
 
-/** The container that an account's endpoint gets from a template. Credentials of other accounts stay with them. */
+/**
+ * The container that an account's endpoint gets from a template. Credentials of other accounts stay with
+ * them.
+ */
 export function containerFromTemplate(
   { image, args, containerDisk, ports, env, registryId, accountId }: Template,
   forAccount: string,

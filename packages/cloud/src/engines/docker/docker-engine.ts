@@ -165,7 +165,10 @@ export class DockerEngine extends ContainerEngine<DockerInstance> implements Ins
     return network && { ...network, subnets: [...network.subnets, ...this.#ranges] };
   }
 
-  /** Containers reach this server at `url`. Where the firewall is managed, they reach nothing else of this machine. */
+  /**
+   * Containers reach this server at `url`. Where the firewall is managed, they reach nothing else of this
+   * machine.
+   */
   async allowServerUrl(url: string): Promise<void> {
     const { hostname, port, protocol } = new URL(url);
     const isAlias = Object.values(CONTAINER_HOST_NAME).some((name) => name === hostname);

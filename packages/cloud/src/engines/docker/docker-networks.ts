@@ -15,7 +15,10 @@ import { ownershipFilter, ownershipLabel } from './container-labels.ts';
 
 /** Each account has 1,021 addresses. */
 const ACCOUNT_PREFIX_BITS = 22;
-/** Networks are created and removed one at a time: each takes the first free addresses, and none is removed while it is wanted. */
+/**
+ * Networks are created and removed one at a time: each takes the first free addresses, and none is removed
+ * while it is wanted.
+ */
 const ALL_NETWORKS = '';
 const BRIDGE_OPTION = 'com.docker.network.bridge.name';
 const ADDRESSES_IN_USE = /overlap|already in use|already used/i;

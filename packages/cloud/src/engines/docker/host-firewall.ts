@@ -58,7 +58,8 @@ export function firewallRules({ installation, bridges, allowed, otherSubnets }: 
         `-A ${input} -d ${address}/32 -p tcp -m tcp --dport ${port} ${comment('the worker listener')} -j ACCEPT`,
     ),
     `-A ${input} ${comment('nothing else of this machine')} -j REJECT`,
-    // Before the answers: where bridged packets pass through iptables (br_netfilter), RETURN leaves answers within a
+    // Before the answers: where bridged packets pass through iptables (br_netfilter), RETURN leaves answers
+    // within a
     // network to the policy of the chain, which Docker sets to DROP.
     ...bridges.map((bridge) => `-A ${forward} -i ${bridge} -o ${bridge} ${comment('one account')} -j ACCEPT`),
     `-A ${forward} -m conntrack --ctstate ESTABLISHED,RELATED ${comment('answers')} -j RETURN`,
@@ -122,7 +123,10 @@ export class HostFirewall {
     return this.#problem;
   }
 
-  /** Makes the rules so. Without bridges there are none. The state is read when its turn comes: an older one never follows a newer one. */
+  /**
+   * Makes the rules so. Without bridges there are none. The state is read when its turn comes: an older one
+   * never follows a newer one.
+   */
   apply(readState: () => Promise<Omit<FirewallState, 'installation'>>): Promise<void> {
     this.#queue = this.#queue
       .then(async () => this.#apply(await readState()))

@@ -23,7 +23,9 @@ function isSameGpu(one: string, other: string): boolean {
   return plain(one) === plain(other);
 }
 
-/** Only nodes with this GPU. A name that no node has yet is asked for as GPU-feature-discovery would write it. */
+/**
+ * Only nodes with this GPU. A name that no node has yet is asked for as GPU-feature-discovery would write it.
+ */
 export function gpuAffinity(label: string, products: readonly string[]): Record<string, unknown> {
   return {
     nodeAffinity: {

@@ -160,7 +160,10 @@ export class KubernetesInstance implements ContainerInstance {
     await this.#log.finish(messages, this.#instance.endedAt ?? this.#deps.clock.now());
   }
 
-  /** Deletes the pod: the kubelet signals its processes and kills them after the grace period, also while Berth is down. */
+  /**
+   * Deletes the pod: the kubelet signals its processes and kills them after the grace period, also while
+   * Berth is down.
+   */
   async stop(graceMs: number): Promise<void> {
     if (!this.isRunning) return;
     const isRepeated = this.#stopping;

@@ -27,7 +27,10 @@ export interface ClusterSettings {
   interruptiblePriorityClass?: string;
   /** The part of the wanted cores that is reserved; the limit is always the whole. */
   cpuRequestRatio: number;
-  /** Volumes are folders that every node has at the same path, such as an NFS share. Without it they are claims. */
+  /**
+   * Volumes are folders that every node has at the same path, such as an NFS share. Without it they are
+   * claims.
+   */
   sharedFolders: boolean;
   /** The storage classes of claims by the tier of the volume, and `default` for the rest. */
   storageClasses?: Readonly<Record<string, string>>;

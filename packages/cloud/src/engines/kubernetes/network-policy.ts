@@ -8,7 +8,10 @@ export interface NetworkPolicyInput {
   serverUrl: string;
 }
 
-/** Not the internet: the cluster, its machines, and metadata services, which hand out credentials of the machines. */
+/**
+ * Not the internet: the cluster, its machines, and metadata services, which hand out credentials of the
+ * machines.
+ */
 const PRIVATE_RANGES = ['10.0.0.0/8', '100.64.0.0/10', '169.254.0.0/16', '172.16.0.0/12', '192.168.0.0/16'];
 const DNS_PORT = 53;
 /** The pods of Berth itself, in whatever namespace. */

@@ -14,7 +14,10 @@ const PROTOCOLS = ['v5.channel.k8s.io', 'v4.channel.k8s.io'];
 const KILLED_EXIT_CODE = 137;
 const MAX_BUFFERED_BYTES = 1024 ** 2;
 
-/** Says that it runs, so that a command which is not there is refused, and marks the processes, so that they can be killed. */
+/**
+ * Says that it runs, so that a command which is not there is refused, and marks the processes, so that they
+ * can be killed.
+ */
 const WRAPPER = `command -v -- "$1" >/dev/null 2>&1 || { printf '%s missing\\n' "$0"; exit 127; }
 printf '%s runs\\n' "$0"; exec "$@"`;
 
@@ -48,7 +51,8 @@ export async function startPodExecution(
   if (answer === 'runs') return command.execution((signal) => killMarked(target, marker, signal));
   const failure = await command.failure;
   if (!NO_SHELL.test(failure)) throw ruleError(`the command could not be run in the container: ${failure}`);
-  // Without a shell the command runs as it is: it gets no variables, and it ends with its connection at the latest.
+  // Without a shell the command runs as it is: it gets no variables, and it ends with its connection at the
+  // latest.
   return new PodCommand(await open(target, argv, tty !== undefined), tty, undefined).execution();
 }
 

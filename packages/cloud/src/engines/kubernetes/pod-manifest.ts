@@ -105,7 +105,8 @@ function podSpec(
   return {
     restartPolicy: 'Never',
     terminationGracePeriodSeconds: GRACE_SECONDS,
-    // The program is not the first process, as with an init process: zombies are reaped, and every signal works.
+    // The program is not the first process, as with an init process: zombies are reaped, and every signal
+    // works.
     shareProcessNamespace: true,
     automountServiceAccountToken: false,
     enableServiceLinks: false,

@@ -14,7 +14,10 @@ export interface TenantObjectsDeps {
   settings: ClusterSettings;
 }
 
-/** What pods need beside themselves: the namespace, the claims of their volumes, and the network policy of their account. */
+/**
+ * What pods need beside themselves: the namespace, the claims of their volumes, and the network policy of
+ * their account.
+ */
 export class TenantObjects {
   readonly #deps: TenantObjectsDeps;
   /** Accounts whose policy is up to date, for the URL that it was made for. */

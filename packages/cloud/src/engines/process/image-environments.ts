@@ -31,7 +31,9 @@ export class ImageEnvironments {
     this.#python = new PythonEnvironments({ ...options, eviction: options.eviction ?? DEFAULT_EVICTION });
   }
 
-  /** The folder of the environment of an instance; undefined if it needs none. If it fails, the log says why. */
+  /**
+   * The folder of the environment of an instance; undefined if it needs none. If it fails, the log says why.
+   */
   async ensure(
     { image, labels }: Pick<InstanceSpec, 'image' | 'labels'>,
     startLog: StartLog,

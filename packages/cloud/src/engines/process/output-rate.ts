@@ -18,7 +18,10 @@ export class OutputRate {
     this.#allowance -= bytes;
   }
 
-  /** How long to wait. Once exceeded, until there is room for a second's worth: a pause per second, not per line. */
+  /**
+   * How long to wait. Once exceeded, until there is room for a second's worth: a pause per second, not per
+   * line.
+   */
   waitMs(now: number): number {
     this.#refill(now);
     if (this.#allowance > 0) return 0;

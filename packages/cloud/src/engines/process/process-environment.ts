@@ -59,7 +59,9 @@ function pythonPath(
   return own === '' ? {} : { PYTHONPATH: own };
 }
 
-/** As the activation script of the environment sets it: `python3` and the programs of its packages come first. */
+/**
+ * As the activation script of the environment sets it: `python3` and the programs of its packages come first.
+ */
 function pythonEnvironment(folder: string, { env }: EnvironmentOptions['spec']): Record<string, string> {
   return {
     PATH: [join(folder, 'bin'), env['PATH'] ?? searchPath()].join(delimiter),

@@ -355,7 +355,9 @@ export class ProcessInstance {
     };
   }
 
-  /** The process whose environment is the instance's. The supervisor of an account's instance has Berth's own. */
+  /**
+   * The process whose environment is the instance's. The supervisor of an account's instance has Berth's own.
+   */
   #environmentPid(sandbox: { command: ProcessEntry } | undefined): number {
     const { supervisor, child } = this.#deps.started;
     return this.saved.user === undefined ? supervisor.pid : (sandbox?.command ?? child).pid;

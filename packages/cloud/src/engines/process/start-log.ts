@@ -13,7 +13,10 @@ export interface StartLogOptions {
   onProgress: ((line: string) => void) | undefined;
 }
 
-/** The log of an instance while its environment is built. It is opened with the first line: most starts have none. */
+/**
+ * The log of an instance while its environment is built. It is opened with the first line: most starts have
+ * none.
+ */
 export class StartLog {
   readonly #options: StartLogOptions;
   #opening: Promise<SegmentedLog> | undefined;

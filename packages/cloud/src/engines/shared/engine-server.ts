@@ -13,7 +13,10 @@ import { PEER_PROTOCOL } from './peer-client.ts';
 /** `/internal/engines/process/stop?args=["id",1000]` */
 const PATH = /^\/internal\/engines\/(process|docker)\/([a-zA-Z]+)\?args=(.*)$/;
 
-/** What other servers may ask of an engine of this machine. They are of this installation, so the arguments are as they should be. */
+/**
+ * What other servers may ask of an engine of this machine. They are of this installation, so the arguments
+ * are as they should be.
+ */
 const CALLS: Record<string, (engine: InstanceEngine, args: readonly unknown[]) => Promise<unknown>> = {
   list: (engine) => engine.list(),
   stop: (engine, [id, graceMs]) => engine.stop(id as string, graceMs as number),

@@ -1,7 +1,10 @@
 import type { InstanceEngine } from '../engine.ts';
 import { BerthError } from '../../support/errors.ts';
 
-/** All that an engine has, with every optional part that this one has. The methods may be taken from it one by one. */
+/**
+ * All that an engine has, with every optional part that this one has. The methods may be taken from it one by
+ * one.
+ */
 export function delegateTo(engine: InstanceEngine): InstanceEngine {
   return {
     kind: engine.kind,
@@ -35,7 +38,10 @@ export function delegateTo(engine: InstanceEngine): InstanceEngine {
   };
 }
 
-/** An engine in the hands of the leading server. A server that leads no longer, and does not know it yet, changes nothing. */
+/**
+ * An engine in the hands of the leading server. A server that leads no longer, and does not know it yet,
+ * changes nothing.
+ */
 export function ledEngine(engine: InstanceEngine, isLeading: () => boolean): InstanceEngine {
   const check = (): void => {
     if (!isLeading())

@@ -20,7 +20,10 @@ interface PeerCall {
   upgrade?: boolean;
 }
 
-/** One request to another server of the installation. Everything it carries is in the signed path, apart from files. */
+/**
+ * One request to another server of the installation. Everything it carries is in the signed path, apart from
+ * files.
+ */
 function send({ address, path, signature, body, timeoutMs, signal, upgrade }: PeerCall): {
   response: Promise<IncomingMessage>;
   upgraded: Promise<Duplex>;

@@ -185,7 +185,10 @@ class SharedEngine {
     await this.#end(id, (local) => local.deleteLog(id), ['deleteLog', [id], 0]);
   }
 
-  /** What ran on a lost machine has ended. If its server comes back, the leading one removes what is left there. */
+  /**
+   * What ran on a lost machine has ended. If its server comes back, the leading one removes what is left
+   * there.
+   */
   async #end(
     id: string,
     here: (local: InstanceEngine) => Promise<void>,

@@ -28,7 +28,10 @@ const ONE_YEAR_SECONDS = 31_536_000;
 /** Addresses of other interfaces: what is unknown there is answered in their own way. */
 const OTHER_INTERFACES = /^\/(?:v1|v2|graphql|s3|proxy|flash|assets|healthz|readyz|metrics)(?:[/?]|$)/;
 
-/** No inline script, and nothing from another host. The styles are set by scripts of charts, terminals and editors. */
+/**
+ * No inline script, and nothing from another host. The styles are set by scripts of charts, terminals and
+ * editors.
+ */
 const SECURITY_HEADERS = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",

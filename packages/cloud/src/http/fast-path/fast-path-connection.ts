@@ -6,7 +6,10 @@ import type { FastPathHead } from './fast-path-head.ts';
 /** Node reads longer heads and bodies: it does so piece by piece. */
 const MAX_HEAD_BYTES = 16 * 1024;
 const MAX_BODY_BYTES = 256 * 1024;
-/** Of received bytes that are not served yet. More than one request, so that a single request never blocks itself. */
+/**
+ * Of received bytes that are not served yet. More than one request, so that a single request never blocks
+ * itself.
+ */
 const MAX_BUFFERED_BYTES = 2 * MAX_BODY_BYTES;
 /** A request that takes longer to arrive goes to Node, which waits longer and answers when its time is over. */
 const REQUEST_TIMEOUT_MS = 60_000;
@@ -44,7 +47,10 @@ export class FastPathConnection {
   #response: FastPathResponse | undefined;
   /** The handler is deciding whether it accepts the request. */
   #deciding = false;
-  /** The last head as received, with its empty line. Clients repeat their headers: bytes that begin with it are not parsed again. */
+  /**
+   * The last head as received, with its empty line. Clients repeat their headers: bytes that begin with it
+   * are not parsed again.
+   */
   #lastHead: { bytes: Buffer; head: FastPathHead } | undefined;
   /** When the last timeout check that saw no activity began to see none. */
   #idleSince: number | undefined;
@@ -81,7 +87,8 @@ export class FastPathConnection {
     const { socket } = this.#deps;
     const isSending = this.#response?.isSending === true || socket.writableLength > 0;
     if ((this.#response !== undefined && !isSending) || this.#deciding) return;
-    // A large response is written in pieces, each after the one before it has left: while it moves, this number grows.
+    // A large response is written in pieces, each after the one before it has left: while it moves, this
+    // number grows.
     if (socket.bytesWritten !== this.#bytesWritten) this.#idleSince = undefined;
     this.#bytesWritten = socket.bytesWritten;
     this.#idleSince ??= now;
@@ -125,7 +132,10 @@ export class FastPathConnection {
     else socket.end();
   }
 
-  /** Serves the next request if it has arrived whole. Nothing is served on an ended connection: its client could not be answered, and would repeat the request elsewhere. */
+  /**
+   * Serves the next request if it has arrived whole. Nothing is served on an ended connection: its client
+   * could not be answered, and would repeat the request elsewhere.
+   */
   #serveNext(): void {
     const { socket, handler } = this.#deps;
     const bytes = this.#received;
@@ -224,7 +234,10 @@ export class FastPathConnection {
 
 const REQUEST_LINE_PREFIXES = ['POST /v2/', 'GET /v2/'];
 
-/** Whether these bytes are, or can become, a request for the fast path. If not, Node gets them at once: nobody waits for the rest of something that is not HTTP. */
+/**
+ * Whether these bytes are, or can become, a request for the fast path. If not, Node gets them at once: nobody
+ * waits for the rest of something that is not HTTP.
+ */
 function canBeFastPath(bytes: Buffer): boolean {
   const start = bytes.toString('latin1', 0, 9);
   return REQUEST_LINE_PREFIXES.some((prefix) => start.startsWith(prefix) || prefix.startsWith(start));

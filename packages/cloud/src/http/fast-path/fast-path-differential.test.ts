@@ -72,7 +72,10 @@ function fastPathServer(): Recorder {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** Sends the pieces one by one, ends the connection when nothing happens any more, and waits until it is closed. */
+/**
+ * Sends the pieces one by one, ends the connection when nothing happens any more, and waits until it is
+ * closed.
+ */
 async function play(recorder: Recorder, pieces: readonly Buffer[]): Promise<Outcome> {
   recorder.seen = [];
   const socket = connect((recorder.server.address() as AddressInfo).port, '127.0.0.1');

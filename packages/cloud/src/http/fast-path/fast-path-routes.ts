@@ -32,7 +32,10 @@ export interface FastPathRoutesDeps
 /** The job API and the worker protocol of queue endpoints, as far as the fast path serves them. */
 export class FastPathRoutes implements FastPathHandler {
   readonly #deps: FastPathRoutesDeps;
-  /** Null where the fast path does not serve the address. A connection repeats few heads, and each is parsed once. */
+  /**
+   * Null where the fast path does not serve the address. A connection repeats few heads, and each is parsed
+   * once.
+   */
   readonly #urls = new WeakMap<FastPathHead, ObservedUrl | null>();
 
   constructor(deps: FastPathRoutesDeps) {

@@ -60,7 +60,10 @@ export class EndpointGateway {
     this.#deadlines = new RequestDeadlines(this.#limits.requestMs);
   }
 
-  /** `expectsContinue`: the client has sent its headers and waits for `100 Continue`, which it gets once there is a worker. */
+  /**
+   * `expectsContinue`: the client has sent its headers and waits for `100 Continue`, which it gets once there
+   * is a worker.
+   */
   async serve(request: Request, response: Response, url: GatewayUrl, expectsContinue = false): Promise<void> {
     try {
       const { endpoint, key, token } = await this.#authorize(request, url.endpointId);
@@ -102,7 +105,10 @@ export class EndpointGateway {
     }
   }
 
-  /** A WebSocket, or another protocol that begins with a request. While it is open it counts as one request in flight. */
+  /**
+   * A WebSocket, or another protocol that begins with a request. While it is open it counts as one request in
+   * flight.
+   */
   async upgrade(request: Request, socket: Duplex, head: Buffer, url: GatewayUrl): Promise<void> {
     const client = new UpgradeClient(socket, head);
     this.#upgrades.add(socket);
@@ -151,12 +157,18 @@ export class EndpointGateway {
     return this.#balancer.demand(endpointId);
   }
 
-  /** An endpoint was changed or removed: applies that to waiting requests. Without an id, all endpoints are checked. */
+  /**
+   * An endpoint was changed or removed: applies that to waiting requests. Without an id, all endpoints are
+   * checked.
+   */
   refreshEndpoint(endpointId?: string): void {
     this.#balancer.refreshEndpoint(endpointId);
   }
 
-  /** The server stops: waiting requests are rejected and upgraded connections closed. Requests in flight may end. */
+  /**
+   * The server stops: waiting requests are rejected and upgraded connections closed. Requests in flight may
+   * end.
+   */
   close(): void {
     this.#balancer.close();
     for (const socket of this.#upgrades) socket.destroy();

@@ -147,7 +147,10 @@ class ForwardedExchange implements UpstreamListener, DeadlineListener {
     else this.#fail(upstreamTimeout(deadlines.milliseconds, policy));
   }
 
-  /** If only the head has a deadline, its time begins when the request is sent. The head may have arrived before. */
+  /**
+   * If only the head has a deadline, its time begins when the request is sent. The head may have arrived
+   * before.
+   */
   #awaitHead(): void {
     const { policy, deadlines } = this.#options;
     if (policy.deadlineEndsAt !== 'head' || this.#deadline.listener === undefined) return;

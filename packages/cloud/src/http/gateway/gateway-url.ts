@@ -44,7 +44,10 @@ export function parseEndpointHost(
     : { endpointId, path: url.startsWith('/') ? url : `/${url}`, prefix: '' };
 }
 
-/** Decodes percent escapes. An invalid segment, or one with control characters, stays as it is: no endpoint has such an id, and PostgreSQL refuses text with a NUL. */
+/**
+ * Decodes percent escapes. An invalid segment, or one with control characters, stays as it is: no endpoint
+ * has such an id, and PostgreSQL refuses text with a NUL.
+ */
 function decodeSegment(segment: string): string {
   if (!segment.includes('%')) return segment;
   try {

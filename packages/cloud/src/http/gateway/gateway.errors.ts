@@ -73,7 +73,10 @@ export function sendGatewayError(
     );
 }
 
-/** Reads the rest of a body and discards it: closing on a client that still sends would lose the response. After a limit the connection is closed anyway. */
+/**
+ * Reads the rest of a body and discards it: closing on a client that still sends would lose the response.
+ * After a limit the connection is closed anyway.
+ */
 export function discardBody(request: Request): void {
   if (request.readableEnded || request.destroyed) return;
   let discarded = 0;

@@ -305,7 +305,10 @@ export async function waitUntil(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Resolves when a number has stopped growing: all ends are in this process, so that nothing moves is seen after a while of turns. */
+/**
+ * Resolves when a number has stopped growing: all ends are in this process, so that nothing moves is seen
+ * after a while of turns.
+ */
 export async function waitUntilStable(count: () => number): Promise<void> {
   let before = count();
   for (let turns = 0; turns < 2000; turns += 1) {

@@ -131,7 +131,10 @@ export class LoadBalancer {
     return this.#waitForSlot(this.#requestsOf(request.endpoint), request, signal);
   }
 
-  /** An endpoint was changed or removed: applies that to waiting requests. Without an id, all endpoints are checked. */
+  /**
+   * An endpoint was changed or removed: applies that to waiting requests. Without an id, all endpoints are
+   * checked.
+   */
   refreshEndpoint(endpointId?: string): void {
     for (const requests of this.#byEndpoint.values())
       if (requests.waiting.size > 0 && (endpointId ?? requests.endpointId) === requests.endpointId)
@@ -241,7 +244,9 @@ export class LoadBalancer {
     return best;
   }
 
-  /** Skips a worker for a while, even if it is the only one: it may have ended, which is known a moment later. */
+  /**
+   * Skips a worker for a while, even if it is the only one: it may have ended, which is known a moment later.
+   */
   #skipUnreachable(requests: EndpointRequests, workerId: string): void {
     if (requests.unreachable.has(workerId)) return;
     this.#log.info({ endpointId: requests.endpointId, workerId }, 'a ready worker cannot be reached');

@@ -7,7 +7,10 @@ import type { WildcardDomain } from './wildcard-domain.ts';
 export const LOCAL_DOMAIN = 'localhost';
 const LOCAL_HOSTS: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/** The page runs as if from an origin of its own: its scripts get neither the session nor the storage of the console. */
+/**
+ * The page runs as if from an origin of its own: its scripts get neither the session nor the storage of the
+ * console.
+ */
 export const SANDBOX = 'sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads';
 
 /** Whether a page of a pod or worker would have the origin of a console that its reader is signed in to. */

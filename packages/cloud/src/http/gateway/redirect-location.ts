@@ -10,7 +10,10 @@ export function prefixLocation(location: string, prefix: string, host: string | 
   return hasPrefix ? location : `${origin}${prefix}${path.startsWith('/') ? path : `/${path}`}`;
 }
 
-/** The origin of a location on this host, empty for an absolute path; undefined for a relative path or another host. */
+/**
+ * The origin of a location on this host, empty for an absolute path; undefined for a relative path or another
+ * host.
+ */
 function ownOrigin(location: string, host: string | undefined): string | undefined {
   if (location.startsWith('/') && !location.startsWith('//')) return '';
   const match = /^https?:\/\/([^/?#]*)/i.exec(location);

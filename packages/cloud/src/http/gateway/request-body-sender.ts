@@ -2,7 +2,10 @@ import type { Socket } from 'node:net';
 import type { Request } from '../raw-http.ts';
 import { MAX_COALESCED_BYTES } from './gateway-limits.ts';
 
-/** The body of a request, if it has arrived whole, as small ones mostly have; undefined if not, or if it is large. */
+/**
+ * The body of a request, if it has arrived whole, as small ones mostly have; undefined if not, or if it is
+ * large.
+ */
 export function takeBufferedBody(request: Request, length: number | undefined): Buffer | undefined {
   if (
     length === undefined ||

@@ -57,7 +57,8 @@ export class RequestDeadlines {
 
   #arm(milliseconds: number): void {
     this.#timer = setTimeout(() => this.#expire(), Math.max(1, Math.ceil(milliseconds)));
-    // Requests in flight have a connection, which keeps the process alive. The timer of a finished request must not.
+    // Requests in flight have a connection, which keeps the process alive. The timer of a finished request
+    // must not.
     this.#timer.unref();
   }
 

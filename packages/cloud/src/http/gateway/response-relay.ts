@@ -61,7 +61,10 @@ export class ResponseRelay {
     return true;
   }
 
-  /** The bytes are valid until the next flush, so a copy is written. A response that grows too large is aborted, so that it does not look whole. */
+  /**
+   * The bytes are valid until the next flush, so a copy is written. A response that grows too large is
+   * aborted, so that it does not look whole.
+   */
   data(chunk: Buffer): boolean {
     const { response, maxBodyBytes } = this.#options;
     this.#size += chunk.length;
@@ -87,7 +90,10 @@ export class ResponseRelay {
     else response.end(this.#firstChunk.toString('latin1'), 'latin1');
   }
 
-  /** All received bytes are parsed. A stream may pause here for long, so the head is sent now. Returns whether the client reads fast enough. */
+  /**
+   * All received bytes are parsed. A stream may pause here for long, so the head is sent now. Returns whether
+   * the client reads fast enough.
+   */
   flush(): boolean {
     const { response } = this.#options;
     if (this.#headPending && this.#firstChunk === undefined) response.flushHeaders();

@@ -1,4 +1,7 @@
-/** The host names of endpoints and pods below one domain. Berth's own host names may be below it too, and are excluded. */
+/**
+ * The host names of endpoints and pods below one domain. Berth's own host names may be below it too, and are
+ * excluded.
+ */
 export class WildcardDomain {
   /** Undefined if there is no domain. */
   readonly name: string | undefined;

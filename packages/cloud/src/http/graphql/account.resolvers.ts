@@ -125,7 +125,9 @@ function serializeLimits({ usage }: AccountLimits) {
   return usage.map((entry) => ({ ...entry, warning: isNearLimit(entry) }));
 }
 
-/** Whoever hosts Berth owns the machines: there is no balance to run out of, and no quota that nobody has set. */
+/**
+ * Whoever hosts Berth owns the machines: there is no balance to run out of, and no quota that nobody has set.
+ */
 function serializeUser({ id, sshKeys }: Account) {
   return {
     id,

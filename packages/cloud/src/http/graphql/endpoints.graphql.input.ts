@@ -169,7 +169,10 @@ function settingsOf(
   };
 }
 
-/** Given together with a template, variables are added to the template's; given alone, they replace the present ones. */
+/**
+ * Given together with a template, variables are added to the template's; given alone, they replace the
+ * present ones.
+ */
 function mergeEnvironment(
   { id, templateId, template }: SaveEndpointInput,
   given: Record<string, string>,

@@ -31,7 +31,9 @@ export function parseDocument(text: string, limits: GraphqlLimits): ParsedDocume
   }
 }
 
-/** The parser quotes the word it stopped at, which may be a password. The location stands beside the message. */
+/**
+ * The parser quotes the word it stopped at, which may be a password. The location stands beside the message.
+ */
 function redactParserMessage(message: string): string {
   return message
     .replace(/\b(Name|String|BlockString|Int|Float|Comment) "[\s\S]*"/, '$1')

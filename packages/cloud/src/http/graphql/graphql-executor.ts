@@ -53,7 +53,10 @@ export interface OperationResult {
   droppedFields: string[];
 }
 
-/** The schema with the code behind it. Made at the first request: the GraphQL library is slow to load, and many servers never need it. */
+/**
+ * The schema with the code behind it. Made at the first request: the GraphQL library is slow to load, and
+ * many servers never need it.
+ */
 export class Executor {
   readonly #assembled: ExecutableSchema;
   readonly #limits: GraphqlLimits;
@@ -155,7 +158,10 @@ function nullIfAllFailed(
     : data;
 }
 
-/** An error without an origin is the library's own and quotes what it was given; the checks before leave it no occasion. */
+/**
+ * An error without an origin is the library's own and quotes what it was given; the checks before leave it no
+ * occasion.
+ */
 function toLocatedError(
   { originalError, path, locations }: GraphQLError,
   translate: (error: unknown) => BerthError,

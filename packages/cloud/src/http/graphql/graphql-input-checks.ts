@@ -4,7 +4,10 @@ import { nameFindings } from '../../domain/templates/template-rules.ts';
 
 type With<T, K extends keyof T> = T & { [P in K]-?: Exclude<T[P], undefined> };
 
-/** The input with these fields in it. The schema asks for none of them, since clients declare all their variables as optional. */
+/**
+ * The input with these fields in it. The schema asks for none of them, since clients declare all their
+ * variables as optional.
+ */
 export function requireFields<T extends object, K extends keyof T & string>(
   input: T,
   ...names: K[]

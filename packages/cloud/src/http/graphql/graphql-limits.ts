@@ -21,7 +21,10 @@ const VALUE_DEPTH = 64;
 const OPENING: readonly string[] = [TokenKind.BRACE_L, TokenKind.BRACKET_L, TokenKind.PAREN_L];
 const CLOSING: readonly string[] = [TokenKind.BRACE_R, TokenKind.BRACKET_R, TokenKind.PAREN_R];
 
-/** Goes over a document before it is parsed: a parser calls itself at every bracket, and many brackets would end it. */
+/**
+ * Goes over a document before it is parsed: a parser calls itself at every bracket, and many brackets would
+ * end it.
+ */
 export function scanTokens(text: string, { maxDepth }: GraphqlLimits): { holdsText: boolean } {
   const lexer = new Lexer(new Source(text));
   let tokens = 0;

@@ -1,7 +1,10 @@
 import type { Caller } from '../../domain/caller.ts';
 import { BerthError, ruleError } from '../../support/errors.ts';
 
-/** The most entries that all lists of one answer hold together. Types that refer to each other could otherwise be unfolded without end. */
+/**
+ * The most entries that all lists of one answer hold together. Types that refer to each other could otherwise
+ * be unfolded without end.
+ */
 const MAX_LIST_ENTRIES = { known: 100_000, unknown: 10_000 };
 
 /** One request, as the code behind its fields sees it. */

@@ -61,7 +61,10 @@ type Resolve = GraphQLFieldResolver<unknown, RequestContext, Record<string, unkn
 
 const INTROSPECTION = ['__schema', '__type', '__typename'];
 
-/** Puts the pieces together. A resolver without a field, or a root field without a resolver, is a mistake that shows here. */
+/**
+ * Puts the pieces together. A resolver without a field, or a root field without a resolver, is a mistake that
+ * shows here.
+ */
 export function buildExecutableSchema(pieces: readonly GraphqlModule[]): ExecutableSchema {
   const schema = buildSchema(pieces.map(({ sdl }) => sdl).join('\n'));
   for (const { publicResolvers = {}, authenticatedResolvers = {}, fieldResolvers = {} } of pieces) {

@@ -74,7 +74,8 @@ export function graphqlRoutes(
         // Clients send this and that, and the framework refuses what is no type at all.
         delete request.raw.headers['content-type'];
       },
-      // A key that opens nothing is refused before the body is read. Without one, the document says whether one is needed.
+      // A key that opens nothing is refused before the body is read. Without one, the document says whether
+      // one is needed.
       preParsing: async (request) => {
         const key = apiKeyOf(request);
         if (key !== undefined) callers.set(request, await authenticate(authenticator, request, key, 'read'));

@@ -310,7 +310,8 @@ function serializeRuntime({ id }: Pod, runtime: PodRuntime | null) {
   if (runtime === null) return null;
   return {
     uptimeInSeconds: runtime.uptime,
-    // Clients look for an entry that is not public beside those that are: an HTTP port is reached through the gateway.
+    // Clients look for an entry that is not public beside those that are: an HTTP port is reached through the
+    // gateway.
     ports: runtime.ports
       .filter((port) => port.type === 'http' || port.public !== null)
       .map((port) => ({

@@ -8,7 +8,10 @@ import type { JobUrl } from './job-url.ts';
 
 const PREFIX = /^\/v2\/+flash\//;
 
-/** flash calls endpoints by name: `/v2/flash/runsync`, with the app, the environment and the endpoint in headers. */
+/**
+ * flash calls endpoints by name: `/v2/flash/runsync`, with the app, the environment and the endpoint in
+ * headers.
+ */
 export class FlashUrlResolver {
   readonly #authenticator: Authenticator;
   readonly #flash: FlashApps;

@@ -6,7 +6,10 @@ import { jobRequestJson } from './job-json.ts';
 /** Up to about this size a response is sent whole, with its length. */
 const MAX_BUFFERED_CHARS = 1024 * 1024;
 
-/** Sends the list of jobs. A large list is streamed at the speed of the client, and is never in memory as a whole. */
+/**
+ * Sends the list of jobs. A large list is streamed at the speed of the client, and is never in memory as a
+ * whole.
+ */
 export async function sendJobList(
   response: BasicResponse,
   pieces: AsyncIterable<JobWithPayloads[]>,

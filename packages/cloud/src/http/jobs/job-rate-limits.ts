@@ -49,7 +49,9 @@ export class JobRateLimits {
     return this.#limiter.size;
   }
 
-  /** Counts a request, or throws if a limit is reached. Call the returned function when the request has ended. */
+  /**
+   * Counts a request, or throws if a limit is reached. Call the returned function when the request has ended.
+   */
   acquire(
     accountId: string,
     endpointId: string,

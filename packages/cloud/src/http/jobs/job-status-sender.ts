@@ -9,7 +9,10 @@ import { findJob, missingJob } from './job-operation.ts';
 import type { JobCall, JobRoutesDeps } from './job-operation.ts';
 import { waitingReason } from './waiting-reason.ts';
 
-/** Sends the job, why it waits, and the start that it waited for. Nothing is looked up for a client that has left. */
+/**
+ * Sends the job, why it waits, and the start that it waited for. Nothing is looked up for a client that has
+ * left.
+ */
 export async function sendJobStatus(
   deps: JobRoutesDeps,
   response: BasicResponse,
@@ -25,7 +28,10 @@ export async function sendJobStatus(
   sendJson(response, 200, jobStatusJson(outcome, reason, phases instanceof Promise ? await phases : phases));
 }
 
-/** Answers with the state of a job. A large one is read when there is memory for it, and sent in pieces as it is stored. */
+/**
+ * Answers with the state of a job. A large one is read when there is memory for it, and sent in pieces as it
+ * is stored.
+ */
 export class JobStatusSender {
   readonly #deps: JobRoutesDeps;
   readonly #budget: AnswerBudget;

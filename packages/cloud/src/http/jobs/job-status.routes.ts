@@ -15,7 +15,8 @@ import { wantsEnvelope } from './stream-envelope.ts';
 /** The operations on one job: `status`, `status-sync`, `stream`, `cancel` and `retry`. */
 export function jobStatusOperations(deps: JobRoutesDeps): JobOperations {
   const sender = new JobStatusSender(deps);
-  // The local server of the Python SDK accepts POST to read a job, and so does code that was written against it.
+  // The local server of the Python SDK accepts POST to read a job, and so does code that was written against
+  // it.
   const read = { methods: ['GET', 'POST'], segments: 1, mode: 'read', long: true } as const;
   const write = { methods: ['POST'], segments: 1, mode: 'write' } as const;
   return {

@@ -7,7 +7,10 @@ import { writeWithBackpressure } from '../raw-http.ts';
 import type { Response } from '../raw-http.ts';
 import { parseJobStream } from '../workers/worker-posts.ts';
 
-/** How long `/stream` waits for a first chunk: long enough to keep a polling client slow, shorter than any client's timeout. */
+/**
+ * How long `/stream` waits for a first chunk: long enough to keep a polling client slow, shorter than any
+ * client's timeout.
+ */
 export const DEFAULT_STREAM_WAIT_MS = 4_000;
 /** The approximate size of one response. */
 const RESPONSE_BYTES = 8 * 1024 * 1024;
@@ -93,7 +96,10 @@ export function parseEventId(text: string | undefined): StreamPosition {
   return { attempt: Number(attempt), number: Number(number) };
 }
 
-/** Follows a job as server-sent events, after the last one read, until it has ended and all is sent. Other readers are not affected. */
+/**
+ * Follows a job as server-sent events, after the last one read, until it has ended and all is sent. Other
+ * readers are not affected.
+ */
 export async function sendStreamEvents(
   queue: JobQueue,
   endpointId: string,

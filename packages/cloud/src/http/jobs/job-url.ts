@@ -11,7 +11,10 @@ export interface JobUrl {
   query: string;
 }
 
-/** Where the endpoint id begins in `/v2/{endpoint}…`. Clients with a base URL that ends in a slash write `/v2//{endpoint}`. */
+/**
+ * Where the endpoint id begins in `/v2/{endpoint}…`. Clients with a base URL that ends in a slash write
+ * `/v2//{endpoint}`.
+ */
 export function endpointIdStart(url: string): number | undefined {
   if (!url.startsWith(PREFIX)) return undefined;
   let at = PREFIX.length;
@@ -19,7 +22,10 @@ export function endpointIdStart(url: string): number | undefined {
   return at;
 }
 
-/** Parses `/v2/{endpoint}/{operation}/…?query`; undefined if it is not the URL of an endpoint. A slash at the end is ignored. */
+/**
+ * Parses `/v2/{endpoint}/{operation}/…?query`; undefined if it is not the URL of an endpoint. A slash at the
+ * end is ignored.
+ */
 export function parseJobUrl(url: string): JobUrl | undefined {
   const start = endpointIdStart(url);
   if (start === undefined) return undefined;

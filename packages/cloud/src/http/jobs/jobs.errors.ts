@@ -29,7 +29,8 @@ export const JOB_ERROR_STATUS: Record<ErrorCode, number> = {
 };
 
 export function sendJobError(response: BasicResponse, error: BerthError): void {
-  // An answer that has begun, a stream, can no longer turn into a failure: it breaks off, so that the client asks again.
+  // An answer that has begun, a stream, can no longer turn into a failure: it breaks off, so that the client
+  // asks again.
   if (response.headersSent) return void response.destroy();
   const findings = error.details.length === 0 ? '' : `: ${error.details.join('; ')}`;
   sendJson(

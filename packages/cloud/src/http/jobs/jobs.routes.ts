@@ -17,7 +17,10 @@ import { sendJobError } from './jobs.errors.ts';
 
 const NO_QUERY = new URLSearchParams();
 
-/** The job API of a queue endpoint, `/v2/{endpoint_id}/run` and the other operations: routing, authorization and rate limits. */
+/**
+ * The job API of a queue endpoint, `/v2/{endpoint_id}/run` and the other operations: routing, authorization
+ * and rate limits.
+ */
 export class JobRoutes {
   readonly #deps: JobRoutesDeps;
   readonly #operations: JobOperations;
@@ -72,7 +75,8 @@ export class JobRoutes {
         query: url.query === '' ? NO_QUERY : new URLSearchParams(url.query),
       });
     } catch (error) {
-      // Nobody waits for a response after an aborted request, or after leaving a stopping server, whose store may be closed by now.
+      // Nobody waits for a response after an aborted request, or after leaving a stopping server, whose store
+      // may be closed by now.
       if ((request.destroyed && !request.complete) || (response.destroyed && this.#deps.queue.isClosing))
         return;
       if (!request.readableEnded) request.resume();

@@ -1,4 +1,7 @@
-/** The response in the output of a job, as JSON text. A generator handler produces a list, whose only element is the response. Undefined if there is none. */
+/**
+ * The response in the output of a job, as JSON text. A generator handler produces a list, whose only element
+ * is the response. Undefined if there is none.
+ */
 export function completionJson(output: string | null): string | undefined {
   if (output === null) return undefined;
   const list = jsonArrayElements(output);

@@ -108,7 +108,9 @@ function jobStateText({ status }: Job): string {
   return status === 'IN_QUEUE' ? 'waiting for a worker' : 'running';
 }
 
-/** What went wrong, in words. A Python worker sends a text that holds JSON, with the words in `error_message`. */
+/**
+ * What went wrong, in words. A Python worker sends a text that holds JSON, with the words in `error_message`.
+ */
 export function errorMessage(errorJson: string | null): string {
   if (errorJson === null) return 'the job failed';
   const error: unknown = JSON.parse(errorJson);

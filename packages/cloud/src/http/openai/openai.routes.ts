@@ -132,7 +132,10 @@ export class OpenAiRoutes {
     }
   }
 
-  /** The job when it has ended; or as it is when the client disconnects, or no worker took it in time. A running job ends by its own time limit. */
+  /**
+   * The job when it has ended; or as it is when the client disconnects, or no worker took it in time. A
+   * running job ends by its own time limit.
+   */
   async #waitForEnd(job: Job, giveUpAt: number, signal: AbortSignal): Promise<JobOutcome | undefined> {
     const { queue } = this.#deps;
     for (;;) {

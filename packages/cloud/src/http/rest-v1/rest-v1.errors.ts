@@ -45,7 +45,9 @@ export function sendV1Error(reply: FastifyReply, error: BerthError): FastifyRepl
     .send(JSON.stringify({ message: messageOf(error) }));
 }
 
-/** One text holds everything, since v1 has one field for it. Unknown keys keep the sentence that clients know. */
+/**
+ * One text holds everything, since v1 has one field for it. Unknown keys keep the sentence that clients know.
+ */
 function messageOf({ code, message, details }: BerthError): string {
   if (code !== 'schema') return message;
   const extra = details.some((finding) => finding.includes('additional properties'))

@@ -15,7 +15,10 @@ export const runpodctlPodCreateFields = {
 /** runpodctl reads a pod's image under the name that it is ordered with. */
 export const runpodctlPodFields = { imageName: text({ description: 'The same as image' }) };
 
-/** runpodctl reads an endpoint here and writes all of it back over GraphQL: what it did not find would come back empty. */
+/**
+ * runpodctl reads an endpoint here and writes all of it back over GraphQL: what it did not find would come
+ * back empty.
+ */
 export const runpodctlEndpointFields = {
   gpuIds: text({ description: 'The same types as pools, with a minus before each type that is left out' }),
   locations: text(),

@@ -21,7 +21,10 @@ const workerLog = named(
   ),
 );
 
-/** flash reads the log of its worker at a host of its own, `RUNPOD_HAPI_URL`. Here that is this server, so this is one more address of v1. */
+/**
+ * flash reads the log of its worker at a host of its own, `RUNPOD_HAPI_URL`. Here that is this server, so
+ * this is one more address of v1.
+ */
 export function workerLogOperations({
   workers,
 }: ResourceServices & Partial<Pick<AllServices, 'workers'>>): Operation[] {

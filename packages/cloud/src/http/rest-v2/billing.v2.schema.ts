@@ -99,7 +99,10 @@ export interface BillingResponse {
   >;
 }
 
-/** Records with their time and amounts, and what they are about; `idField` names the resource where records are by resource. */
+/**
+ * Records with their time and amounts, and what they are about; `idField` names the resource where records
+ * are by resource.
+ */
 export function billingResponse(
   name: string,
   amounts: Fields,

@@ -35,7 +35,10 @@ const build = named(
 
 const byBuild = object({ id: text({ minLength: 1 }), buildId: text({ minLength: 1 }) });
 
-/** Images are built where their source is and come here ready, so no endpoint has builds. Clients ask all the same. */
+/**
+ * Images are built where their source is and come here ready, so no endpoint has builds. Clients ask all the
+ * same.
+ */
 export function buildOperations({ endpoints }: AllServices): Operation[] {
   const tag = 'Serverless';
   const none = async (

@@ -296,7 +296,10 @@ function wantsStock(query: { include?: string[] }): boolean {
   return query.include?.includes('AVAILABILITY') ?? false;
 }
 
-/** A client that asks for stock without a product means pods. A product or a filter without asking for stock is a mistake. */
+/**
+ * A client that asks for stock without a product means pods. A product or a filter without asking for stock
+ * is a mistake.
+ */
 function checkStockQuery(query: { include?: string[] } & Record<string, unknown>): void {
   if (wantsStock(query)) return;
   const { include: _, ...filters } = query;

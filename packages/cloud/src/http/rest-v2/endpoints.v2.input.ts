@@ -137,7 +137,10 @@ function gpuSettings({
   };
 }
 
-/** A set of versions and a floor exclude each other. Other interfaces allow both, so it is asked only where a body speaks of them. */
+/**
+ * A set of versions and a floor exclude each other. Other interfaces allow both, so it is asked only where a
+ * body speaks of them.
+ */
 function checkCuda(
   { allowedCudaVersions, minCudaVersion }: Gpu,
   present: Pick<Endpoint, 'allowedCudaVersions' | 'minCudaVersion'> = {

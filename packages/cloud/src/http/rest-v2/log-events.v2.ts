@@ -24,7 +24,10 @@ export const logQuery = object(
   },
 );
 
-/** Where to begin: after the last line that a reader had, where it says so in a way that can be read, else after a time, else with the last lines. */
+/**
+ * Where to begin: after the last line that a reader had, where it says so in a way that can be read, else
+ * after a time, else with the last lines.
+ */
 export function readLogQuery(
   { source, tail = DEFAULT_LOG_TAIL, since, follow = true }: Static<typeof logQuery>,
   lastEventId: string | undefined,

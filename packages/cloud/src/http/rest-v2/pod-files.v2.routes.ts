@@ -24,7 +24,10 @@ const podFile = named(
   }),
 );
 
-/** Copies into pods and out of them. Both need a key that may write: they reach as far as a command in the pod does. */
+/**
+ * Copies into pods and out of them. Both need a key that may write: they reach as far as a command in the pod
+ * does.
+ */
 export function podFileOperations({ pods }: Pick<ResourceServices, 'pods'>): Operation[] {
   const tag = 'Pods';
   return [

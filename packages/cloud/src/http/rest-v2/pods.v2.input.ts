@@ -116,7 +116,10 @@ function checkOneMount(mounts: Mounts | undefined): void {
     throw ruleError('mounts.network must have one entry; a pod keeps the mount that it was made with');
 }
 
-/** The kind of a mount and its network volume are fixed when a pod is made; its path may change, and a disk may grow. */
+/**
+ * The kind of a mount and its network volume are fixed when a pod is made; its path may change, and a disk
+ * may grow.
+ */
 function mountSettings(mounts: Mounts | undefined, base: Pod): Partial<PodSettings> {
   const { persistent, network: [network] = [] } = mounts ?? {};
   if (persistent !== undefined) {

@@ -37,7 +37,9 @@ function isInside(problem: ReducedAjvError, choice: ReducedAjvError): boolean {
   );
 }
 
-/** The complaints of the alternative that was most likely meant, or one complaint that speaks for all of them. */
+/**
+ * The complaints of the alternative that was most likely meant, or one complaint that speaks for all of them.
+ */
 function chooseAlternative(choice: ReducedAjvError, problems: ReducedAjvError[]): ReducedAjvError[] {
   if (Array.isArray(choice.params['passingSchemas']) || problems.length === 0) return [choice];
   const branches = Map.groupBy(
@@ -111,7 +113,10 @@ function allowedBy(problem: ReducedAjvError): unknown[] | undefined {
   return problem.keyword === 'const' ? [problem.params['allowedValue']] : undefined;
 }
 
-/** How far a value is from an alternative: the wrong type is furthest, then a wrong tag, then the number of complaints. */
+/**
+ * How far a value is from an alternative: the wrong type is furthest, then a wrong tag, then the number of
+ * complaints.
+ */
 function distance(branch: ReducedAjvError[], choice: ReducedAjvError): number {
   const wrongType = branch.some(
     (problem) => problem.keyword === 'type' && problem.instancePath === choice.instancePath,

@@ -4,7 +4,10 @@ import { operation } from './rest-operation.ts';
 import { anyValue, object } from './json-schema.ts';
 import { apiReferencePage, apiReferenceScript, PAGE_HEADERS, SCRIPT_HEADERS } from './api-reference-page.ts';
 
-/** Where an interface describes itself: the document for tools, the page for people. Both need no key, and are made on first use. */
+/**
+ * Where an interface describes itself: the document for tools, the page for people. Both need no key, and are
+ * made on first use.
+ */
 export function apiDocsOperations(title: string, describe: () => Promise<OpenApiDocument>): Operation[] {
   const tag = 'About';
   let document: Promise<OpenApiDocument> | undefined;

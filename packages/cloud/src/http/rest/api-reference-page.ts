@@ -1,7 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { html } from './html-template.ts';
 
-/** Scalar's API reference, one script with everything in it. It is stored and sent compressed: every browser reads gzip. */
+/**
+ * Scalar's API reference, one script with everything in it. It is stored and sent compressed: every browser
+ * reads gzip.
+ */
 const SCRIPT = new URL('../../../assets/api-reference/scalar.js.gz', import.meta.url);
 export const SCRIPT_HEADERS = { 'content-encoding': 'gzip', 'cache-control': 'public, max-age=3600' };
 
@@ -26,7 +29,10 @@ const CONFIGURATION = {
   defaultHttpClient: { targetKey: 'shell', clientKey: 'curl' },
 };
 
-/** The page for people, beside the OpenAPI document that it shows. Addresses are relative, so that it works below any prefix. */
+/**
+ * The page for people, beside the OpenAPI document that it shows. Addresses are relative, so that it works
+ * below any prefix.
+ */
 export function apiReferencePage(title: string): string {
   return html`<!doctype html>
 <html lang="en">

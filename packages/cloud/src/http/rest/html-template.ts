@@ -13,7 +13,10 @@ export class Html {
 
 export type HtmlValue = Html | string | number | false | undefined | readonly HtmlValue[];
 
-/** Markup as a template: html`<p>${text}</p>` escapes the text and takes other Html, lists of it, or nothing, as they are. */
+/**
+ * Markup as a template: html`<p>${text}</p>` escapes the text and takes other Html, lists of it, or nothing,
+ * as they are.
+ */
 export function html(markup: TemplateStringsArray, ...inserts: HtmlValue[]): Html {
   return new Html(String.raw({ raw: markup }, ...inserts.map(renderValue)));
 }

@@ -89,14 +89,20 @@ export interface OpenApiOptions {
   title: string;
   version: string;
   description: string;
-  /** Stands before the path of each operation: `/v2`, or nothing where the server's address already ends in it. */
+  /**
+   * Stands before the path of each operation: `/v2`, or nothing where the server's address already ends in
+   * it.
+   */
   prefix: string;
   /** What the paths are below. */
   serverUrl: string;
   operations: readonly DocumentedOperation[];
   errorSchema: Schema;
   errorMediaType: string;
-  /** The error statuses that every operation may have. An open one has neither 401 nor 403 unless it names them itself. */
+  /**
+   * The error statuses that every operation may have. An open one has neither 401 nor 403 unless it names
+   * them itself.
+   */
   commonErrorStatuses: readonly number[];
   securityDescription: string;
   /** In the order in which they shall stand. */
@@ -277,7 +283,10 @@ function queryParameters(operation: DocumentedOperation, schemas: Components): P
   }));
 }
 
-/** A parameter's description stands at the parameter, where tools look for it, and not a second time in its schema. */
+/**
+ * A parameter's description stands at the parameter, where tools look for it, and not a second time in its
+ * schema.
+ */
 function parameterSchema(field: Schema, schemas: Components): { description?: string; schema: JsonSchema } {
   const { description, ...schema } = field;
   if (typeof description !== 'string') return { schema: schemas.reference(field) };

@@ -4,7 +4,9 @@ import type { Schema, Static } from './json-schema.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** What a key needs for an operation: reading, writing, being this installation's operator, or nothing at all. */
+/**
+ * What a key needs for an operation: reading, writing, being this installation's operator, or nothing at all.
+ */
 export type Access = 'open' | 'read' | 'write' | 'operator';
 
 /** One operation of a REST interface: enough to serve it, to check it and to document it. */
@@ -21,7 +23,10 @@ export interface Operation {
   params?: Schema;
   /** The parameter that names a pod, where that pod's own token opens this too. */
   podIdParam?: string;
-  /** The parameter that names an endpoint whose jobs this is about: the key needs the serverless scope for it as well. */
+  /**
+   * The parameter that names an endpoint whose jobs this is about: the key needs the serverless scope for it
+   * as well.
+   */
   endpointIdParam?: string;
   query?: Schema;
   /** A query that does not match its schema is refused as a rule error. */

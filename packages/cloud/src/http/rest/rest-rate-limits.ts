@@ -23,7 +23,10 @@ export class RestRateLimits {
     this.#limiter = new RateLimiter(clock, share);
   }
 
-  /** Counts one request and returns its headers. Throws if a window is used up, with the seconds until it starts again. */
+  /**
+   * Counts one request and returns its headers. Throws if a window is used up, with the seconds until it
+   * starts again.
+   */
   consume(key: string): Record<string, string> {
     const { windows, exceeded } = this.#limiter.acquire(key, { windows: this.#windows });
     const headers = { ratelimit: this.#stateHeader(windows), 'ratelimit-policy': this.#policy };

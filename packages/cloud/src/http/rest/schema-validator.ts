@@ -19,7 +19,10 @@ export type QueryReader<T> = (raw: RawQuery) => { value: T; findings: string[] }
 const bodyValidators = new WeakMap<Schema, Validator>();
 const queryReaders = new WeakMap<Schema, QueryReader<unknown>>();
 
-/** A check for values of this schema: it answers what has to be changed, nothing where all is well, and leaves the value as it is. */
+/**
+ * A check for values of this schema: it answers what has to be changed, nothing where all is well, and leaves
+ * the value as it is.
+ */
 export function validator(schema: Schema): Validator {
   return memoized(bodyValidators, schema, () => createValidator(schema, 'body'));
 }

@@ -8,10 +8,16 @@ export interface ServerSentEvent {
 
 /** Readers give up after a minute of silence. */
 const HEARTBEAT_MS = 15_000;
-/** Events that come together go out together, up to about this many characters: one by one they would cost more than they are. */
+/**
+ * Events that come together go out together, up to about this many characters: one by one they would cost
+ * more than they are.
+ */
 const MAX_BATCH_CHARS = 64 * 1024;
 
-/** Sends events as they come, at the reader's pace, with a comment now and then so that the line does not go dead. */
+/**
+ * Sends events as they come, at the reader's pace, with a comment now and then so that the line does not go
+ * dead.
+ */
 export async function sendServerSentEvents(
   reply: FastifyReply,
   events: AsyncIterable<ServerSentEvent>,

@@ -5,7 +5,9 @@ import type { StoredObject } from '../../resources/volumes/object-metadata.ts';
 
 export type ReadDecision = 'go' | 'not-modified';
 
-/** Whether a reader gets what it asks for. `prefix` is that of the headers that speak of the source of a copy. */
+/**
+ * Whether a reader gets what it asks for. `prefix` is that of the headers that speak of the source of a copy.
+ */
 export function checkReadConditions(
   headers: IncomingHttpHeaders,
   { etag, modifiedAt }: Pick<StoredObject, 'etag' | 'modifiedAt'>,
@@ -55,7 +57,10 @@ export interface ByteRange {
   to: number;
 }
 
-/** The one stretch of bytes that is asked for; undefined is all of it. What is no range, or more than one, is passed over as HTTP says. */
+/**
+ * The one stretch of bytes that is asked for; undefined is all of it. What is no range, or more than one, is
+ * passed over as HTTP says.
+ */
 export function parseRange(header: string | undefined, size: number): ByteRange | undefined {
   const [, first, last] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header?.trim() ?? '') ?? [];
   if (first === undefined || last === undefined || (first === '' && last === '')) return undefined;

@@ -72,7 +72,10 @@ export function s3Timestamp(at: number): string {
   return new Date(Math.floor(at / 1000) * 1000).toISOString();
 }
 
-/** How long a slow operation may run before its response starts, and the pause between keep-alive spaces after that. */
+/**
+ * How long a slow operation may run before its response starts, and the pause between keep-alive spaces after
+ * that.
+ */
 const KEEP_ALIVE_MS = 5_000;
 
 /**

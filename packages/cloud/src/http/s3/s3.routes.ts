@@ -23,10 +23,16 @@ export interface S3RoutesDeps extends S3AuthenticatorDeps {
   log: FastifyBaseLogger;
 }
 
-/** How much of an unused body is read so that the client gets the response; beyond it the connection is closed. */
+/**
+ * How much of an unused body is read so that the client gets the response; beyond it the connection is
+ * closed.
+ */
 const MAX_DISCARDED_BYTES = 64 * 1024 ** 2;
 
-/** Network volumes as S3 buckets, below `/s3`. It bypasses Fastify: bodies have no size limit and are streamed. */
+/**
+ * Network volumes as S3 buckets, below `/s3`. It bypasses Fastify: bodies have no size limit and are
+ * streamed.
+ */
 export class S3Routes {
   readonly #deps: S3RoutesDeps;
   readonly #authenticator: S3Authenticator;

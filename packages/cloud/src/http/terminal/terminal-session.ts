@@ -152,7 +152,10 @@ export class TerminalSession {
     this.#deps.webSocket.send(JSON.stringify(message), () => undefined);
   }
 
-  /** Ends the connection of a client that did not answer the last ping. While its command does not read, its pong cannot be read either. */
+  /**
+   * Ends the connection of a client that did not answer the last ping. While its command does not read, its
+   * pong cannot be read either.
+   */
   #ping(): void {
     const { webSocket } = this.#deps;
     if (!this.#pongReceived && !webSocket.isPaused) return webSocket.terminate();
@@ -169,7 +172,9 @@ export class TerminalSession {
   }
 }
 
-/** Ends a command whose client has disconnected: with SIGHUP, as when a terminal is closed, then with SIGKILL. */
+/**
+ * Ends a command whose client has disconnected: with SIGHUP, as when a terminal is closed, then with SIGKILL.
+ */
 export function terminateCommand(execution: Execution): void {
   const { stdin, stdout, stderr, exited } = execution;
   stdin.destroy();

@@ -6,7 +6,10 @@ import { parseLeaseAndWait } from './channel-fields.ts';
 import { parseLeaseAndChunkNumber } from './chunk-number.ts';
 import { parseJobStream, parseJobDone, parseJsonValue } from './worker-posts.ts';
 
-/** How many characters of chunks are written together, with an overhead for each; more wait for the next write. */
+/**
+ * How many characters of chunks are written together, with an overhead for each; more wait for the next
+ * write.
+ */
 const MAX_CHUNK_BATCH_CHARS = 1024 * 1024;
 const CHUNK_OVERHEAD = 100;
 
@@ -47,7 +50,10 @@ interface ProgressUpdate {
  */
 export class JobReports {
   readonly #deps: JobReportsDeps;
-  /** The last report on a job that is not stored yet: the next one waits for it. Results without an earlier report are below. */
+  /**
+   * The last report on a job that is not stored yet: the next one waits for it. Results without an earlier
+   * report are below.
+   */
   readonly #pending = new ChurnMap<string, Promise<void>>();
   /** Results that arrived in the same packet, by job: they are stored together. */
   #results = new Map<string, WorkerResult>();
@@ -119,7 +125,10 @@ export class JobReports {
     );
   }
 
-  /** A numbered chunk is acknowledged. Chunks of a job that arrive while others are written are written together. */
+  /**
+   * A numbered chunk is acknowledged. Chunks of a job that arrive while others are written are written
+   * together.
+   */
   chunk(jobId: string, held: string, body: string): void {
     const { queue, endpointId, workerId } = this.#deps;
     const numbered = parseLeaseAndChunkNumber(held);

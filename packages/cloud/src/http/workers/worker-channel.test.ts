@@ -123,7 +123,8 @@ for (const kind of DATABASES) {
 
     test('asks a queue that has stopped for nothing', async (context) => {
       const on = bench();
-      // Like the answers of a queue that has stopped: at once, and empty. The last one is for whoever asks again and again.
+      // Like the answers of a queue that has stopped: at once, and empty. The last one is for whoever asks
+      // again and again.
       const atOnce = (calls: number): Promise<never[]> =>
         calls < 10 ? Promise.resolve([]) : new Promise(() => undefined);
       const stops = context.mock.method(on.queue, 'waitForCancellations', () =>

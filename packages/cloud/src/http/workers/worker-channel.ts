@@ -17,7 +17,10 @@ const RECONNECT_GRACE_MS = 10_000;
 /** Beyond this a slow worker gets no more jobs until it has read these. */
 export const MAX_UNREAD_BYTES = 8 * 1024 * 1024;
 const SMALL_BATCH = 32;
-/** With more credits than this, half are used at a time: while those jobs are sent and run, the next ones are taken. */
+/**
+ * With more credits than this, half are used at a time: while those jobs are sent and run, the next ones are
+ * taken.
+ */
 const LARGE_CREDIT = 200;
 /** An acknowledgement is sent with the next line, or after this time. Only a worker that ends waits for it. */
 const ACK_DELAY_MS = 2;
@@ -93,14 +96,19 @@ export class WorkerChannel {
     socket.destroy();
   }
 
-  /** An open connection is no sign of life: that of a frozen worker, or of a machine without power, stays open too. Only received lines count. */
+  /**
+   * An open connection is no sign of life: that of a frozen worker, or of a machine without power, stays open
+   * too. Only received lines count.
+   */
   #checkSilence(): void {
     const { socket, queue, endpointId, workerId, activity } = this.#deps;
     if (queue.heartbeats.isAlive(endpointId, workerId) !== true) return void socket.destroy();
-    // The worker's former server may record the end there after the start here. A heartbeat now is later than both.
+    // The worker's former server may record the end there after the start here. A heartbeat now is later than
+    // both.
     if (this.#isNew) queue.heartbeats.recordHeartbeat(endpointId, workerId);
     this.#isNew = false;
-    // A worker that is active on another connection may have left this one without a close that arrived. If both are silent, a handler may keep its thread busy.
+    // A worker that is active on another connection may have left this one without a close that arrived. If
+    // both are silent, a handler may keep its thread busy.
     const wasSuperseded = this.#superseded;
     this.#superseded = (activity.lastHeardAt(endpointId, workerId) ?? 0) - this.#heardAt >= WORKER_TIMEOUT_MS;
     // Checked twice: the lines of the other connection may have been read before those of this one.
@@ -172,7 +180,10 @@ export class WorkerChannel {
     this.#take();
   }
 
-  /** Nothing more is taken for it. A queue that stops answers at once: taking again and again would block the event loop. */
+  /**
+   * Nothing more is taken for it. A queue that stops answers at once: taking again and again would block the
+   * event loop.
+   */
   get #stopped(): boolean {
     return this.#closedSignal.aborted || this.#deps.queue.isClosing;
   }

@@ -33,7 +33,9 @@ const MAX_BATCH_SIZE = 1_000;
 const MAX_BATCH_CHARS = 32 * 1024 * 1024;
 /** The Python SDK truncates its list of jobs before 65,535 characters without saying so. */
 const MAX_UNTRUNCATED_PING_CHARS = 64_000;
-/** The number of a chunk in its lease, from a worker that lost its channel, so that no chunk is stored twice. */
+/**
+ * The number of a chunk in its lease, from a worker that lost its channel, so that no chunk is stored twice.
+ */
 const CHUNK_HEADER = 'berth-chunk';
 /** Worker ids are in URLs, tables and logs. */
 const WORKER_ID = /^[^\s\p{Cc}]{1,200}$/u;

@@ -2,7 +2,10 @@ import type { CloudEventBus } from '../../domain/events.ts';
 import { SPEND_WARNING_RATIO } from '../../domain/quotas.ts';
 import type { Quotas } from './quotas.ts';
 
-/** Announces each limit when 80 % of it are used, and when all of it is. What falls back may be announced again. */
+/**
+ * Announces each limit when 80 % of it are used, and when all of it is. What falls back may be announced
+ * again.
+ */
 export class QuotaWarnings {
   readonly #quotas: Pick<Quotas, 'ratios'>;
   readonly #events: CloudEventBus;

@@ -20,7 +20,10 @@ const LEFTOVER = /^backup-\w{6}$/;
 const LEFTOVER_AGE_MS = 24 * 3_600_000;
 
 export interface BackupOptions {
-  /** The master key and, where it is in a file, the root key. Without the master key nothing that is encrypted can be read. */
+  /**
+   * The master key and, where it is in a file, the root key. Without the master key nothing that is encrypted
+   * can be read.
+   */
   keys: boolean;
   volumes: boolean;
 }

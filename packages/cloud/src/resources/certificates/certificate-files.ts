@@ -7,7 +7,10 @@ import { CertificateError, readCertificatePair } from './certificate-pair.ts';
 import type { CertificatePair } from './certificate-pair.ts';
 import type { CertificateSource } from './certificate-source.ts';
 
-/** Content is compared, not file times: a mounted secret is a link that is moved, and some disks report no events. */
+/**
+ * Content is compared, not file times: a mounted secret is a link that is moved, and some disks report no
+ * events.
+ */
 const CHECK_INTERVAL_MS = 2_000;
 
 export interface CertificateFilesDeps {
@@ -17,7 +20,10 @@ export interface CertificateFilesDeps {
   log: Log;
 }
 
-/** The certificate in two files of the operator. A new pair is used as soon as both files fit; until then the old one stays. */
+/**
+ * The certificate in two files of the operator. A new pair is used as soon as both files fit; until then the
+ * old one stays.
+ */
 export class CertificateFiles implements CertificateSource {
   readonly #deps: CertificateFilesDeps;
   readonly #listeners: ((pair: CertificatePair) => void)[] = [];

@@ -44,7 +44,9 @@ export class FlashArtifacts {
     };
   }
 
-  /** Throws if the link was not signed here for this operation or has expired. Only signed keys become paths. */
+  /**
+   * Throws if the link was not signed here for this operation or has expired. Only signed keys become paths.
+   */
   verifyLink(method: Method, objectKey: string, expires: string, signature: string): void {
     const wanted = Buffer.from(this.#sign(method, objectKey, Number(expires)));
     const shown = Buffer.from(signature);

@@ -17,7 +17,8 @@ export const jobLeases: Migration = {
     'drop index jobs_idempotency',
     'alter table jobs rename to jobs_before',
     {
-      // A number names a job among all of a SQLite file, where one server counts; on PostgreSQL two servers may count to the same.
+      // A number names a job among all of a SQLite file, where one server counts; on PostgreSQL two servers
+      // may count to the same.
       sqlite: `create table jobs (seq integer primary key, ${jobColumns()})`,
       postgres: `create table jobs (seq bigint not null, ${jobColumns()}, constraint jobs_by_endpoint primary key (endpoint_id, seq))`,
     },

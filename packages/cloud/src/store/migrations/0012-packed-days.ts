@@ -22,7 +22,10 @@ const packDays = (month: string, days: string): string => `
   where usage_sums.account_id = packed.account_id and usage_sums.grouping_by = packed.grouping_by and usage_sums.kind = packed.kind
     and usage_sums.level = 'month' and usage_sums.bucket = packed.month and usage_sums.group_id = packed.group_id`;
 
-/** The days of the roll-ups move into the rows of their months: a year of them is twelve rows to read, and not 365. */
+/**
+ * The days of the roll-ups move into the rows of their months: a year of them is twelve rows to read, and not
+ * 365.
+ */
 export const packedDays: Migration = {
   name: 'packed days',
   statements: [

@@ -23,7 +23,8 @@ export const queueAndLeaseBatches: Migration = {
       gone integer not null,
       jobs text not null
     )`),
-    // Not unique: the first of a place may come back to one of its own while others still wait in the one that they shared.
+    // Not unique: the first of a place may come back to one of its own while others still wait in the one
+    // that they shared.
     onPostgres(
       'create index job_places_in_order on job_places (endpoint_id, low_priority, account_id, position, seq)',
     ),

@@ -1,6 +1,9 @@
 import type { Migration } from './migration.ts';
 
-/** On SQLite too, jobs that came together share a place: `seqs` is the list of their numbers, where there are several, and `size` says how many. */
+/**
+ * On SQLite too, jobs that came together share a place: `seqs` is the list of their numbers, where there are
+ * several, and `size` says how many.
+ */
 export const waitingJobBatches: Migration = {
   name: 'places that jobs share',
   statements: [

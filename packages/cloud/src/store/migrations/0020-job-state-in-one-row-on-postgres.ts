@@ -32,7 +32,8 @@ export const jobStateInOneRowOnPostgres: Migration = {
     'alter table jobs reset (fillfactor)',
     `create index jobs_waiting on jobs (endpoint_id, low_priority, account_id, position, seq) where status = 'IN_QUEUE'`,
     `create index jobs_running on jobs (endpoint_id, seq) where status = 'IN_PROGRESS'`,
-    // A take writes a new entry into each index that the row is then in: running jobs are in no more than this one and their key.
+    // A take writes a new entry into each index that the row is then in: running jobs are in no more than
+    // this one and their key.
     'drop index jobs_to_look_at',
     `create index jobs_to_look_at on jobs (look_at) where status <> 'IN_PROGRESS'`,
   ].map((statement) => ({ sqlite: 'select 1', postgres: statement })),

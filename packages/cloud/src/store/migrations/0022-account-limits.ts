@@ -1,6 +1,9 @@
 import type { Migration } from './migration.ts';
 
-/** `limits` is JSON, name to number. `status` is active, disabled or deleting. `spend_warned` is the last warning: month and level. */
+/**
+ * `limits` is JSON, name to number. `status` is active, disabled or deleting. `spend_warned` is the last
+ * warning: month and level.
+ */
 export const accountLimits: Migration = {
   name: 'limits and status of accounts',
   statements: [

@@ -5,7 +5,10 @@ import { execute, raw, byDialect, row, sql } from '../sql.ts';
 import type { Dialect, Steps } from '../sql.ts';
 import type { Migration } from './migration.ts';
 
-/** Servers that start together take turns: PostgreSQL waits for this lock until the transaction ends, SQLite needs none. */
+/**
+ * Servers that start together take turns: PostgreSQL waits for this lock until the transaction ends, SQLite
+ * needs none.
+ */
 const migrationLock = byDialect({ sqlite: 'select 1', postgres: 'select pg_advisory_xact_lock(8484001)' });
 
 /** The one word in which the schema differs: a number that the database itself counts up. */
@@ -14,7 +17,10 @@ const identity: Record<Dialect, string> = {
   postgres: 'bigint generated always as identity primary key',
 };
 
-/** Brings the schema up to date, or refuses a database that a newer Berth has written. Answers how many steps it ran. */
+/**
+ * Brings the schema up to date, or refuses a database that a newer Berth has written. Answers how many steps
+ * it ran.
+ */
 export async function migrate(database: Database, steps: Migration[] = migrations): Promise<number> {
   return database.write(() => applyMigrations(database.dialect, steps));
 }

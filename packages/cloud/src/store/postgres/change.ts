@@ -47,7 +47,8 @@ interface PendingWrite {
  */
 export function changeJobs(context: QueueContext): Pick<JobStore, 'change' | 'changeAll'> {
   const { queue, queuePool, server } = context;
-  // In the order of their keys, so that two servers never wait for each other. `lateral` has each row found by its key.
+  // In the order of their keys, so that two servers never wait for each other. `lateral` has each row found
+  // by its key.
   const lockJobs = queue.arrays(
     `select job.* from (select distinct endpoint_id, seq from ${unnest(JOB_KEY_COLUMNS)} order by endpoint_id, seq) as given,
       lateral (select ${JOB_SELECT} from jobs as job where job.endpoint_id = given.endpoint_id and job.seq = given.seq for update) as job`,
@@ -107,7 +108,8 @@ export function changeJobs(context: QueueContext): Pick<JobStore, 'change' | 'ch
       if (change.delivery !== undefined) await writeDelivery(change, writes.get(key), client);
       addTo(counts, endpointId, countDeltas(before, countedAfter(change)));
       history.add(endpointId, before, countedAfter(change));
-      // A later request of the same batch sees what this one did; only the last version is written, with the payloads of both.
+      // A later request of the same batch sees what this one did; only the last version is written, with the
+      // payloads of both.
       const earlier = writes.get(key);
       writes.set(key, {
         before: earlier?.before ?? before,

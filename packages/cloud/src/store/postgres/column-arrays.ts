@@ -58,7 +58,10 @@ export function unnest(columns: readonly string[]): string {
   return `unnest(${arrays.join(', ')}) as given (${columns.join(', ')})`;
 }
 
-/** Rows turned into one array for each column, written as PostgreSQL reads them: the driver's own way takes several times as long. */
+/**
+ * Rows turned into one array for each column, written as PostgreSQL reads them: the driver's own way takes
+ * several times as long.
+ */
 export function columnArrays<Column extends string>(
   rows: readonly Readonly<Record<Column, Value>>[],
   columns: readonly Column[],

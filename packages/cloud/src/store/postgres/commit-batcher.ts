@@ -40,7 +40,10 @@ export class CommitBatcher<In, Out> {
     setImmediate(() => void this.#drain());
   }
 
-  /** Whoever is done is answered when the next ones are on their way: the database does not wait for what is made of the answers. */
+  /**
+   * Whoever is done is answered when the next ones are on their way: the database does not wait for what is
+   * made of the answers.
+   */
   async #drain(): Promise<void> {
     let answer = (): void => undefined;
     do {

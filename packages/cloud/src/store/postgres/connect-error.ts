@@ -2,7 +2,10 @@ import { BerthError } from '../../support/errors.ts';
 import { errorCode, isConnectionError } from './connection-errors.ts';
 
 const CHECK = 'check --database or BERTH_DATABASE_URL';
-/** PostgreSQL knows no such user, or not with this password, or not from here; or it asks for a password and there is none. */
+/**
+ * PostgreSQL knows no such user, or not with this password, or not from here; or it asks for a password and
+ * there is none.
+ */
 const AUTH_FAILURE = /^28|^SASL/;
 const NO_DATABASE = '3D000';
 const NOT_ALLOWED = '42501';
@@ -26,7 +29,10 @@ export interface DatabaseAddress {
   database?: string | undefined;
 }
 
-/** Why the first connection of a start failed, for whoever set the address. The user and the password stay out of it. */
+/**
+ * Why the first connection of a start failed, for whoever set the address. The user and the password stay out
+ * of it.
+ */
 export function connectError(error: unknown, { host, port, database }: DatabaseAddress): BerthError {
   if (error instanceof Error && POOLER.test(error.message)) return poolerError(error);
   const reason = reasonOf(error);

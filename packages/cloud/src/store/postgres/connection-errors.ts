@@ -4,7 +4,10 @@ const CODES = /^(08|57P|53)/;
 const TIMEOUTS = /^(57014|55P03|25P03|25P04)$/;
 /** No room on the server's disk, or a server that only reads. */
 const REFUSED_WRITES = /^(53100|25006)$/;
-/** What the system says of a connection, `ECONNREFUSED` or `EAI_AGAIN`; Node's own codes begin with `ERR_` and are no such thing. */
+/**
+ * What the system says of a connection, `ECONNREFUSED` or `EAI_AGAIN`; Node's own codes begin with `ERR_` and
+ * are no such thing.
+ */
 const SYSTEM = /^E(?!RR_)[A-Z_]+$/;
 /** What the driver says without a code. */
 const WORDS = /Connection terminated|timeout exceeded|Query read timeout|not queryable/i;

@@ -11,7 +11,10 @@ const MAX_ROWS = 2_000;
 const FEW_BYTES = 512 * 1024;
 const MANY_BYTES = 8 * 1024 * 1024;
 
-/** One table of a copy, whose rows are lines of `<name>.jsonl`: arrays of the columns as PostgreSQL writes them as text. */
+/**
+ * One table of a copy, whose rows are lines of `<name>.jsonl`: arrays of the columns as PostgreSQL writes
+ * them as text.
+ */
 export interface CopiedTable {
   name: string;
   columns: { name: string; type: string }[];
@@ -26,7 +29,10 @@ export interface CopiedTables {
   sequences: { name: string; last: string }[];
 }
 
-/** A copy of all tables in one snapshot of the database, made with nothing but SQL. Resolves to the version of its schema. */
+/**
+ * A copy of all tables in one snapshot of the database, made with nothing but SQL. Resolves to the version of
+ * its schema.
+ */
 export async function copyPostgres(pool: Pool, folder: string): Promise<number> {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const client = await pool.connect();

@@ -20,7 +20,10 @@ export function dueJobs({ statements }: QueueContext): Pick<JobStore, 'listDue'>
     `select ${JOB_SELECT} from jobs as job where job.look_at <= :now and job.status <> 'IN_PROGRESS'
       order by job.look_at limit :limit`,
   );
-  /** A row that another server just changes is left to it. The time to live may have become shorter since the row was read. */
+  /**
+   * A row that another server just changes is left to it. The time to live may have become shorter since the
+   * row was read.
+   */
   const checkAgain = statements.rows(
     `update jobs set look_at = greatest(least(given.look_at, jobs.ttl_at), :now::bigint + 1)
       from (select locked.* from ${unnest(CHECK_COLUMNS)}, lateral (select given.* from jobs

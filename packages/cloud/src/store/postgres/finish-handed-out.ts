@@ -118,7 +118,9 @@ function isPlainFinish(before: Job, change: JobChange): boolean {
   );
 }
 
-/** What the end adds to the history of the endpoint: the same as `historyDeltas`, for the statement to sum up. */
+/**
+ * What the end adds to the history of the endpoint: the same as `historyDeltas`, for the statement to sum up.
+ */
 function finishedTimes({
   queuedAt,
   takenAt,

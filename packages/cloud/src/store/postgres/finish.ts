@@ -4,7 +4,9 @@ import { jobValues } from '../tables/jobs.table.ts';
 import { columnArrays, unnest } from './column-arrays.ts';
 import type { QueueContext } from './queue-context.ts';
 
-/** So many characters of results are written by one statement: on their way they are in memory several times. */
+/**
+ * So many characters of results are written by one statement: on their way they are in memory several times.
+ */
 const MAX_STATEMENT_CHARS = 8 * 1024 * 1024;
 
 export const FINISHED_COLUMNS = [
@@ -18,7 +20,10 @@ export const FINISHED_COLUMNS = [
   'error',
 ] as const;
 
-/** Writes the ends of a batch and their results in one statement. The rules have checked, under the lock of this transaction, that workers hold their leases. */
+/**
+ * Writes the ends of a batch and their results in one statement. The rules have checked, under the lock of
+ * this transaction, that workers hold their leases.
+ */
 export function finishJobs({
   queue,
 }: QueueContext): (changes: readonly JobChange[], client: PoolClient) => Promise<void> {

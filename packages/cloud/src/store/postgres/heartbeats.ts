@@ -21,7 +21,8 @@ export function workerHeartbeats({
   pool,
 }: QueueContext): Pick<JobStore, 'saveHeartbeats' | 'workers' | 'compact'> {
   // Every server writes in the same order: two that save the same workers would else wait for each other.
-  // Another server may have seen a worker later; but a time that is far ahead is from before a clock was set back.
+  // Another server may have seen a worker later; but a time that is far ahead is from before a clock was set
+  // back.
   const save = statements.rows(
     `insert into job_workers (${HEARTBEAT_COLUMNS.join(', ')}) select * from ${unnest(HEARTBEAT_COLUMNS)} order by endpoint_id, worker_id
       on conflict (endpoint_id, worker_id) do update set busy = excluded.busy, unhealthy = excluded.unhealthy, accelerated = excluded.accelerated,

@@ -60,7 +60,10 @@ function numbersOf(taken: readonly TakenJob[]): number[] {
   return taken.map(({ job }) => job.seq);
 }
 
-/** Jobs that come together share one row, and on PostgreSQL those that go together too. Whoever asks for one of them must not notice. */
+/**
+ * Jobs that come together share one row, and on PostgreSQL those that go together too. Whoever asks for one
+ * of them must not notice.
+ */
 describe('jobs that wait and are held together', () => {
   const databases: MigratedDatabase[] = [];
   /** To this one jobs come one by one. */

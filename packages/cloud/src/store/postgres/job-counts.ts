@@ -31,7 +31,10 @@ export function countValues(sums: ReadonlyMap<string, CountDeltas>): Record<stri
   );
 }
 
-/** Every start of a server adds rows of its own; now and then they are merged into one for each endpoint. Others must not write meanwhile; where they write for long it is left for the next time. */
+/**
+ * Every start of a server adds rows of its own; now and then they are merged into one for each endpoint.
+ * Others must not write meanwhile; where they write for long it is left for the next time.
+ */
 export function mergeCountRows(pool: Pool, statements: Statements): Promise<void> {
   const selectSums = statements.rows<CountDeltas & { endpoint_id: string }>(
     `select endpoint_id, ${COUNT_COLUMNS.map((column) => `sum(${column})::bigint as ${column}`).join(', ')}

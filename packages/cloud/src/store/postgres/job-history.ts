@@ -5,7 +5,10 @@ import { columnArrays, unnest } from './column-arrays.ts';
 
 const GIVEN_COLUMNS = ['endpoint_id', 'minute', 'name', 'count', 'total'] as const;
 
-/** Adds to the history of endpoints, from a query with the columns of the table. As with the counts, each writer has rows of its own (`lane`). */
+/**
+ * Adds to the history of endpoints, from a query with the columns of the table. As with the counts, each
+ * writer has rows of its own (`lane`).
+ */
 export const addHistorySql = (
   source: string,
 ): string => `insert into job_history (endpoint_id, minute, lane, name, count, total) ${source}

@@ -12,7 +12,10 @@ const TRY_EVERY_MS = 400;
 const ANSWER_TIMEOUT_MS = 2_000;
 /** A database that has answered nothing for this long is cut off: what waits for it is told so. */
 const CUT_OFF_AFTER_MS = 8_000;
-/** A transaction of the leader that stands still is ended by the database, so that it cannot keep others from taking over. */
+/**
+ * A transaction of the leader that stands still is ended by the database, so that it cannot keep others from
+ * taking over.
+ */
 const STANDSTILL_MS = 2_500;
 /** The lock that servers before the lease held while they led. */
 const OLD_LOCK = `exists (select from pg_locks where locktype = 'advisory' and classid = 0 and objid = 8484002
@@ -175,7 +178,10 @@ export class LeaseElection implements LeaderElection {
     return rowCount === 1 ? this.#epoch : undefined;
   }
 
-  /** The row is locked as for a deletion: that waits for transactions of the last leader, which `fence` has let in. */
+  /**
+   * The row is locked as for a deletion: that waits for transactions of the last leader, which `fence` has
+   * let in.
+   */
   async #takeOver(client: Pg.Client): Promise<number | undefined> {
     const free = `name = 'leader' and expires_at <= ${NOW} and not ${OLD_LOCK}`;
     const { rowCount } = await client.query(`select 1 from leadership where ${free}`);

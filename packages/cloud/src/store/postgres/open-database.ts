@@ -23,12 +23,19 @@ const MIN_SERVER_VERSION = 140000;
  */
 export const QUEUE_PLANNER_OPTIONS =
   '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off';
-/** A connection may go silent: the machine behind it lost power, or a firewall forgot it. A statement of the queue, on which all others of its kind wait, is given up after this time, any other after a time that no statement takes. */
+/**
+ * A connection may go silent: the machine behind it lost power, or a firewall forgot it. A statement of the
+ * queue, on which all others of its kind wait, is given up after this time, any other after a time that no
+ * statement takes.
+ */
 const QUEUE_POOL_TIMEOUT_MS = 30_000;
 const QUERY_TIMEOUT_MS = 10 * 60_000;
 /** Also for a connection that is free. */
 const CONNECT_TIMEOUT_MS = 30_000;
-/** Submissions and changes have one commit on its way each, and takes one for each endpoint. Beyond this many connections they wait for each other. */
+/**
+ * Submissions and changes have one commit on its way each, and takes one for each endpoint. Beyond this many
+ * connections they wait for each other.
+ */
 const MAX_QUEUE_CONNECTIONS = 4;
 
 const WRITE_PROBE = `insert into settings (name, value) values ('write probe', '1') on conflict (name) do update set value = excluded.value`;
@@ -66,7 +73,8 @@ export async function openPostgres({ url: given, poolSize, onError }: PostgresOp
       // A connection may still be on its way out when its pool says that it has ended.
       if (!closing) onError(error);
     });
-    // The pool listens to idle connections alone. One that breaks while it is in use tells its query, and the event beside that must not end the process.
+    // The pool listens to idle connections alone. One that breaks while it is in use tells its query, and the
+    // event beside that must not end the process.
     opened.on('connect', (client) => void client.on('error', () => undefined));
     return opened;
   };

@@ -4,7 +4,10 @@ import { addCountsSql } from './job-counts.ts';
 import type { QueueContext } from './queue-context.ts';
 import { withTransactionRetries } from './transactions.ts';
 
-/** Deletes the waiting jobs of an endpoint. They are locked in the order in which changes lock them too, so that neither waits for the other. */
+/**
+ * Deletes the waiting jobs of an endpoint. They are locked in the order in which changes lock them too, so
+ * that neither waits for the other.
+ */
 export function purgeJobs({ statements, server }: QueueContext): Pick<JobStore, 'purge' | 'highestSeq'> {
   const deleteWaiting = statements.rows<{ deleted: number }>(
     deleteJobsSql(

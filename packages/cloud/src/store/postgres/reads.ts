@@ -86,7 +86,8 @@ export function readJobs({
       (await selectSeveral({ endpoint_id, seqs })).map(jobWithPayloadsFromValues),
 
     list: async (endpoint_id, { status, before = Number.MAX_SAFE_INTEGER, maxRowsScanned, now }) => {
-      // Running jobs are few and have an index, and so have waiting ones; where many wait, the scan through all jobs soon meets them.
+      // Running jobs are few and have an index, and so have waiting ones; where many wait, the scan through
+      // all jobs soon meets them.
       const [waiting] =
         status === 'IN_QUEUE' ? await countAllWaiting({ endpoint_id, limit: maxRowsScanned }) : [];
       const isByStatus = status === 'IN_PROGRESS' || Number(waiting?.count) < maxRowsScanned;

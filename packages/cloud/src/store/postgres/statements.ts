@@ -7,7 +7,10 @@ import { translateErrors } from './transactions.ts';
 /** Runs a statement, on any connection of its pool or on that of a transaction; answers its rows. */
 export type Query<R> = (values?: NamedValues, client?: PoolClient) => Promise<R[]>;
 
-/** The statements of the queue. Parameters are named: `:seq`. One with a name is prepared once on each connection. */
+/**
+ * The statements of the queue. Parameters are named: `:seq`. One with a name is prepared once on each
+ * connection.
+ */
 export class Statements {
   readonly #pool: Pool;
 

@@ -82,7 +82,10 @@ export function submitJobs({ queue, statements, server }: QueueContext): Pick<Jo
     );
   }
 
-  /** It was not added: the idempotency key is taken, another server counted to the same number, or it was submitted before. */
+  /**
+   * It was not added: the idempotency key is taken, another server counted to the same number, or it was
+   * submitted before.
+   */
   async function existing(item: Submission): Promise<SubmitResult> {
     const { job } = item.submitted;
     const holder = item.idempotency && (await keyHolder(job, item.idempotency.key));

@@ -10,7 +10,10 @@ import { TAKE_JOBS } from './take.ts';
 
 const NOW = 1_800_000_000_000;
 const WANTED = 10;
-/** Indexes grow in height: one more page for each of the three ways in which a job is found (waiting, by key, its request). */
+/**
+ * Indexes grow in height: one more page for each of the three ways in which a job is found (waiting, by key,
+ * its request).
+ */
 const SOME_PAGES = 3 * WANTED + 5;
 const INDEXES = ['jobs_waiting', 'jobs_by_endpoint', 'job_requests_pkey'];
 const ENDPOINT = {

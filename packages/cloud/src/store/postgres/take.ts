@@ -104,7 +104,10 @@ function claimOf(values: readonly Value[]): number {
   return values[JOB_SELECT_LENGTH + 1] as number;
 }
 
-/** A job that was just taken, as it waited: the rule of a take is asked once more, so that it and the statement cannot drift apart unseen. */
+/**
+ * A job that was just taken, as it waited: the rule of a take is asked once more, so that it and the
+ * statement cannot drift apart unseen.
+ */
 function asWaiting(job: Job): Job {
   return {
     ...job,

@@ -8,7 +8,10 @@ export const SQLITE_FILE = 'berth.db';
 /** How many pages are copied between two turns of the event loop. Requests wait for one such step at most. */
 const PAGES_PER_STEP = 500;
 
-/** A consistent copy while the database is used: SQLite brings into it what is written meanwhile. Resolves to the version of its schema. */
+/**
+ * A consistent copy while the database is used: SQLite brings into it what is written meanwhile. Resolves to
+ * the version of its schema.
+ */
 export async function copySqlite(connection: DatabaseSync, folder: string): Promise<number> {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const file = join(folder, SQLITE_FILE);

@@ -25,7 +25,10 @@ export interface OriginCheck {
   isCopy: boolean;
 }
 
-/** Refuses the copy of a running server's database. Before anything opens the file, since SQLite would change it. */
+/**
+ * Refuses the copy of a running server's database. Before anything opens the file, since SQLite would change
+ * it.
+ */
 export function checkOrigin(file: string): OriginCheck {
   const origin = readOrigin(file);
   const found = statSync(file, { throwIfNoEntry: false });
@@ -61,7 +64,8 @@ function writeOrigin(file: string, endedAt: number | null): void {
     const origin: Origin = { inode: ino, createdAt: Math.round(birthtimeMs), endedAt };
     writeFileSync(`${file}-origin`, JSON.stringify(origin), { mode: 0o600 });
   } catch {
-    // The disk is full, or the folder was deleted. Berth starts and stops all the same; a copy of the folder is then not recognised.
+    // The disk is full, or the folder was deleted. Berth starts and stops all the same; a copy of the folder
+    // is then not recognised.
   }
 }
 

@@ -13,7 +13,9 @@ export function deleteJob({ statements }: Pick<QueueContext, 'statements'>): (jo
   };
 }
 
-/** Deletes jobs by a query of their numbers, which has the columns `endpoint_id` and `seq`; answers how many. */
+/**
+ * Deletes jobs by a query of their numbers, which has the columns `endpoint_id` and `seq`; answers how many.
+ */
 export function deleteJobs(
   { statements }: Pick<QueueContext, 'statements'>,
   selected: string,

@@ -5,7 +5,10 @@ import type { QueueContext } from './queue-context.ts';
 
 const EXPIRED = `from jobs where look_at <= :now and due_at <= :now and ${IS_TERMINAL} order by look_at, seq limit :limit`;
 
-/** Deletes ended jobs whose retention is over. No interface shows them any more, so nothing waits for the disk. */
+/**
+ * Deletes ended jobs whose retention is over. No interface shows them any more, so nothing waits for the
+ * disk.
+ */
 export function expireJobs(queue: QueueContext): Pick<JobStore, 'deleteExpired'> {
   const { statements, group } = queue;
   const selectFirst = statements.rows(`select 1 ${EXPIRED}`);

@@ -48,14 +48,20 @@ export class GroupCommit {
   #closed = false;
   /** Something is committed and not on the disk, and nobody waits for it. */
   #isUnsynced = false;
-  /** It looks after that. Where syncs come one after the other it is seldom set: to set it and clear it for each costs more than some of the writes. */
+  /**
+   * It looks after that. Where syncs come one after the other it is seldom set: to set it and clear it for
+   * each costs more than some of the writes.
+   */
   #lazySync: NodeJS.Timeout | undefined;
   #syncs = 0;
   /** Counts the commits that wrote. */
   #generation = 0;
   /** All commits up to this one are on the disk. */
   #syncedGeneration = 0;
-  /** The last commit that wrote each job, several jobs at once, and resources, as far as it may not be on the disk. */
+  /**
+   * The last commit that wrote each job, several jobs at once, and resources, as far as it may not be on the
+   * disk.
+   */
   readonly #jobGenerations = new Map<number, number>();
   #manyJobsGeneration = 0;
   #resourcesGeneration = 0;
@@ -83,7 +89,10 @@ export class GroupCommit {
     this.#hasBegun = true;
   }
 
-  /** Called with each write to a job, or to several at once. Whoever reads one of them waits for the disk to have it. */
+  /**
+   * Called with each write to a job, or to several at once. Whoever reads one of them waits for the disk to
+   * have it.
+   */
   recordWrite(seq: number | 'many'): void {
     const next = this.#generation + 1;
     if (seq === 'many') this.#manyJobsGeneration = next;
@@ -101,7 +110,10 @@ export class GroupCommit {
     await this.#syncBeside();
   }
 
-  /** For what nobody is told of yet: answered when it is committed. Whoever is told later is told after a sync that holds this too. */
+  /**
+   * For what nobody is told of yet: answered when it is committed. Whoever is told later is told after a sync
+   * that holds this too.
+   */
   runUnsynced<T>(work: () => T): Promise<T> {
     return this.#add(this.#first, () => [work()], undefined, false);
   }
@@ -229,7 +241,9 @@ export class GroupCommit {
     else synced.then(() => answer(true), refuse);
   }
 
-  /** Something that is committed may not be on the disk, and no sync is on its way that would bring it there. */
+  /**
+   * Something that is committed may not be on the disk, and no sync is on its way that would bring it there.
+   */
   get #isBehind(): boolean {
     return this.#isUnsynced || this.#disk.hasFailed;
   }
@@ -264,7 +278,8 @@ export class GroupCommit {
     this.#lazySync = setTimeout(() => {
       this.#lazySync = undefined;
       if (!this.#isUnsynced) return;
-      // Where it fails there is nobody to tell yet. The disk remembers it, and whoever reads or writes next tries again and is told.
+      // Where it fails there is nobody to tell yet. The disk remembers it, and whoever reads or writes next
+      // tries again and is told.
       if (this.#syncs === syncs) this.#syncBeside().catch(() => undefined);
       else this.#syncLater();
     }, LAZY_SYNC_MS);

@@ -17,7 +17,8 @@ export class JobCounters {
   readonly #history = new Map<string, HistoryDelta & { endpointId: string }>();
 
   constructor(statements: Statements) {
-    // On SQLite there is one server, and so one row for each endpoint. PostgreSQL has one for each writer (`lane`).
+    // On SQLite there is one server, and so one row for each endpoint. PostgreSQL has one for each writer
+    // (`lane`).
     this.#add = statements.write(
       `insert into job_counts (endpoint_id, lane, queued, running, completed, failed, retried)
         values (:endpoint_id, 'sqlite', :queued, :running, :completed, :failed, :retried)

@@ -18,7 +18,10 @@ import { Statements } from './statements.ts';
 import { submitJobs } from './submit.ts';
 import { takeJobs } from './take.ts';
 
-/** The queue on SQLite, one file for each operation. Changes run in a group commit; reads run at once, between two of them. */
+/**
+ * The queue on SQLite, one file for each operation. Changes run in a group commit; reads run at once, between
+ * two of them.
+ */
 export function sqliteJobStore(connection: DatabaseSync, group: GroupCommit): JobStore {
   const statements = new Statements(connection, group);
   const counts = new JobCounters(statements);

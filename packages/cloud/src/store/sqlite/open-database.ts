@@ -22,7 +22,10 @@ const SQLITE_IOERR = 10;
 const SQLITE_CONSTRAINT_PRIMARYKEY = 1555;
 const SQLITE_CONSTRAINT_UNIQUE = 2067;
 
-/** A commit is on disk before it is acknowledged: the write-ahead log, synced by `WalSync`. One process has the file, and locks it once. */
+/**
+ * A commit is on disk before it is acknowledged: the write-ahead log, synced by `WalSync`. One process has
+ * the file, and locks it once.
+ */
 const PRAGMAS = `
   pragma locking_mode = exclusive;
   pragma journal_mode = wal;
@@ -120,7 +123,10 @@ export function sqliteDatabase(
     }
   }
 
-  /** Only where the last write was refused: a write for every probe would wear the disk. It gets nothing of the disk reserve. */
+  /**
+   * Only where the last write was refused: a write for every probe would wear the disk. It gets nothing of
+   * the disk reserve.
+   */
   function probeWrite(): void {
     if (!refusesWrites) return;
     connection.exec('begin immediate');
@@ -194,7 +200,10 @@ function codeOf(error: unknown): number {
   return error instanceof Error && 'errcode' in error ? Number(error.errcode) : 0;
 }
 
-/** Changes the first page, so that a copy that was begun before the end is told from one that was begun after it. */
+/**
+ * Changes the first page, so that a copy that was begun before the end is told from one that was begun after
+ * it.
+ */
 function countUp(connection: DatabaseSync): number | undefined {
   try {
     const before = Number(connection.prepare('pragma user_version').get()?.['user_version']);

@@ -99,7 +99,8 @@ export function readJobs({
 
     list: (endpoint_id, { status, before = Number.MAX_SAFE_INTEGER, maxRowsScanned, now }) =>
       group.readUnsynced(() => {
-        // Running jobs are few and have an index, and so have waiting ones; where many wait, the scan through all jobs soon meets them.
+        // Running jobs are few and have an index, and so have waiting ones; where many wait, the scan through
+        // all jobs soon meets them.
         const fewWait =
           status === 'IN_QUEUE' &&
           Number(countAllWaiting.get({ endpoint_id, limit: maxRowsScanned })?.count) < maxRowsScanned;

@@ -2,9 +2,15 @@ import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 
-/** How large the write-ahead log may get before it goes into the database, in pages: the longer that waits, the less often a page is written twice. */
+/**
+ * How large the write-ahead log may get before it goes into the database, in pages: the longer that waits,
+ * the less often a page is written twice.
+ */
 const MAX_WAL_PAGES = 16_000;
-/** On a small disk it gets no more than this part of what is free, since the database needs room to take it in; but as much as SQLite would give it. */
+/**
+ * On a small disk it gets no more than this part of what is free, since the database needs room to take it
+ * in; but as much as SQLite would give it.
+ */
 const FREE_SPACE_DIVISOR = 4;
 const MIN_WAL_PAGES = 1_000;
 const PAGE_BYTES = 4_096;
@@ -34,7 +40,8 @@ export class WalCheckpointer {
       this.checkpoint();
       this.#limit();
     } catch {
-      // The database has no room for it either. Whoever wanted to write is told of the full disk, and the next one tries again.
+      // The database has no room for it either. Whoever wanted to write is told of the full disk, and the
+      // next one tries again.
     }
   }
 

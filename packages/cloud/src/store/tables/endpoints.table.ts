@@ -19,7 +19,10 @@ export function endpointTable(database: Database, sealer: Sealer): EndpointStore
   const writeTemplate = templateWriter(sealer);
   const { find, list } = ownedTable(database, { table: 'endpoints', toRow, fromRow });
 
-  /** Always in this order, which is that of a registry that goes, so that two transactions never wait for each other. */
+  /**
+   * Always in this order, which is that of a registry that goes, so that two transactions never wait for each
+   * other.
+   */
   function* hold(
     accountId: string,
     { registryIds, templateId, changesTemplate, volumeIds = [] }: EndpointReferenceIds,

@@ -14,7 +14,10 @@ const isFailed = (status: string): boolean => FAILED_STATUSES.some((failed) => f
 /** As in the definition of the index: a partial index is used where its condition is part of the question. */
 const FAILED = `job.status in ('FAILED', 'TIMED_OUT')`;
 
-/** `fewWait`: waiting jobs are not in the order of their numbers, so their index serves only where they are few. */
+/**
+ * `fewWait`: waiting jobs are not in the order of their numbers, so their index serves only where they are
+ * few.
+ */
 export function searchIndex({ statuses = [] }: JobSearchQuery, fewWait: boolean): SearchIndex {
   if (statuses.length > 0 && statuses.every(isFailed)) return 'failed';
   if (statuses.length !== 1) return 'all';

@@ -215,7 +215,10 @@ export const OUTLINE_SELECT = `${SHOWN_BYTES},
 
 export const IS_TERMINAL = `status in (${TERMINAL_STATUSES.map((status) => `'${status}'`).join(', ')})`;
 
-/** How much later than its retention ends the row of an ended job may be deleted. No interface shows it meanwhile. */
+/**
+ * How much later than its retention ends the row of an ended job may be deleted. No interface shows it
+ * meanwhile.
+ */
 const MAX_RECHECK_DELAY_MS = 60_000;
 
 /**

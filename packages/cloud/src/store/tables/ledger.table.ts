@@ -106,7 +106,10 @@ export function ledgerTable(database: Database, usage?: UsageRules): LedgerStore
   };
 }
 
-/** Inside the transaction of the change that it belongs to, and as its last step: everyone takes the rows of the roll-ups in the same order. */
+/**
+ * Inside the transaction of the change that it belongs to, and as its last step: everyone takes the rows of
+ * the roll-ups in the same order.
+ */
 export function* recordUsage(list: readonly UsageChange[]): Steps<void> {
   const rollUps = new RollupWriter();
   for (const change of list) yield* recordUsageChange(change, rollUps);
@@ -139,7 +142,8 @@ function* recordUsageChange({ unitId, usage, at }: UsageChange, rollUps: RollupW
   const beganMs = Number(open['began_ms']);
   const cut = Math.max(at, beganMs);
   const originAt = Number(open['origin_at']);
-  // Counted from the stored second, so that intervals of earlier versions, which rounded the origin down, keep their length.
+  // Counted from the stored second, so that intervals of earlier versions, which rounded the origin down,
+  // keep their length.
   const second =
     before.beganAt -
     wholeSeconds(beganMs - originAt, before.kind) +

@@ -18,7 +18,10 @@ export interface OwnedTable<T extends OwnedRecord> {
   onWrite?(record: T, at: number): Steps<void>;
 }
 
-/** Keeps a row from being changed by another transaction until this one ends. SQLite has one writer at a time anyway. */
+/**
+ * Keeps a row from being changed by another transaction until this one ends. SQLite has one writer at a time
+ * anyway.
+ */
 export const forUpdate: Statement = byDialect({ sqlite: '', postgres: ' for update' });
 /** Keeps a row from being changed or removed until this transaction ends; others may hold it as well. */
 export const forShare: Statement = byDialect({ sqlite: '', postgres: ' for share' });

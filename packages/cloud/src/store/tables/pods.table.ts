@@ -11,7 +11,10 @@ import type { GpusInUse, Pod } from '../../domain/pods/pod-record.ts';
 import type { AuditedChange } from '../collection.ts';
 import { volumeFromRow } from './network-volume-rows.ts';
 
-/** Those who take hardware take turns: PostgreSQL waits for this lock until the transaction ends, SQLite needs none. */
+/**
+ * Those who take hardware take turns: PostgreSQL waits for this lock until the transaction ends, SQLite needs
+ * none.
+ */
 const placementLock: Statement = byDialect({
   sqlite: 'select 1',
   postgres: 'select pg_advisory_xact_lock(8484003)',
@@ -147,7 +150,8 @@ export function* lockPodReferences(
           sql`select * from network_volumes where id = ${volumeId} and account_id = ${accountId}${forShare}`,
         );
   if (needsPlacement === true) yield sql`${placementLock}`;
-  // Those that leave are locked too: the GPUs of one that has left meanwhile would be taken from what is held twice.
+  // Those that leave are locked too: the GPUs of one that has left meanwhile would be taken from what is held
+  // twice.
   const movable =
     needsPlacement === true
       ? (yield* rows<Row>(

@@ -26,7 +26,8 @@ export function registryTable(database: Database, sealer: Sealer): Collection<Re
       password: sealer.open(String(found['sealed_password']), `registry ${found['id']} password`),
       createdAt: Number(found['created_at']),
     }),
-    // A pod keeps them from going. Templates and endpoints lose the reference; their images are then pulled without credentials.
+    // A pod keeps them from going. Templates and endpoints lose the reference; their images are then pulled
+    // without credentials.
     *onRemove(accountId, id) {
       const pod = yield* row<{ id: string; name: string }>(
         sql`select id, name from pods where registry_id = ${id} and account_id = ${accountId} and wanted <> 'terminated' limit 1`,

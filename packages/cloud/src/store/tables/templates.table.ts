@@ -139,7 +139,8 @@ export function* templateInUseReason(accountId: string, id: string): Steps<strin
   );
   if (endpoint !== undefined)
     return `endpoint ${JSON.stringify(endpoint.name)} (${endpoint.id}) uses this template; give it another one, or delete the endpoint first`;
-  // Of a public one, also pods of other accounts are made. One's own is named first: something can be done about it.
+  // Of a public one, also pods of other accounts are made. One's own is named first: something can be done
+  // about it.
   const pod = yield* row<{ id: string; name: string; account_id: string }>(
     sql`select id, name, account_id from pods where template_id = ${id} and wanted <> 'terminated' order by case when account_id = ${accountId} then 0 else 1 end limit 1`,
   );

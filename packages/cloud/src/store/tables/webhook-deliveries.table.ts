@@ -39,7 +39,10 @@ export function deliveryValues(delivery: Delivery): Record<(typeof DELIVERY_COLU
 /** All but the body, which may be large. */
 export const DELIVERY_ENTRY_COLUMNS = DELIVERY_COLUMNS.filter((column) => column !== 'body').join(', ');
 
-/** The first deliveries, up to a total size but at least one. Both databases know sizes without reading the bodies. */
+/**
+ * The first deliveries, up to a total size but at least one. Both databases know sizes without reading the
+ * bodies.
+ */
 export function idsWithinBytes(rows: readonly Row[], bytes: number): string[] {
   let size = 0;
   return rows

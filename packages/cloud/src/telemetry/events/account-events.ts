@@ -32,7 +32,9 @@ export class AccountEvents {
   readonly #jobs: JobChangeCollector;
   /** The version that each endpoint was last seen at. */
   readonly #versions = new Map<string, number>();
-  /** What is being read, and whether it changed again meanwhile: many changes of one thing are read together. */
+  /**
+   * What is being read, and whether it changed again meanwhile: many changes of one thing are read together.
+   */
   readonly #reading = new Map<string, { again: boolean }>();
 
   constructor(deps: AccountEventsDeps) {

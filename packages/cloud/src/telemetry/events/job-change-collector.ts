@@ -13,7 +13,10 @@ interface EndpointChanges {
   samples: Map<string, JobSample>;
 }
 
-/** Turns the changes of many jobs into few events: the first change of a quiet endpoint goes out at once, what follows together. */
+/**
+ * Turns the changes of many jobs into few events: the first change of a quiet endpoint goes out at once, what
+ * follows together.
+ */
 export class JobChangeCollector {
   readonly #emit: (endpointId: string, changes: number, jobs: JobSample[]) => void;
   readonly #pending = new Map<string, EndpointChanges>();

@@ -9,7 +9,10 @@ import type { Log } from '../../support/log.ts';
 import { startPhaseDurations } from '../start-phase-durations.ts';
 
 const SAMPLE_INTERVAL_MS = 15_000;
-/** A change of a job may be committed this much after its minute at most, to be folded with it; a later one is folded by itself. */
+/**
+ * A change of a job may be committed this much after its minute at most, to be folded with it; a later one is
+ * folded by itself.
+ */
 const FOLD_AFTER_MS = 90_000;
 const MINUTES_KEPT_MS = 48 * HOUR_MS;
 /** Rows of minutes, of all endpoints and pods together: about 400 bytes each. */
@@ -45,7 +48,10 @@ export interface HistorySamplerDeps {
   log: Log;
 }
 
-/** Measures what endpoints and pods use, a few times a minute, and keeps the roll-ups in order. Only the leading server does. */
+/**
+ * Measures what endpoints and pods use, a few times a minute, and keeps the roll-ups in order. Only the
+ * leading server does.
+ */
 export class HistorySampler {
   readonly #deps: HistorySamplerDeps;
   /** What was measured in the current minute, by resource. */

@@ -3,7 +3,10 @@ import { Note } from '../../components/states.tsx';
 
 type Scalar = string | number | boolean;
 
-/** The input as fields, made from what was sent before: text, numbers and switches. The rest is for the JSON editor. */
+/**
+ * The input as fields, made from what was sent before: text, numbers and switches. The rest is for the JSON
+ * editor.
+ */
 export function InputForm({ body, onChange }: { body: string; onChange: (body: string) => void }) {
   const parsed = parse(body);
   if (parsed === undefined)

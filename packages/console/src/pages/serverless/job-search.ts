@@ -11,7 +11,10 @@ export interface JobSearch {
 
 const FIELDS = ['status', 'id', 'text', 'from', 'to', 'fingerprint', 'job'] as const;
 
-/** The filter as the address of the page has it. The router reads numbers and lists from it; all of them are text here. */
+/**
+ * The filter as the address of the page has it. The router reads numbers and lists from it; all of them are
+ * text here.
+ */
 export function readJobSearch(given: Readonly<Record<string, unknown>>): JobSearch {
   const search: JobSearch = {};
   for (const field of FIELDS) {

@@ -28,7 +28,10 @@ export function isConflict(error: unknown): boolean {
   return apiStatus(error) === 409;
 }
 
-/** What a user of Berth is told. Client errors are permanent, except conflicts, quotas, rights and rate limits. */
+/**
+ * What a user of Berth is told. Client errors are permanent, except conflicts, quotas, rights and rate
+ * limits.
+ */
 export function toKubernetesError(error: unknown): BerthError {
   if (error instanceof BerthError) return error;
   if (!(error instanceof KubernetesApiError))

@@ -2,7 +2,10 @@ import type { ClusterAccess } from './cluster-access.ts';
 import { readKubeconfig } from './kubeconfig.ts';
 import { readServiceAccount } from './service-account.ts';
 
-/** Reads the kubeconfig, or else the service account, with the first request. A file that cannot be read is tried again. */
+/**
+ * Reads the kubeconfig, or else the service account, with the first request. A file that cannot be read is
+ * tried again.
+ */
 export function lazyClusterAccess({
   kubeconfig,
   context,

@@ -7,7 +7,9 @@ type Command = readonly [string, ...string[]];
 /** The descriptor on which a command gets its environment. */
 export const ENVIRONMENT_FD = 4;
 
-/** The environment of programs that run as root on behalf of an account: nothing in it comes from the account. */
+/**
+ * The environment of programs that run as root on behalf of an account: nothing in it comes from the account.
+ */
 export const TRUSTED_ENVIRONMENT: Readonly<Record<string, string>> = {
   PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
   LANG: 'C.UTF-8',

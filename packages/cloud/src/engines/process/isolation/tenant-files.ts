@@ -67,7 +67,9 @@ export async function makePassable(data: string, path: string): Promise<void> {
     await chmod(folder, 0o711);
 }
 
-/** Lets a user read a folder of Berth, such as an image, and nobody else. No account can change what is in it. */
+/**
+ * Lets a user read a folder of Berth, such as an image, and nobody else. No account can change what is in it.
+ */
 export async function grantRead(path: string, { gid }: FileOwner): Promise<void> {
   const found = await lstat(path);
   if (found.isSymbolicLink() || (found.gid === gid && (found.mode & 0o050) === 0o050)) return;

@@ -48,7 +48,10 @@ function parse(bytes: Buffer, sizes: readonly number[], method: string): ParsedR
   return isWhole ? parsed : undefined;
 }
 
-/** What Node's HTTP client reads of the same bytes; undefined if it refuses them, or they are not a whole response. */
+/**
+ * What Node's HTTP client reads of the same bytes; undefined if it refuses them, or they are not a whole
+ * response.
+ */
 function parseWithNode(port: number, method: string, agent: Agent): Promise<ParsedResponse | undefined> {
   return new Promise((resolve) => {
     const outgoing = request({
