@@ -11,6 +11,7 @@ import { WebhookSender } from '../queue/webhooks/webhook-sender.ts';
 import { webhookSecret } from '../queue/webhooks/webhook-signature.ts';
 import type { AppContext } from './app-context.ts';
 import type { Storage } from './storage.ts';
+import { sharedRates } from './shared-rates.ts';
 
 /** The job queue with its reaper, and the webhooks of ended jobs. */
 export interface Queue {
@@ -75,6 +76,10 @@ export async function createQueue(
           if (!isOnDisk || disk.scarceBytes === undefined) return undefined;
           const accounts = directory.list().length;
           return accounts < 2 ? undefined : disk.scarceBytes / accounts;
+        },
+        shared: {
+          jobs: sharedRates('queued jobs', store.wakeups),
+          bytes: sharedRates('queued bytes', store.wakeups),
         },
         now: () => performance.now(),
       });

@@ -1,10 +1,10 @@
 import type { WakeupBus } from '../store/wakeup-bus.ts';
 import type { RateShare } from '../support/rate-limiter.ts';
 
-/** Requests of this time go together. A burst within it may exceed a limit, by what one server allows in it. */
+/** What is counted in this time goes together. A burst within it may exceed a limit, by what one server allows in it. */
 const FLUSH_MS = 20;
 
-/** Lets the servers of one database count the requests of a rate limit together. */
+/** Lets the servers of one database count together what a limit holds for: requests, queued jobs or bytes. */
 export function sharedRates(limit: string, wakeups: WakeupBus): RateShare {
   let waiting = new Map<string, number>();
   let isScheduled = false;
@@ -15,8 +15,8 @@ export function sharedRates(limit: string, wakeups: WakeupBus): RateShare {
     for (const [key, used] of counted) wakeups.publish({ kind: 'rate', limit, key, used });
   };
   return {
-    publish: (key) => {
-      waiting.set(key, (waiting.get(key) ?? 0) + 1);
+    publish: (key, amount = 1) => {
+      waiting.set(key, (waiting.get(key) ?? 0) + amount);
       if (isScheduled) return;
       isScheduled = true;
       setTimeout(flush, FLUSH_MS).unref();

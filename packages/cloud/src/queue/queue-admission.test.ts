@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { QuotaLimits } from '../domain/quotas.ts';
+import type { RateShare } from '../support/rate-limiter.ts';
 import { QueueAdmission } from './queue-admission.ts';
+import type { QueueAdmissionDeps } from './queue-admission.ts';
 
 interface Fixture {
   admission: QueueAdmission;
@@ -13,7 +15,12 @@ interface Fixture {
   advance(milliseconds: number): void;
 }
 
-function fixture(own: QuotaLimits, all: QuotaLimits = {}, share?: () => number | undefined): Fixture {
+function fixture(
+  own: QuotaLimits,
+  all: QuotaLimits = {},
+  share?: () => number | undefined,
+  shared?: QueueAdmissionDeps['shared'],
+): Fixture {
   let now = 0;
   const queued = { jobs: 0, bytes: 0 };
   const reads = { jobs: 0, bytes: 0 };
@@ -31,6 +38,7 @@ function fixture(own: QuotaLimits, all: QuotaLimits = {}, share?: () => number |
     limitsOf: () => own,
     installationLimits: () => all,
     ...(share && { diskShare: share }),
+    ...(shared && { shared }),
     now: () => now,
   });
   return {
@@ -112,6 +120,29 @@ describe('what an account may queue', () => {
     assert.equal(await on.submit(), 'queuedBytes');
     on.queued.jobs = 0;
     on.queued.bytes = 0;
+    on.advance(100);
+    assert.equal(await on.submit(), 'fine');
+  });
+
+  test('what other servers accept counts until the store is read again', async () => {
+    const published: [string, number | undefined][] = [];
+    let tell = (_key: string, _jobs: number): void => undefined;
+    const jobs: RateShare = {
+      publish: (key, amount) => void published.push([key, amount]),
+      subscribe: (add) => (tell = add),
+    };
+    const bytes: RateShare = {
+      publish: (key, amount) => void published.push([key, amount]),
+      subscribe: () => undefined,
+    };
+    const on = fixture({ queuedJobs: 5 }, {}, undefined, { jobs, bytes });
+    assert.equal(await on.submit('xyz'), 'fine');
+    assert.deepEqual(published, [
+      ['a', undefined],
+      ['a', 3],
+    ]);
+    tell('a', 4);
+    assert.equal(await on.submit(), 'queuedJobs');
     on.advance(100);
     assert.equal(await on.submit(), 'fine');
   });

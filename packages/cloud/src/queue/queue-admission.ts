@@ -1,6 +1,7 @@
 import { DISK_SHARE, diskShareError, quotaError } from '../domain/quotas.ts';
 import type { QuotaLimits, QuotaOwner } from '../domain/quotas.ts';
 import type { JobStore } from '../store/job-store.ts';
+import type { RateShare } from '../support/rate-limiter.ts';
 
 /** How old a count may be before the store is asked again. */
 const MAX_AGE_MS = 1_000;
@@ -15,6 +16,8 @@ export interface QueueAdmissionDeps {
   installationLimits(): QuotaLimits;
   /** How many bytes an account may have in its queues while the disk is nearly full; undefined otherwise. */
   diskShare?(): number | undefined;
+  /** With the other servers on the database. */
+  shared?: { jobs: RateShare; bytes: RateShare };
   /** Milliseconds that never go back. */
   now(): number;
 }
@@ -43,9 +46,9 @@ const ALL = '';
 
 /**
  * Keeps accounts within their limits for queued jobs and bytes. An account without limits costs nothing. For
- * the others, this server adds up what it accepts, and reads the count from the store once a second and before
- * it refuses. So on one server a limit is exact but for jobs that are being written; several servers together
- * may exceed it by what each accepts within a second.
+ * the others, this server adds up what it and the other servers accept, and reads the count from the store once
+ * a second and before it refuses. So on one server a limit is exact but for jobs that are being written; several
+ * servers together may exceed it by what the others accept before they tell, some 20 ms.
  */
 export class QueueAdmission {
   readonly #deps: QueueAdmissionDeps;
@@ -53,6 +56,15 @@ export class QueueAdmission {
 
   constructor(deps: QueueAdmissionDeps) {
     this.#deps = deps;
+    // An owner that has no count here has it read from the store when its first job comes.
+    deps.shared?.jobs.subscribe((key, jobs) => {
+      const count = this.#counts.get(key);
+      if (count !== undefined) count.jobs += jobs;
+    });
+    deps.shared?.bytes.subscribe((key, bytes) => {
+      const count = this.#counts.get(key);
+      if (count !== undefined) count.bytes += bytes;
+    });
   }
 
   /**
@@ -120,7 +132,12 @@ export class QueueAdmission {
   }
 
   #add(owners: readonly { key: string }[], bytes: number): () => void {
-    const counts = [...new Set(owners.map(({ key }) => key))].map((key) => this.#countOf(key));
+    const keys = [...new Set(owners.map(({ key }) => key))];
+    const counts = keys.map((key) => this.#countOf(key));
+    for (const key of keys) {
+      this.#deps.shared?.jobs.publish(key);
+      this.#deps.shared?.bytes.publish(key, bytes);
+    }
     for (const count of counts) {
       count.jobs += 1;
       count.bytes += bytes;

@@ -18,6 +18,8 @@ export interface Database {
   jobs(): JobStore;
   /** What tells the servers on this database of each other's changes. */
   wakeups(): Promise<WakeupBus>;
+  /** Runs work while no other server runs any of the same name. The caller sees to it that this one does not. */
+  exclusively<T>(name: string, work: () => Promise<T>): Promise<T>;
   /** `onResigned` tells the other servers that nobody leads. */
   leaderElection(onResigned: () => void): LeaderElection;
   /**

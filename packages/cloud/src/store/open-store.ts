@@ -106,6 +106,7 @@ export function createStore(
     workers,
     servers: serverTable(database, fenced),
     server: database.server,
+    exclusively: (name, work) => database.exclusively(name, work),
     leading: {
       // Every server carries out the deletion of an endpoint.
       workers: { ...workersTable(fenced, sealer, usage), removeEndpoint: workers.removeEndpoint },

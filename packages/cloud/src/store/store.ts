@@ -58,6 +58,8 @@ export interface Store {
   readonly wakeups: WakeupBus;
   readonly leaderElection: LeaderElection;
   readonly servers: ServerStore;
+  /** Runs work while no other server runs any of the same name. The caller sees to it that this one does not. */
+  exclusively<T>(name: string, work: () => Promise<T>): Promise<T>;
   /** Identifies this process among the servers. */
   readonly server: string;
   /** What the leading server alone writes to. Elsewhere, and in a server that led before, writes reject. */

@@ -30,9 +30,10 @@ export interface RateLimitResult {
   release(): void;
 }
 
-/** Tells other servers of the requests that were counted here, and of theirs. */
+/** Tells other servers of what was counted here, and of what they counted. */
 export interface RateShare {
-  publish(key: string): void;
+  /** One, if no amount is given. */
+  publish(key: string, amount?: number): void;
   subscribe(add: (key: string, used: number) => void): void;
 }
 

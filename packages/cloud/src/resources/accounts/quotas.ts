@@ -6,7 +6,7 @@ import type { AccountDirectory } from './account-directory.ts';
 
 export interface QuotasDeps {
   directory: AccountDirectory;
-  store: Pick<Store, 'pods' | 'endpoints' | 'volumes' | 'workers' | 'jobs'>;
+  store: Pick<Store, 'pods' | 'endpoints' | 'volumes' | 'workers' | 'jobs' | 'exclusively'>;
   /** What no table holds. */
   imageBytes(accountId: string): Promise<number>;
   logBytes(accountId: string): Promise<number>;
@@ -39,7 +39,7 @@ export class Quotas {
 
   /**
    * Runs the work if the account and the installation have room for it. Requests of one account come one
-   * after the other, so two of them cannot share the last place; on several servers they can.
+   * after the other, on all servers together, so two of them cannot share the last place.
    */
   async within<T>(accountId: string, needs: QuotaNeeds, work: () => Promise<T>): Promise<T> {
     const { directory } = this.#deps;
@@ -47,10 +47,13 @@ export class Quotas {
     const limited = (limits: QuotaLimits): boolean => names.some((name) => limits[name] !== undefined);
     const byInstallation = limited(directory.installationLimits);
     if (!byInstallation && !limited(directory.limitsOf(accountId))) return work();
-    return this.#mutex.runExclusive(byInstallation ? INSTALLATION : accountId, async () => {
-      for (const name of names) await this.#check(accountId, name, needs[name] ?? 0);
-      return work();
-    });
+    const owner = byInstallation ? INSTALLATION : accountId;
+    return this.#mutex.runExclusive(owner, () =>
+      this.#deps.store.exclusively(`limits of ${owner}`, async () => {
+        for (const name of names) await this.#check(accountId, name, needs[name] ?? 0);
+        return work();
+      }),
+    );
   }
 
   /** Throws if spending or something else keeps new instances of this account from starting. */

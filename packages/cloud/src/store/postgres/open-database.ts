@@ -7,6 +7,7 @@ import { BerthError } from '../../support/errors.ts';
 import type { Database } from '../database.ts';
 import { render } from '../sql.ts';
 import type { StatementResult, Row, Statement, Steps } from '../sql.ts';
+import { AdvisoryLocks } from './advisory-locks.ts';
 import { postgresJobStore } from './job-store-driver.ts';
 import { LeaseElection } from './lease-election.ts';
 import { IDLE_SESSION_TIMEOUT, SESSION_OPTIONS } from './session-options.ts';
@@ -96,6 +97,7 @@ export async function openPostgres({ url: given, poolSize, onError }: PostgresOp
     throw error instanceof BerthError ? error : connectError(error, new pg.Client({ connectionString: url }));
   });
   const server = randomUUID().slice(0, 8);
+  const locks = new AdvisoryLocks({ url: given });
   // What waits for an answer that cannot come is told so now.
   const onCutOff = (): void => {
     for (const socket of sockets) socket.destroy();
@@ -112,10 +114,11 @@ export async function openPostgres({ url: given, poolSize, onError }: PostgresOp
     jobs: () => postgresJobStore(pool, queuePool, server),
     wakeups: () => notifyWakeupBus({ url: given, server, pool, onError }),
     copyTo: (folder) => copyPostgres(pool, folder),
+    exclusively: (name, work) => locks.run(name, work),
     leaderElection: (onResigned) => new LeaseElection({ url: given, server, onError, onCutOff, onResigned }),
     close: async () => {
       closing = true;
-      await Promise.all([pool.end(), queuePool.end()]);
+      await Promise.all([pool.end(), queuePool.end(), locks.close()]);
     },
   };
 }

@@ -172,6 +172,7 @@ export function sqliteDatabase(
     },
     jobs: () => sqliteJobStore(connection, group),
     wakeups: async () => noopWakeupBus,
+    exclusively: (_name, work) => work(),
     leaderElection: singleServerElection,
     copyTo: (folder) => copySqlite(connection, folder),
     close: async () => {
