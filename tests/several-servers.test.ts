@@ -157,12 +157,30 @@ describe('three servers, each on a machine of its own', () => {
       });
   });
 
+  test('they go on, and start, on a schema to which a newer version has only added', async () => {
+    const [follower] = await servers.followers();
+    assert.ok(follower !== undefined);
+    await servers.execute('update schema_version set version = version + 1');
+    await servers.execute('alter table endpoints add column added_by_a_newer_version text');
+    try {
+      await follower.server.kill();
+      await servers.restart(follower);
+      for (const { server } of servers.seats)
+        assert.equal((await server.client().call('GET', '/readyz')).status, 200);
+      const id = await createEndpoint(follower.server.client(), {});
+      for (const { server } of servers.seats) await runs(server.client(), id);
+    } finally {
+      await servers.execute('alter table endpoints drop column added_by_a_newer_version');
+      await servers.execute('update schema_version set version = version - 1');
+    }
+  });
+
   test('a database that a newer version has changed makes them not ready, with the reason', async () => {
     const check = (): Promise<{ stdout: string }> =>
       promisify(execFile)(BERTH_COMMAND, ['upgrade', '--check', '--database', servers.database.url]);
     const found = JSON.parse((await check()).stdout) as { steps: string[]; runningVersions: string[] };
     assert.deepEqual([found.steps, found.runningVersions.length], [[], 1]);
-    await servers.execute('update schema_version set version = version + 1');
+    await servers.execute('update schema_version set version = version + 1, minimum_version = version + 1');
     try {
       for (const { server } of servers.seats) {
         const answer = await server.client().call('GET', '/readyz');
@@ -171,7 +189,7 @@ describe('three servers, each on a machine of its own', () => {
       }
       await assert.rejects(check(), /newer than this version/);
     } finally {
-      await servers.execute('update schema_version set version = version - 1');
+      await servers.execute('update schema_version set version = version - 1, minimum_version = version - 1');
     }
     for (const { server } of servers.seats)
       await waitFor('it is ready', async () => (await server.client().call('GET', '/readyz')).status === 200);

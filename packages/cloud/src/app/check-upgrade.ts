@@ -15,6 +15,8 @@ export interface UpgradeCheck {
   program: number;
   /** What the first start of this program will change, by name. */
   steps: string[];
+  /** Servers of the version that runs now can go on beside this one. */
+  keepsEarlierServers: boolean;
   /** The versions of the servers that run on the database now. */
   runningVersions: string[];
 }
@@ -28,6 +30,7 @@ export async function checkUpgrade(database: string, data: string): Promise<Upgr
     schema,
     program: migrations.length,
     steps: migrations.slice(schema).map(({ name }) => name),
+    keepsEarlierServers: migrations.slice(schema).every(({ expandsOnly }) => expandsOnly === true),
     runningVersions,
   };
 }

@@ -348,6 +348,9 @@ for (const kind of DATABASES) {
         assert.ok(first !== undefined);
         assert.equal(await migrate(first), 0);
         await first.write(() => execute(sql`update schema_version set version = ${migrations.length + 1}`));
+        // A newer version that has only added to it.
+        assert.equal(await migrate(first), 0);
+        await first.write(() => execute(sql`update schema_version set minimum_version = version`));
         await assert.rejects(migrate(first), /written by a newer Berth/);
         await Promise.all(databases.map((database) => database.close()));
       } finally {

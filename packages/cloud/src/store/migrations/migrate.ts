@@ -25,23 +25,43 @@ export async function migrate(database: Database, steps: Migration[] = migration
   return database.write(() => applyMigrations(database.dialect, steps));
 }
 
-/** Rejects where a newer Berth has changed the schema meanwhile: this one may read it wrong. */
+/** Rejects where a newer Berth has changed the schema meanwhile so that this one may read it wrong. */
 export async function checkSchema(database: Database, steps: Migration[] = migrations): Promise<void> {
-  const found = await database.read(() => row<{ version: number }>(sql`select version from schema_version`));
-  if ((found?.version ?? 0) > steps.length)
+  const found = await database.read(readSchemaVersion);
+  if (found !== undefined && isTooNew(found, steps))
     throw new BerthError(
       'state',
       `a newer Berth has upgraded this database (its schema is ${found?.version}, this server knows ${steps.length}); upgrade this server`,
     );
 }
 
+interface SchemaVersion {
+  /** How many steps have been applied. */
+  version: number;
+  /** How many of them a server must know to work on this schema. Databases of earlier versions lack it. */
+  minimum_version?: number;
+}
+
+function* readSchemaVersion(): Steps<SchemaVersion | undefined> {
+  return yield* row<SchemaVersion>(sql`select * from schema_version`);
+}
+
+function isTooNew({ version, minimum_version = version }: SchemaVersion, steps: Migration[]): boolean {
+  return version > steps.length && minimum_version > steps.length;
+}
+
+/** The steps up to the last one that servers of the version before cannot work with. */
+function minimumVersion(steps: Migration[]): number {
+  return steps.findLastIndex(({ expandsOnly }) => expandsOnly !== true) + 1;
+}
+
 /** The same as steps of a transaction. */
 export function* applyMigrations(dialect: Dialect, steps: Migration[]): Steps<number> {
   yield sql`${migrationLock}`;
-  yield sql`create table if not exists schema_version (version integer not null)`;
-  const found = yield* row<{ version: number }>(sql`select version from schema_version`);
+  yield sql`create table if not exists schema_version (version integer not null, minimum_version integer not null)`;
+  const found = yield* readSchemaVersion();
   const version = found?.version ?? 0;
-  if (version > steps.length) {
+  if (found !== undefined && isTooNew(found, steps)) {
     throw new BerthError(
       'unavailable',
       `this database was written by a newer Berth (its schema is ${version}, this one knows ${steps.length}); start that version, or restore a backup from before the upgrade`,
@@ -56,7 +76,14 @@ export function* applyMigrations(dialect: Dialect, steps: Migration[]): Steps<nu
         ),
       );
   }
-  if (found === undefined) yield* execute(sql`insert into schema_version (version) values (${steps.length})`);
-  else if (version < steps.length) yield* execute(sql`update schema_version set version = ${steps.length}`);
-  return steps.length - version;
+  if (found !== undefined && found.minimum_version === undefined)
+    yield sql`alter table schema_version add column minimum_version integer not null default 0`;
+  const minimum = minimumVersion(steps);
+  if (found === undefined)
+    yield* execute(
+      sql`insert into schema_version (version, minimum_version) values (${steps.length}, ${minimum})`,
+    );
+  else if (version < steps.length || (version === steps.length && found.minimum_version !== minimum))
+    yield* execute(sql`update schema_version set version = ${steps.length}, minimum_version = ${minimum}`);
+  return Math.max(0, steps.length - version);
 }
