@@ -10,8 +10,8 @@ import { serverFixture } from './server-fixture.ts';
 import type { ServerFixture } from './server-fixture.ts';
 import type { DatabaseKind } from './test-database.ts';
 
-const CHROMIUM = process.env['BERTH_CHROMIUM'] ?? '/usr/bin/chromium';
-const FLAGS = [
+export const CHROMIUM = process.env['BERTH_CHROMIUM'] ?? '/usr/bin/chromium';
+export const CHROMIUM_FLAGS = [
   '--headless',
   '--no-sandbox',
   '--disable-gpu',
@@ -49,7 +49,7 @@ export function consoleFixture(kind: DatabaseKind, env: Record<string, string> =
   const stage = serverFixture(kind, env) as ConsoleFixture;
   stage.problems = [];
   before(async () => {
-    stage.browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+    stage.browser = await chromium.launch({ executablePath: CHROMIUM, args: CHROMIUM_FLAGS });
     stage.visit = async () => (await newContext(stage)).newPage();
     stage.signIn = async (key = stage.server.key) => {
       const context = await newContext(stage);

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { dirname } from 'node:path';
+import { describe, test } from 'node:test';
+import { chromium } from 'playwright-core';
+import { runBerth } from '../../../packages/testing/src/berth-command.ts';
+import { clientFixture } from '../../../packages/testing/src/client-fixture.ts';
+import { CHROMIUM, CHROMIUM_FLAGS, withoutBrowser } from '../../../packages/testing/src/console-browser.ts';
+import { createRunningPod } from '../../../packages/testing/src/pod-client.ts';
+import { waitFor } from '../../../packages/testing/src/wait-for.ts';
+import { installedPython } from '../python-programs.ts';
+
+const LIMIT_MS = 120_000;
+/** On a busy machine, JupyterLab takes long to appear. */
+const PAGE_MS = 60_000;
+
+/** As images do it: on all addresses, with the password that Berth gives. */
+const START = `export HOME=$PWD JUPYTER_CONFIG_DIR=$PWD/.jupyter PATH=${dirname(installedPython('jupyter').path)}:$PATH
+exec jupyter lab --allow-root --no-browser --ip 0.0.0.0 --port "$PORT" --IdentityProvider.token="$JUPYTER_PASSWORD"`;
+
+describe('JupyterLab in a pod, through the proxy', { skip: withoutBrowser() }, () => {
+  const stage = clientFixture();
+
+  test('a cell runs in a browser', { timeout: LIMIT_MS }, async () => {
+    const { id } = await createRunningPod(stage.client, {
+      startJupyter: true,
+      ports: ['8888/http'],
+      cmd: ['bash', '-c', START],
+    });
+    const env = { BERTH_URL: stage.server.url, BERTH_API_KEY: stage.server.key };
+    const password = (await runBerth(['exec', id, 'printenv', 'JUPYTER_PASSWORD'], env)).stdout.trim();
+    const { url } = (await runBerth<{ url: string }>(['pod', 'open', id, '--json'], env)).json;
+    await waitFor(
+      'JupyterLab answers',
+      async () => (await fetch(`${url}api`).catch(() => undefined))?.status === 200,
+      PAGE_MS,
+    );
+    const browser = await chromium.launch({ executablePath: CHROMIUM, args: CHROMIUM_FLAGS });
+    try {
+      const page = await browser.newPage();
+      page.setDefaultTimeout(PAGE_MS);
+      await page.goto(`${url}lab?token=${password}`);
+      // The proxy has sent the browser to a host name of the pod's own.
+      assert.equal(new URL(page.url()).hostname, `${id}-8888.localhost`);
+      await page.locator('.jp-LauncherCard[data-category="Notebook"]').first().click();
+      const cell = page.locator('.jp-Notebook .jp-CodeCell .cm-content').first();
+      await cell.click();
+      await page.keyboard.type('import os; print(6 * 7, os.environ["RUNPOD_POD_ID"])');
+      await page.keyboard.press('Shift+Enter');
+      const output = page.locator('.jp-OutputArea-output').first();
+      await output.waitFor();
+      assert.equal((await output.innerText()).trim(), `42 ${id}`);
+    } finally {
+      await browser.close();
+    }
+  });
+});
