@@ -87,6 +87,25 @@ for (const kind of DATABASES) {
       await endpoint.run(large);
     });
 
+    test('ended jobs are kept no longer than the account may', async () => {
+      const account = await stage.createAccount('keeps nothing');
+      const endpoint = await createQueueEndpoint(stage.server.url, account.key);
+      const endsAndIsKept = async (): Promise<boolean> => {
+        const id = await endpoint.run(1, { retention: 60_000 });
+        assert.equal((await endpoint.call('POST', `cancel/${id}`, {})).status, 200);
+        return (await endpoint.call('GET', `status/${id}`)).status === 200;
+      };
+      assert.equal(await endsAndIsKept(), true);
+      await setLimits(account, { jobHours: 0 });
+      assert.equal(await endsAndIsKept(), false);
+      const { limits } = (await stage.operator.call<LimitsView>('GET', `/v2/accounts/${account.id}/limits`))
+        .body;
+      assert.deepEqual(
+        limits.find(({ name }) => name === 'jobHours'),
+        { name: 'jobHours', used: 0, limit: 0, warning: false },
+      );
+    });
+
     test('pods, GPUs, workers, volumes and images', async () => {
       const account = await stage.createAccount('things');
       await setLimits(account, { pods: 1, gpus: 1, workers: 3, volumeBytes: 30e9 });

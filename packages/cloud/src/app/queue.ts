@@ -51,6 +51,7 @@ export async function createQueue(
       if (isOnDisk) disk.checkRoom();
       return admission?.admit(accountId, request);
     },
+    longestRetention: (accountId) => limitedBy?.retentionMs(accountId, 'jobHours'),
     credentials: new RequestCredentials(new Sealer(masterKey)),
     deliveryOf: (job, payloads) => deliveryOf(job, payloads, ids.resource(), clock.now()),
     events,
@@ -60,6 +61,7 @@ export async function createQueue(
       ((await store.workers.findWorker(endpointId, workerId))?.endedAt ?? null) !== null,
   });
   let admission: QueueAdmission | undefined;
+  let limitedBy: AccountDirectory | undefined;
   const reaper = new JobReaperLoop(queue.reaper, log);
   await queue.recover();
   return {
@@ -68,6 +70,7 @@ export async function createQueue(
     webhookSender,
     webhookSecretFor,
     limitBy: (directory) => {
+      limitedBy = directory;
       admission = new QueueAdmission({
         store: store.jobs,
         limitsOf: (accountId) => directory.limitsOf(accountId),

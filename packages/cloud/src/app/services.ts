@@ -35,6 +35,7 @@ import type { AccountRemoval } from '../resources/accounts/account-removal.ts';
 import { runMachineChecks } from '../engines/machine-checks.ts';
 import { createAccountRemoval } from './accounts.ts';
 import { engineChecks } from './engine-checks.ts';
+import { imageLookupProblem, pruneImages } from '../engines/engine-images.ts';
 import type { AccountLimits } from './accounts.ts';
 import type { AppContext } from './app-context.ts';
 import type { BackupServices } from './backups.ts';
@@ -105,8 +106,17 @@ export function createServices(
   );
   const clusters = new Clusters(context, { pods, networkRange: config.clusterNetwork });
   const volumes = new Volumes(context, catalog, volumeContents);
-  const images = new Images(context, { folder: join(dataDirectory, 'images') });
-  const imageExpiry = new ImageExpiry({ images, clock, log, keepDays: config.images.keepDays });
+  const images = new Images(context, {
+    folder: join(dataDirectory, 'images'),
+    lookupProblem: (image) => imageLookupProblem(engines.byDataCenter.values(), image),
+  });
+  const imageExpiry = new ImageExpiry({
+    images,
+    pruneFetched: (unusedSince) => pruneImages(engines.byDataCenter.values(), unusedSince),
+    clock,
+    log,
+    keepDays: config.images.keepDays,
+  });
   const accountRemoval = createAccountRemoval(
     { store, clusters, pods, endpoints, volumes, images, flash, log },
     limits,

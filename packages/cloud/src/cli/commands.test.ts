@@ -346,15 +346,32 @@ describe('doctor', () => {
       'GET /healthz': {},
       'GET /readyz': {},
       'GET /v2/account/api-keys': { body: { apiKeys: [] } },
+      'GET /v2/account/limits': {
+        body: {
+          limits: [
+            { name: 'jobHours', limit: 24 },
+            { name: 'logHours', limit: null },
+          ],
+        },
+      },
+      'GET /v2/images': {
+        body: {
+          images: [
+            { size: 1_000, endpoints: ['e'] },
+            { size: 5_000, endpoints: [] },
+          ],
+        },
+      },
     });
     const ran = await runBerth(['doctor', '--data', await folder(t)], { env: envOf(server) });
     assert.equal(ran.code, 0);
-    const { checks } = JSON.parse(ran.out) as { checks: { check: string; ok: boolean }[] };
+    const { checks } = JSON.parse(ran.out) as { checks: { check: string; ok: boolean; found: string }[] };
     assert.deepEqual(
       checks.map(({ check, ok }) => [check, ok]),
       [
         ['node', true],
         ['data folder', true],
+        ['disk', true],
         ['sqlite', true],
         ['process isolation', true],
         ['docker', true],
@@ -362,8 +379,13 @@ describe('doctor', () => {
         ['server', true],
         ['ready', true],
         ['key', true],
+        ['retention', true],
+        ['images', true],
       ],
     );
+    const found = (name: string): string => checks.find(({ check }) => check === name)?.found ?? '';
+    assert.equal(found('retention'), 'ended jobs: 24 h; logs: a week');
+    assert.match(found('images'), /^deployed folders: 2 \(.*\); run by no endpoint: 1 \(.*berth image prune/);
   });
 
   test('says what is wrong and what to do', async (t) => {
@@ -379,6 +401,6 @@ describe('doctor', () => {
     assert.match(ran.out, /^not {2}data folder .* is not a folder; choose another/m);
     assert.match(ran.out, /^not {2}ready .*\/readyz answers 503; look at its log/m);
     assert.match(ran.out, /^not {2}key .*from BERTH_API_KEY is refused; set BERTH_API_KEY/m);
-    assert.equal(ran.err, 'berth: 3 of 9 checks are not ok\n');
+    assert.equal(ran.err, 'berth: 3 of 10 checks are not ok\n');
   });
 });

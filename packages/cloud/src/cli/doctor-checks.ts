@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { EngineCheck } from '../engines/engine-check.ts';
+import { formatBytes } from '../support/byte-size.ts';
 import type { CheckResult } from '../support/check-result.ts';
 import type { Environment } from '../support/config/config-from-environment.ts';
 import { runMachineChecks } from '../engines/machine-checks.ts';
@@ -34,6 +35,8 @@ export async function runDoctorChecks(
     await checkServer(client, 'ready', '/readyz', 'look at its log: a part that it needs does not answer'),
     await checkKey(client),
     ...(await checkBackups(client)),
+    ...(await checkRetention(client)),
+    ...(await checkImages(client)),
   ];
 }
 
@@ -52,6 +55,43 @@ async function checkBackups(client: ApiClient): Promise<CheckResult[]> {
       return [{ check, ok: false, found: `the last one failed: ${error}`, remedy: `check ${target}` }];
     return [
       { check, ok: true, found: `${target}, ${lastAt === null ? 'none yet' : `the last one at ${lastAt}`}` },
+    ];
+  } catch {
+    return [];
+  }
+}
+
+/** For how long ended jobs and logs of the account are kept. */
+async function checkRetention(client: ApiClient): Promise<CheckResult[]> {
+  try {
+    const { limits } = await client.get<{ limits: { name: string; limit: number | null }[] }>(
+      '/v2/account/limits',
+    );
+    const hours = (name: string, otherwise: string): string => {
+      const limit = limits.find((one) => one.name === name)?.limit ?? null;
+      return limit === null ? otherwise : `${limit} h`;
+    };
+    const jobs = hours('jobHours', 'as each endpoint and request says (default: 30 minutes)');
+    const logs = hours('logHours', 'a week');
+    return [{ check: 'retention', ok: true, found: `ended jobs: ${jobs}; logs: ${logs}` }];
+  } catch {
+    return [];
+  }
+}
+
+/** The deployed folders that nothing runs any more. */
+async function checkImages(client: ApiClient): Promise<CheckResult[]> {
+  try {
+    const { rows } = await client.list<{ size: number; endpoints: string[] }>('/v2/images', 'images');
+    const sizeOf = (images: typeof rows): string =>
+      `${images.length} (${formatBytes(images.reduce((sum, { size }) => sum + size, 0))})`;
+    const unused = rows.filter(({ endpoints }) => endpoints.length === 0);
+    return [
+      {
+        check: 'images',
+        ok: true,
+        found: `deployed folders: ${sizeOf(rows)}; run by no endpoint: ${sizeOf(unused)}${unused.length > 0 ? ', "berth image prune" deletes what nothing uses' : ''}`,
+      },
     ];
   } catch {
     return [];

@@ -20,13 +20,23 @@ export const QUOTA_DESCRIPTIONS: Record<QuotaName, string> = {
   pods: 'pods',
   gpus: 'GPUs of running pods and workers',
   spendPerMonth: 'US dollars in a calendar month (UTC)',
+  jobHours: 'hours for which jobs are kept after their end',
+  logHours: 'hours for which logs are kept after the end of their worker or pod',
 };
 
 /** At this part of a spending limit a warning is sent. */
 export const SPEND_WARNING_RATIO = 0.8;
 
-export function isNearLimit({ used, limit }: { used: number; limit: number | null }): boolean {
-  return limit !== null && used >= SPEND_WARNING_RATIO * limit;
+export function isNearLimit({
+  name,
+  used,
+  limit,
+}: {
+  name: QuotaName;
+  used: number;
+  limit: number | null;
+}): boolean {
+  return limit !== null && !isRetention(name) && used >= SPEND_WARNING_RATIO * limit;
 }
 
 /** Bytes in a GB of a network volume. */
@@ -36,12 +46,19 @@ export function isQuotaName(name: string): name is QuotaName {
   return Object.hasOwn(LIMIT_UNITS, name);
 }
 
+/** A time after which something is deleted: nothing is used up, and nothing is refused. */
+export function isRetention(name: QuotaName): boolean {
+  return LIMIT_UNITS[name] === 'hours';
+}
+
 /** Whose limit it is. The limit of the installation is over all accounts. */
 export type QuotaOwner = 'account' | 'installation';
 
 type Unit = (typeof LIMIT_UNITS)[QuotaName];
+/** Limits that something can go beyond. */
+export type RefusingQuotaName = Exclude<QuotaName, 'jobHours' | 'logHours'>;
 
-const REFUSAL_CODES: Record<Unit, ErrorCode> = {
+const REFUSAL_CODES: Record<Exclude<Unit, 'hours'>, ErrorCode> = {
   count: 'quota-count',
   bytes: 'quota-bytes',
   dollars: 'quota-spending',
@@ -49,7 +66,7 @@ const REFUSAL_CODES: Record<Unit, ErrorCode> = {
 
 /** The refusal of what would use more than the limit: which one, how much is used, and who can raise it. */
 export function quotaError(
-  name: QuotaName,
+  name: RefusingQuotaName,
   owner: QuotaOwner,
   { used, added, limit }: { used: number; added: number; limit: number },
 ): BerthError {
@@ -80,7 +97,7 @@ export function diskShareError(used: number, share: number): BerthError {
   );
 }
 
-function formatAmount(unit: Unit, amount: number): string {
+function formatAmount(unit: Exclude<Unit, 'hours'>, amount: number): string {
   if (unit === 'bytes') return formatBytes(amount);
   if (unit === 'dollars') return `$${amount.toFixed(2)}`;
   return amount.toLocaleString('en');
@@ -110,7 +127,10 @@ export function isQuotaValue(name: QuotaName, value: number): boolean {
 }
 
 export function allowedValue(name: QuotaName): string {
-  return { count: 'a whole number', bytes: 'a number of bytes', dollars: 'an amount in US dollars' }[
-    LIMIT_UNITS[name]
-  ];
+  return {
+    count: 'a whole number',
+    bytes: 'a number of bytes',
+    dollars: 'an amount in US dollars',
+    hours: 'a whole number of hours',
+  }[LIMIT_UNITS[name]];
 }

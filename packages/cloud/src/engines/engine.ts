@@ -51,6 +51,15 @@ export interface InstanceEngine extends Engine {
   imageProblem(image: string): string | undefined;
 
   /**
+   * Why the image cannot be found, neither here nor at its registry; undefined if it can, or if that cannot be
+   * told now.
+   */
+  imageLookupProblem?(image: string): Promise<string | undefined>;
+
+  /** Deletes images that it fetched itself and started nothing from since this time, and answers which. */
+  pruneImages?(unusedSince: number): Promise<string[]>;
+
+  /**
    * Begins what the first start of an image would wait for, such as its Python environment. What fails here is
    * reported by that start.
    */

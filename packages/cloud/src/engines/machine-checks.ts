@@ -1,7 +1,8 @@
 import { constants } from 'node:fs';
-import { access, mkdtemp, rm, stat } from 'node:fs/promises';
+import { access, mkdtemp, rm, stat, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { formatBytes } from '../support/byte-size.ts';
 import type { CheckResult } from '../support/check-result.ts';
 import type { Environment } from '../support/config/config-from-environment.ts';
 import { CHOOSE_DATA_DIRECTORY } from '../support/data-directory.ts';
@@ -16,6 +17,7 @@ export async function runMachineChecks(
   return [
     checkNode(process.versions.node),
     await checkDataFolder(dataFolder),
+    await checkDisk(dataFolder),
     await checkSqlite(dataFolder),
     ...(await Promise.all(engines.map((check) => check(env)))),
   ];
@@ -56,6 +58,36 @@ export async function checkDataFolder(folder: string): Promise<CheckResult> {
       if (code !== 'ENOENT' || existing === dirname(existing))
         return { check, ok: false, found: `${existing} cannot be written (${code})`, remedy };
     }
+  }
+}
+
+/** With less than this free, something should be done. */
+const MIN_FREE_BYTES = 1e9;
+
+/** The disk of the data folder, or of the nearest folder that exists. */
+export async function checkDisk(
+  folder: string,
+  sizes: (path: string) => Promise<{ bsize: number; blocks: number; bavail: number }> = statfs,
+): Promise<CheckResult> {
+  const check = 'disk';
+  for (let existing = folder; ; existing = dirname(existing)) {
+    const found = await sizes(existing).catch(() => undefined);
+    if (found === undefined && existing !== dirname(existing)) continue;
+    if (found === undefined) return { check, ok: true, found: 'its size is not known' };
+    const free = found.bavail * found.bsize;
+    const size = found.blocks * found.bsize;
+    const ok = free >= MIN_FREE_BYTES;
+    return {
+      check,
+      ok,
+      found: `${formatBytes(free)} of ${formatBytes(size)} are free at ${existing}`,
+      ...(ok
+        ? {}
+        : {
+            remedy:
+              'delete what is not needed ("berth image prune", volumes), or limit accounts (docs/quotas.md)',
+          }),
+    };
   }
 }
 

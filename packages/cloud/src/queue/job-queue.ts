@@ -61,6 +61,8 @@ export interface JobQueueDeps {
    * called when the job is in the store, or not. Called for every job: it must be cheap.
    */
   admit?(accountId: string, request: string): Promise<() => void> | undefined;
+  /** How long the jobs of an account are kept after their end, if it has a limit. Called for every job. */
+  longestRetention?(accountId: string): number | undefined;
   /** Seals the credentials in requests; without it they are stored as they came. */
   credentials?: RequestCredentials;
   store: JobStore;
@@ -531,7 +533,15 @@ export class JobQueue {
   ): Promise<SubmitResult> {
     const { store, clock } = this.#deps;
     const stored = this.#deps.credentials?.seal(request, endpoint.id) ?? request;
-    const whole = newJob(endpoint, accountId, stored, options, seq, clock.now());
+    const whole = newJob(
+      endpoint,
+      accountId,
+      stored,
+      options,
+      seq,
+      clock.now(),
+      this.#deps.longestRetention?.(endpoint.accountId),
+    );
     return withStoreRetries(() => {
       const submitting = store.submit(
         whole,

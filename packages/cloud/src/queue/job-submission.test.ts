@@ -58,6 +58,15 @@ describe('a new job', () => {
   });
 });
 
+test('an account keeps its jobs no longer than it may, and `run` as long as that', () => {
+  assert.equal(retentionOf(endpoint, {}, 2 * MINUTE), 2 * MINUTE);
+  assert.equal(retentionOf(endpoint, {}, 90 * MINUTE), 90 * MINUTE);
+  assert.equal(retentionOf({ retention: 9 * MINUTE }, {}, 2 * MINUTE), 2 * MINUTE);
+  assert.equal(retentionOf(endpoint, { retention: 9 * MINUTE }, 2 * MINUTE), 2 * MINUTE);
+  assert.equal(retentionOf(endpoint, { retention: 7 }, 2 * MINUTE), 7);
+  assert.equal(retentionOf(endpoint, { sync: { wait: 1, waitGiven: false } }, 90 * MINUTE), MINUTE);
+});
+
 test('a result is kept for the default retention, unless the endpoint or the request sets another', () => {
   const sync = (wait: number, waitGiven = true): Parameters<typeof retentionOf>[1] => ({
     sync: { wait, waitGiven },

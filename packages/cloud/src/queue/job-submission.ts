@@ -26,7 +26,7 @@ export interface JobOptions {
   sync?: { wait: number; waitGiven: boolean };
 }
 
-/** Creates a queued job. */
+/** Creates a queued job. `longestRetention` is of the account of its endpoint. */
 export function newJob(
   endpoint: EndpointQueueSettings,
   accountId: string,
@@ -34,6 +34,7 @@ export function newJob(
   terms: JobOptions,
   seq: number,
   now: number,
+  longestRetention?: number,
 ): JobWithPayloads {
   const ttl = terms.ttl ?? endpoint.jobTtl;
   const job: Job = {
@@ -49,7 +50,7 @@ export function newJob(
     ttl,
     ttlAt: now + ttl,
     executionTimeout: terms.executionTimeout ?? endpoint.executionTimeout,
-    retention: retentionOf(endpoint, terms),
+    retention: retentionOf(endpoint, terms, longestRetention),
     retriesLeft: endpoint.maxRetries,
     retries: 0,
     webhook: terms.webhook ?? null,
@@ -65,14 +66,26 @@ export function newJob(
   return { job, payloads: { request, output: null, error: null } };
 }
 
-/** From the request, else from the endpoint, else the default. */
+/**
+ * From the request, else from the endpoint, else the default; never longer than the account allows. What an
+ * account allows is also its default for `run`.
+ */
 export function retentionOf(
   endpoint: Pick<EndpointQueueSettings, 'retention'>,
+  options: JobOptions,
+  longest?: number,
+): number {
+  return Math.min(wantedRetention(endpoint, options, longest), longest ?? Infinity);
+}
+
+function wantedRetention(
+  endpoint: Pick<EndpointQueueSettings, 'retention'>,
   { retention, sync }: JobOptions,
+  longest: number | undefined,
 ): number {
   if (retention !== undefined) return retention;
   if (endpoint.retention !== null) return endpoint.retention;
-  if (sync === undefined) return JOB_RETENTION_MS.run;
+  if (sync === undefined) return longest ?? JOB_RETENTION_MS.run;
   return sync.waitGiven
     ? Math.max(JOB_RETENTION_MS.runsync, Math.min(sync.wait, JOB_RETENTION_MS.longestRunsync))
     : JOB_RETENTION_MS.runsync;

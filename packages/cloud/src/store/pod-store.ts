@@ -42,6 +42,8 @@ export interface PodStore {
   listDue(now: number): Promise<Pod[]>;
   /** The next such instant; null where there is none. */
   nextDueAt(): Promise<number | null>;
+  /** Those that are terminated and not forgotten yet. */
+  listTerminated(accountId: string): Promise<Pod[]>;
   /** Forgets pods that were terminated before this time. */
   deleteTerminated(terminatedBefore: number): Promise<void>;
 }

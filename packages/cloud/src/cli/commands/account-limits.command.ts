@@ -21,7 +21,7 @@ interface LimitView {
 
 const columns: Column<LimitView>[] = [
   { title: 'LIMIT', value: ({ name }) => name },
-  { title: 'USED', value: ({ name, used }) => format(name, used) },
+  { title: 'USED', value: ({ name, used }) => (LIMIT_UNITS[name] === 'hours' ? null : format(name, used)) },
   { title: 'MAXIMUM', value: ({ name, limit }) => (limit === null ? 'none' : format(name, limit)) },
   { title: 'STATE', value: ({ warning }) => (warning ? 'nearly or fully used' : 'fine') },
 ];
@@ -32,7 +32,7 @@ const NONE = 'none';
 export const accountLimits = command({
   name: 'account limits',
   summary: 'Show and set what an account may use.',
-  details: `Limits: ${LIMIT_NAMES.join(', ')}. Bytes may have a unit (5GB), spendPerMonth is in US dollars, and NAME=${NONE} removes a limit, so that the one of the configuration applies. For operators, except to show your own.`,
+  details: `Limits: ${LIMIT_NAMES.join(', ')}. Bytes may have a unit (5GB), spendPerMonth is in US dollars, jobHours and logHours say for how long ended jobs and logs are kept, and NAME=${NONE} removes a limit, so that the one of the configuration applies. For operators, except to show your own.`,
   words: { 'ACCOUNT?': 'The account, by id or name. Default: your own.' },
   options: {
     ...serverOptions,
@@ -71,6 +71,8 @@ function format(name: LimitName, amount: number): string {
       return formatBytes(amount);
     case 'dollars':
       return `$${amount.toFixed(2)}`;
+    case 'hours':
+      return `${amount} h`;
     case 'count':
       return String(amount);
   }

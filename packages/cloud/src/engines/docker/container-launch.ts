@@ -20,6 +20,7 @@ import { accountNetworkName } from './docker-networks.ts';
 import type { DockerNetworks } from './docker-networks.ts';
 import { checkProgram } from './container-program.ts';
 import { ensureImage } from './image-pull.ts';
+import type { PulledImages } from './pulled-images.ts';
 
 const BYTES_PER_GB = 1024 ** 3;
 const MAX_TRIES = 5;
@@ -31,6 +32,7 @@ export interface ContainerLaunchDeps extends Omit<StartContext, 'log'> {
   hostResources: () => Promise<DockerHostResources>;
   gpus: GpuAllocator;
   networks: DockerNetworks;
+  pulledImages: PulledImages;
   /** Public port numbers for ports whose number is passed to the instance. */
   ports: PortPool;
   systemLog: Log | undefined;
@@ -42,7 +44,10 @@ export async function launchContainer(
   deps: ContainerLaunchDeps,
 ): Promise<DockerContainer> {
   const { daemon, signal, reportProgress, gpus: allocator } = deps;
-  await ensureImage(daemon, spec, reportProgress, signal);
+  const wasPulled = await ensureImage(daemon, spec, reportProgress, signal);
+  await deps.pulledImages
+    .use(spec.image, wasPulled)
+    .catch((error: unknown) => deps.systemLog?.warn({ err: error }, 'the use of an image was not noted'));
   spec.onImageReady?.();
   await using undo = new AsyncDisposableStack();
 

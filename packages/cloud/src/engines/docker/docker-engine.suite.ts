@@ -352,6 +352,35 @@ export function dockerEngineSuite(host: string, image: string): void {
         await docker.getImage(name).remove();
       });
 
+      test('an image that was pulled is deleted when nothing was started from it for long', async (context) => {
+        if (isPodman) return context.skip('Podman requires TLS for a registry on the loopback');
+        const clock = new ManualClock(Date.now());
+        const engine = open({ clock });
+        const name = registry.image('v1');
+        const instanceSpec = spec([], { image: name, registry: registry.login });
+        await engine.start(instanceSpec);
+        clock.advance(1000);
+        // A container uses it.
+        assert.deepEqual(await engine.pruneImages(clock.now()), []);
+        await engine.remove(instanceSpec.id);
+        assert.deepEqual(await engine.pruneImages(clock.now() - 1000), []);
+        assert.deepEqual(await engine.pruneImages(clock.now()), [name]);
+        await assert.rejects(docker.getImage(name).inspect(), /no such image/i);
+        assert.deepEqual(await engine.pruneImages(clock.now()), []);
+      });
+
+      test('an image is looked for at the daemon and at its registry', async (context) => {
+        if (isPodman) return context.skip('Podman cannot ask a registry');
+        const engine = open();
+        assert.equal(await engine.imageLookupProblem(spec([]).image), undefined);
+        assert.match(
+          (await engine.imageLookupProblem(registry.image('v1'))) ?? '',
+          /could not be pulled: .*(?:unauthorized|no basic auth|authentication required)/i,
+        );
+        // Nobody can tell.
+        assert.equal(await engine.imageLookupProblem('127.0.0.1:1/team/image:v1'), undefined);
+      });
+
       test('wrong credentials and an unknown image are permanent errors', async (context) => {
         if (isPodman) return context.skip('Podman requires TLS for a registry on the loopback');
         const engine = open();

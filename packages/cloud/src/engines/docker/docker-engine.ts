@@ -17,6 +17,8 @@ import { DockerFiles } from './docker-files.ts';
 import { capacityOf, type DockerHostResources, hostResourcesReader } from './docker-host-resources.ts';
 import { ContainerInventory } from './container-inventory.ts';
 import { launchContainer } from './container-launch.ts';
+import { imageLookupProblem } from './image-pull.ts';
+import { PulledImages } from './pulled-images.ts';
 import { DockerNetworks } from './docker-networks.ts';
 import { HostFirewall } from './host-firewall.ts';
 import {
@@ -84,6 +86,7 @@ export class DockerEngine extends ContainerEngine<DockerInstance> implements Ins
   readonly #ranges: readonly string[];
   readonly #ports = new PortPool(process.pid * 64 + 5_000);
   readonly #peers: PeerContainers;
+  readonly #pulledImages: PulledImages;
   readonly #gpuUsage = gpuUsageReader();
   #events: DockerEvents | undefined;
 
@@ -102,6 +105,7 @@ export class DockerEngine extends ContainerEngine<DockerInstance> implements Ins
   }: DockerEngineOptions) {
     super({ clock, log, logRetentionMs, logFolder: join(resolve(data), 'docker', 'logs') });
     const daemon = new Daemon(host, process.env, clock);
+    this.#pulledImages = new PulledImages(join(resolve(data), 'docker', 'pulled-images.json'), clock);
     this.#installation = installation;
     this.#daemon = daemon;
     this.#log = log;
@@ -139,6 +143,15 @@ export class DockerEngine extends ContainerEngine<DockerInstance> implements Ins
         return instance.containerId;
       },
     });
+  }
+
+  /** Asks the daemon, and through it the registry. */
+  async imageLookupProblem(image: string): Promise<string | undefined> {
+    return imageLookupProblem(this.#daemon, { image });
+  }
+
+  pruneImages(unusedSince: number): Promise<string[]> {
+    return this.#pulledImages.prune(this.#daemon, unusedSince);
   }
 
   /** Whether a daemon answers within half a second. */
@@ -195,6 +208,7 @@ export class DockerEngine extends ContainerEngine<DockerInstance> implements Ins
 
   protected async launch(spec: InstanceSpec, context: StartContext): Promise<DockerInstance> {
     const container = await launchContainer(spec, {
+      pulledImages: this.#pulledImages,
       ...context,
       daemon: this.#daemon,
       installation: this.#installation,

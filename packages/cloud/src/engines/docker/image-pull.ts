@@ -21,15 +21,15 @@ const PERMANENT_PULL_ERRORS = [
   /unsupported media type/i,
 ];
 
-/** Pulls the image unless the daemon has it. An existing image is not updated. */
+/** Pulls the image unless the daemon has it, and answers whether it did. An existing image is not updated. */
 export async function ensureImage(
   daemon: Daemon,
   { image, registry }: Pick<InstanceSpec, 'image' | 'registry'>,
   reportProgress: (line: string) => Promise<void>,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const { full } = parseReference(image);
-  if (await hasImage(daemon, full)) return;
+  if (await hasImage(daemon, full)) return false;
   await reportProgress(`Pulling the image ${image}.`);
   const client = await daemon.client();
   try {
@@ -49,6 +49,27 @@ export async function ensureImage(
   // An aborted stream may end like a finished one.
   signal.throwIfAborted();
   await reportProgress('The image is here.');
+  return true;
+}
+
+/**
+ * Why the image cannot be had: neither the daemon nor its registry has it. Undefined if it can, or if that
+ * cannot be told now, for example without a network.
+ */
+export async function imageLookupProblem(
+  daemon: Daemon,
+  { image, registry }: Pick<InstanceSpec, 'image' | 'registry'>,
+): Promise<string | undefined> {
+  const { full } = parseReference(image);
+  try {
+    if (await hasImage(daemon, full)) return undefined;
+    const login = registry === undefined ? {} : { authconfig: registryLogin(image, registry) };
+    await daemon.call((client) => client.getImage(full).distribution(login));
+    return undefined;
+  } catch (error) {
+    const problem = toPullError(image, error, registry !== undefined);
+    return problem.code === 'rule' ? problem.message : undefined;
+  }
 }
 
 async function hasImage(daemon: Daemon, image: string): Promise<boolean> {

@@ -13,6 +13,12 @@ export function delegateTo(engine: InstanceEngine): InstanceEngine {
     capacity: () => engine.capacity(),
     ...(engine.isolation && { isolation: () => engine.isolation?.() ?? Promise.resolve('none' as const) }),
     imageProblem: (image) => engine.imageProblem(image),
+    ...(engine.imageLookupProblem && {
+      imageLookupProblem: (image: string) => engine.imageLookupProblem?.(image) ?? Promise.resolve(undefined),
+    }),
+    ...(engine.pruneImages && {
+      pruneImages: (unusedSince: number) => engine.pruneImages?.(unusedSince) ?? Promise.resolve([]),
+    }),
     prepareImage: (image, accountId) => engine.prepareImage?.(image, accountId),
     accountProblem: (accountId) => engine.accountProblem?.(accountId),
     start: (spec) => engine.start(spec),

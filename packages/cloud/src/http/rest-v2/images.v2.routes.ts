@@ -5,10 +5,11 @@ import { isoTime } from '../../support/clock.ts';
 import { schemaError } from '../../support/errors.ts';
 import type { Operation } from '../rest/rest-operation.ts';
 import { operation } from '../rest/rest-operation.ts';
-import { integer, list, named, object, text } from '../rest/json-schema.ts';
+import { integer, list, named, nullable, object, text } from '../rest/json-schema.ts';
 import type { Static } from '../rest/json-schema.ts';
 import { dateTime } from './common.v2.schema.ts';
 import {
+  MAX_IMAGE_REFERENCE_LENGTH,
   MAX_IMAGE_UPLOAD_BYTES,
   MAX_IMAGE_PATH_LENGTH,
   MAX_IMAGE_FILES,
@@ -78,6 +79,30 @@ export function imageOperations({ images }: Pick<AllServices, 'images'>): Operat
           ...serializeImage(found),
           endpoints: found.endpoints,
         })),
+      }),
+    }),
+    operation({
+      id: 'checkImage',
+      method: 'GET',
+      path: '/images/check',
+      tag,
+      summary: 'Whether an image can be found',
+      access: 'read',
+      description:
+        'Berth only: "berth deploy" asks this first. The Docker daemon is asked, and through it the registry, without credentials.',
+      query: object({ image: text({ minLength: 1, maxLength: MAX_IMAGE_REFERENCE_LENGTH }) }),
+      status: 200,
+      response: named(
+        'ImageCheck',
+        object({
+          image: text(),
+          problem: nullable(text({ description: 'Null if it can be found, or if nothing here can tell' })),
+        }),
+      ),
+      errorStatuses: [400, 422],
+      handle: async ({ query: { image: reference } }) => ({
+        image: reference,
+        problem: (await images.lookupProblem(reference)) ?? null,
       }),
     }),
     operation({

@@ -5,6 +5,8 @@ import type { Account } from '../../domain/records.ts';
 import type { AccountStore } from '../../store/store.ts';
 import type { Log } from '../../support/log.ts';
 
+const MS_PER_HOUR = 3_600_000;
+
 /** Limits that apply unless something else is said. */
 export interface ConfiguredLimits {
   /** For each account that has no limit of its own; not for the root account. */
@@ -62,6 +64,15 @@ export class AccountDirectory {
   /** The account's own limits, and for the others those of the configuration. */
   limitsOf(accountId: string): QuotaLimits {
     return this.#limits.get(accountId) ?? this.#deps.configured.account;
+  }
+
+  /** For how long something of an account is kept; undefined if nothing limits that. */
+  retentionMs(accountId: string, name: 'jobHours' | 'logHours'): number | undefined {
+    const hours = Math.min(
+      this.limitsOf(accountId)[name] ?? Infinity,
+      this.installationLimits[name] ?? Infinity,
+    );
+    return hours === Infinity ? undefined : hours * MS_PER_HOUR;
   }
 
   #limitsInEffect({ id, limits }: Account): QuotaLimits {

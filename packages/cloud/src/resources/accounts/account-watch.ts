@@ -29,7 +29,7 @@ export interface AccountWatchDeps {
   log: Log;
 }
 
-/** Looks at intervals after limits that are reached without a request: spending and logs. */
+/** Looks at intervals after limits that are reached without a request: spending, logs and their age. */
 export class AccountWatch {
   readonly #context: ResourceContext;
   readonly #deps: AccountWatchDeps;
@@ -43,9 +43,12 @@ export class AccountWatch {
     const { directory, logUsage, log } = this.#deps;
     for (const account of directory.list()) {
       const { spendPerMonth, logBytes } = directory.limitsOf(account.id);
+      const logRetention = directory.retentionMs(account.id, 'logHours');
       try {
         if (spendPerMonth !== undefined) await this.#checkSpending(account, spendPerMonth);
         if (logBytes !== undefined) await logUsage.trim(account.id, logBytes);
+        if (logRetention !== undefined)
+          await logUsage.expire(account.id, this.#context.clock.now() - logRetention);
       } catch (error) {
         log.warn({ err: error, accountId: account.id }, 'the limits of an account could not be checked');
       }

@@ -68,7 +68,10 @@ test('the oldest logs of ended workers go first, and those of running ones stay'
   });
   assert.equal(await usage.bytesOf(accountId), 4_000);
   await usage.trim(accountId, 4_000);
+  await usage.expire(accountId, 100);
   assert.deepEqual(deleted, []);
+  await usage.expire(accountId, 101);
+  assert.deepEqual(deleted, ['oldest']);
   await usage.trim(accountId, 2_500);
   assert.deepEqual(deleted, ['oldest', 'older']);
   await usage.trim(accountId, 0);

@@ -47,6 +47,16 @@ export class LogUsage {
     }
   }
 
+  /** Deletes the logs of workers and pods that ended before this time. */
+  async expire(accountId: string, endedBefore: number): Promise<void> {
+    const deleted = (await this.#deps.store.pods.listTerminated(accountId)).map(
+      ({ id, dataCenterId, statusChangedAt }) => ({ id, dataCenterId, endedAt: statusChangedAt }),
+    );
+    for (const { id, dataCenterId, endedAt } of [...(await this.#logsOf(accountId)), ...deleted])
+      if (endedAt !== null && endedAt < endedBefore && (await this.#sizeOf(id)) > 0)
+        await this.#deps.deleteLog(dataCenterId, id);
+  }
+
   async #logsOf(accountId: string): Promise<InstanceLog[]> {
     const { pods, endpoints, workers } = this.#deps.store;
     const logs: InstanceLog[] = (await pods.list(accountId)).map(({ id, dataCenterId }) => ({

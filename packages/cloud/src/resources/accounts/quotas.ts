@@ -1,5 +1,5 @@
-import { quotaError, QUOTA_NAMES, VOLUME_BYTES_PER_GB } from '../../domain/quotas.ts';
-import type { QuotaLimits, QuotaName, QuotaOwner } from '../../domain/quotas.ts';
+import { isRetention, quotaError, QUOTA_NAMES, VOLUME_BYTES_PER_GB } from '../../domain/quotas.ts';
+import type { QuotaLimits, QuotaName, QuotaOwner, RefusingQuotaName } from '../../domain/quotas.ts';
 import type { Store } from '../../store/store.ts';
 import { KeyedMutex } from '../../support/keyed-mutex.ts';
 import type { AccountDirectory } from './account-directory.ts';
@@ -15,7 +15,7 @@ export interface QuotasDeps {
 }
 
 /** What a request is about to use. */
-export type QuotaNeeds = { readonly [Name in QuotaName]?: number };
+export type QuotaNeeds = { readonly [Name in RefusingQuotaName]?: number };
 
 /** One limit as the API shows it. */
 export interface QuotaUsage {
@@ -43,7 +43,7 @@ export class Quotas {
    */
   async within<T>(accountId: string, needs: QuotaNeeds, work: () => Promise<T>): Promise<T> {
     const { directory } = this.#deps;
-    const names = Object.keys(needs) as QuotaName[];
+    const names = Object.keys(needs) as RefusingQuotaName[];
     const limited = (limits: QuotaLimits): boolean => names.some((name) => limits[name] !== undefined);
     const byInstallation = limited(directory.installationLimits);
     if (!byInstallation && !limited(directory.limitsOf(accountId))) return work();
@@ -111,6 +111,7 @@ export class Quotas {
     const ratios: { account: string; limit: QuotaName; ratio: number }[] = [];
     for (const { account, limits } of owners)
       for (const [limit, maximum] of Object.entries(limits) as [QuotaName, number][]) {
+        if (isRetention(limit)) continue;
         const owner = account === INSTALLATION ? undefined : account;
         // Bytes are counted row by row: of a long queue that would take too long here.
         if (limit === 'queuedBytes' && (await this.used('queuedJobs', owner)) > MAX_COUNTED_JOBS) continue;
@@ -120,14 +121,14 @@ export class Quotas {
     return ratios;
   }
 
-  async #check(accountId: string, name: QuotaName, added: number): Promise<void> {
+  async #check(accountId: string, name: RefusingQuotaName, added: number): Promise<void> {
     const { directory } = this.#deps;
     await this.#checkOne(name, added, 'account', directory.limitsOf(accountId), accountId);
     await this.#checkOne(name, added, 'installation', directory.installationLimits, undefined);
   }
 
   async #checkOne(
-    name: QuotaName,
+    name: RefusingQuotaName,
     added: number,
     owner: QuotaOwner,
     limits: QuotaLimits,
@@ -140,9 +141,10 @@ export class Quotas {
     if (isReached) throw quotaError(name, owner, { used, added, limit });
   }
 
-  /** What an account uses, or all of them. */
+  /** What an account uses, or all of them. Of a time to keep something, nothing is used. */
   async used(name: QuotaName, accountId: string | undefined): Promise<number> {
     const { store, directory } = this.#deps;
+    if (name === 'jobHours' || name === 'logHours') return 0;
     if (name === 'queuedJobs') return store.jobs.queuedJobs(accountId);
     if (name === 'queuedBytes') return store.jobs.queuedBytes(accountId);
     if (accountId !== undefined) return this.#usedBy(name, accountId);
@@ -151,7 +153,10 @@ export class Quotas {
     return sum;
   }
 
-  async #usedBy(name: Exclude<QuotaName, 'queuedJobs' | 'queuedBytes'>, accountId: string): Promise<number> {
+  async #usedBy(
+    name: Exclude<RefusingQuotaName, 'queuedJobs' | 'queuedBytes'>,
+    accountId: string,
+  ): Promise<number> {
     const { store, imageBytes, logBytes, spentThisMonth } = this.#deps;
     switch (name) {
       case 'volumeBytes':

@@ -16,8 +16,13 @@ test('images expire by the age that is set, and a failure ends nothing', async (
       return [];
     },
   };
+  const pruned: number[] = [];
   const expiry = new ImageExpiry({
     images,
+    pruneFetched: async (unusedSince) => {
+      pruned.push(clock.now() - unusedSince);
+      return ['registry.example/a:1'];
+    },
     clock,
     keepDays: 3,
     log: createLog({ level: 'silent', format: 'json' }),
@@ -25,5 +30,6 @@ test('images expire by the age that is set, and a failure ends nothing', async (
   await expiry.check();
   await expiry.check();
   assert.deepEqual(asked, [3 * DAY_MS, 3 * DAY_MS]);
+  assert.deepEqual(pruned, [3 * DAY_MS]);
   await expiry.close();
 });

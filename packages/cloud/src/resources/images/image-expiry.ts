@@ -7,13 +7,18 @@ const MS_PER_DAY = 86_400_000;
 
 export interface ImageExpiryDeps {
   images: Pick<Images, 'expire'>;
+  /** Deletes what engines fetched and did not use since then. */
+  pruneFetched(unusedSince: number): Promise<string[]>;
   clock: Clock;
   log: Log;
   /** 0: nothing expires. */
   keepDays: number;
 }
 
-/** Deletes deployed folders that nothing has named for long. Every server does so, for those on its disk. */
+/**
+ * Deletes deployed folders that nothing has named for long, and container images that nothing was started from.
+ * Every server does so, for those on its machine.
+ */
 export class ImageExpiry {
   readonly #deps: ImageExpiryDeps;
   #timer: NodeJS.Timeout | undefined;
@@ -35,8 +40,9 @@ export class ImageExpiry {
 
   async check(): Promise<void> {
     const { images, clock, log, keepDays } = this.#deps;
+    const before = clock.now() - keepDays * MS_PER_DAY;
     try {
-      const removed = await images.expire(clock.now() - keepDays * MS_PER_DAY);
+      const removed = [...(await images.expire(before)), ...(await this.#deps.pruneFetched(before))];
       if (removed.length > 0)
         log.info({ images: removed, keepDays }, 'images that nothing uses were deleted');
     } catch (error) {

@@ -34,6 +34,8 @@ export interface ImagesOptions {
   folder: string;
   /** Images in use by something other than the account's endpoints and templates. */
   otherImagesInUse?(accountId: string): Promise<Iterable<string>>;
+  /** Why no engine finds the image; undefined if one does, or none can tell. */
+  lookupProblem?(image: string): Promise<string | undefined>;
 }
 
 /**
@@ -49,6 +51,11 @@ export class Images {
     this.#context = context;
     this.#options = options;
     this.#snapshots = new ImageSnapshots(options.folder);
+  }
+
+  /** Why an image that an endpoint would run cannot be found; undefined if it can, or if that is not known. */
+  async lookupProblem(image: string): Promise<string | undefined> {
+    return this.#options.lookupProblem?.(image);
   }
 
   async store(caller: Caller, name: string, files: readonly ImageFile[]): Promise<Image> {

@@ -122,6 +122,13 @@ export function podTable(database: Database, sealer: Sealer, usage?: UsageRules)
         return found?.next ?? null;
       }),
 
+    listTerminated: (accountId) =>
+      database.read(function* () {
+        return (yield* rows<Row>(
+          sql`select * from pods where account_id = ${accountId} and wanted = 'terminated' and settled = 1`,
+        )).map(fromRow);
+      }),
+
     deleteTerminated: (terminatedBefore) =>
       database.write(function* () {
         yield* execute(

@@ -12,7 +12,9 @@ export const LIMIT_UNITS = {
   pods: 'count',
   gpus: 'count',
   spendPerMonth: 'dollars',
-} as const satisfies Record<string, 'count' | 'bytes' | 'dollars'>;
+  jobHours: 'hours',
+  logHours: 'hours',
+} as const satisfies Record<string, 'count' | 'bytes' | 'dollars' | 'hours'>;
 
 export type LimitName = keyof typeof LIMIT_UNITS;
 export const LIMIT_NAMES = Object.keys(LIMIT_UNITS) as LimitName[];
@@ -28,6 +30,7 @@ export function parseLimit(name: LimitName, value: string | number): number | un
     case 'dollars':
       return /^\d{1,9}(\.\d{1,9})?$/.test(text) ? Number(text) : undefined;
     case 'count':
+    case 'hours':
       return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
   }
 }

@@ -1,0 +1,24 @@
+import type { InstanceEngine } from './engine.ts';
+
+/** Why none of the engines finds the image; undefined if one does, or if one that could run it cannot tell. */
+export async function imageLookupProblem(
+  engines: Iterable<InstanceEngine>,
+  image: string,
+): Promise<string | undefined> {
+  let found: string | undefined;
+  for (const engine of new Set(engines)) {
+    if (engine.imageProblem(image) !== undefined) continue;
+    const problem = await engine.imageLookupProblem?.(image);
+    if (problem === undefined) return undefined;
+    found ??= problem;
+  }
+  return found;
+}
+
+/** Deletes images that the engines fetched themselves and started nothing from since this time. */
+export async function pruneImages(engines: Iterable<InstanceEngine>, unusedSince: number): Promise<string[]> {
+  const removed = new Set<string>();
+  for (const engine of new Set(engines))
+    for (const image of (await engine.pruneImages?.(unusedSince)) ?? []) removed.add(image);
+  return [...removed];
+}
