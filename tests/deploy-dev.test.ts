@@ -21,7 +21,7 @@ const handler = (mark: string): string =>
 describe('berth dev', () => {
   test('runs a folder on a Berth of its own, anew at every change, and leaves nothing behind', async () => {
     const folder = createTemporaryFolder('devapp', { 'handler.js': handler('first') });
-    const child = spawn(BERTH_COMMAND, ['dev', folder.path, '--input', '{"n": 1}'], {
+    const child = spawn(BERTH_COMMAND, ['dev', folder.path, '--input', '{"n": 1}', '--json'], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { PATH: process.env['PATH'], HOME: process.env['HOME'], BERTH_PORT: '1', BERTH_DATA: '/dev/null' },
     });

@@ -75,9 +75,13 @@ describe('berth deploy, with workers', () => {
     writeFileSync(file, '{"input": {"from": "file"}}');
     const fromFile = await berth<ExampleJobView>('run', 'inputs', `@${file}`, '--sync');
     assert.deepEqual(fromFile.json.output, { mark: 'x', input: { from: 'file' } });
-    const child = spawn(BERTH_COMMAND, ['run', 'inputs', '-', '--sync', '--data', stage.database.data], {
-      stdio: ['pipe', 'pipe', 'inherit'],
-    });
+    const child = spawn(
+      BERTH_COMMAND,
+      ['run', 'inputs', '-', '--sync', '--json', '--data', stage.database.data],
+      {
+        stdio: ['pipe', 'pipe', 'inherit'],
+      },
+    );
     let printed = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text));
     child.stdin.end('"from a pipe"');
@@ -89,7 +93,7 @@ describe('berth deploy, with workers', () => {
   test('logs of one job, and logs that are followed while workers come and go', async () => {
     const folder = createTemporaryFolder('talks', { 'handler.js': handler('x') });
     await berth('deploy', folder.path);
-    const following = spawn(BERTH_COMMAND, ['logs', 'talks', '-f', '--data', stage.database.data], {
+    const following = spawn(BERTH_COMMAND, ['logs', 'talks', '-f', '--json', '--data', stage.database.data], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     let printed = '';

@@ -5,7 +5,8 @@ import { Readable } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
 import Docker from 'dockerode';
 import { dockerClientOptions } from '../packages/cloud/src/engines/docker/daemon-discovery.ts';
-import { fileArchive, createTestImage } from '../packages/testing/src/docker-test-image.mjs';
+import { TestRegistry } from '../packages/cloud/src/engines/docker/docker-test-registry.ts';
+import { fileArchive, createTestImage, imageArchive } from '../packages/testing/src/docker-test-image.mjs';
 import { withDocker } from '../packages/testing/src/with-docker.ts';
 import { EXAMPLES_FOLDER, examplesFixture } from '../packages/testing/src/examples-fixture.ts';
 import type { ExampleJobView } from '../packages/testing/src/examples-fixture.ts';
@@ -36,6 +37,26 @@ await withDocker((host) => {
     after(async () => {
       await docker.getImage(image).remove({ force: true });
       await base.remove();
+    });
+
+    test('an image that neither Docker nor its registry has is refused, unless one insists', async () => {
+      const registry = new TestRegistry(Buffer.concat([...imageArchive(['sh'])]));
+      await registry.open();
+      try {
+        const missing = registry.image('v1');
+        const refused = await berth('deploy', missing, '--name', 'missing');
+        assert.equal(refused.code, 1);
+        assert.match(refused.stderr, /could not be pulled: .*--force deploys it all the same/s);
+        const forced = await berth('deploy', missing, '--name', 'missing', '--force');
+        assert.equal(forced.code, 0, forced.stderr);
+        // It may have credentials by now: that is only a warning.
+        const again = await berth('deploy', missing, '--name', 'missing');
+        assert.equal(again.code, 0, again.stderr);
+        assert.match(again.stderr, /could not be pulled/);
+        await berth('rm', 'missing', '--yes');
+      } finally {
+        await registry.close();
+      }
     });
 
     test('is built, deployed by its name and runs', async () => {

@@ -12,6 +12,8 @@ import { escapeControlCharacters } from './output.ts';
 const REQUEST_TIMEOUT_MS = 30_000;
 /** What the server says where a route is not known. */
 const NO_SUCH_ADDRESS = 'no such address';
+/** How Berth refuses a plain request where a WebSocket is served: the headers of the upgrade were lost on the way. */
+const NEEDS_WEBSOCKET = 'a terminal is a WebSocket';
 const VALID_KEY = /^[\x21-\x7e]+$/;
 
 /** The server refused. */
@@ -126,7 +128,7 @@ export class ApiClient {
       socket.once('unexpected-response', (_request, answer: IncomingMessage) => {
         text(answer)
           .then((body) =>
-            answer.headers['content-type']?.includes('json') === true
+            answer.headers['content-type']?.includes('json') === true && !body.includes(NEEDS_WEBSOCKET)
               ? this.errorFrom(
                   new Response(body, {
                     status: answer.statusCode ?? 500,

@@ -33,16 +33,20 @@ export function usage({ name, words, options }: Pick<Command, 'name' | 'words' |
 export function programHelp(commands: readonly Command[]): string {
   return sections([
     ['Usage: berth COMMAND [options]'],
-    [
+    wrapText(
       'Berth is a self-hosted implementation of the RunPod API: pods and serverless endpoints on your own machines.',
-    ],
+      WIDTH,
+    ),
     ['Commands:', ...entries(commands.map(({ name, summary }) => [name, summary]))],
     [
       ...wrapText(
         'Commands talk to the server at BERTH_URL with the key in BERTH_API_KEY, or else to the server on this machine, which they find by its data folder (--data, BERTH_DATA or ./.berth).',
         WIDTH,
       ),
-      '"berth COMMAND --help" shows the help of a command, "berth --version" the version.',
+      ...wrapText(
+        '"berth COMMAND --help" shows the help of a command, "berth --version" the version.',
+        WIDTH,
+      ),
     ],
   ]);
 }

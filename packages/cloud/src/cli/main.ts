@@ -94,7 +94,7 @@ async function outputFormat({ json, output }: CommonValues, env: CliContext['env
   const named = json ? 'json' : (output ?? (env['BERTH_OUTPUT'] || undefined));
   if (named !== undefined && !OUTPUT_FORMATS.some((format) => format === named))
     throw new UsageError(`BERTH_OUTPUT is ${JSON.stringify(named)}; allowed: ${OUTPUT_FORMATS.join(', ')}`);
-  const format = (named ?? 'default') as OutputMode['format'];
+  const format = (named ?? 'table') as OutputMode['format'];
   return format === 'yaml' ? { format, toYaml: (await import('yaml')).stringify } : { format };
 }
 

@@ -11,7 +11,7 @@ function written(
 ): string {
   let text = '';
   const stdout = { isTTY, write: (part: string | Uint8Array) => (text += String(part)), ...stream };
-  write(new Output(stdout, { format: json ? 'json' : 'default' }));
+  write(new Output(stdout, { format: json ? 'json' : 'table' }));
   return text;
 }
 
@@ -59,7 +59,7 @@ test('ids or names alone, and YAML', () => {
   assert.equal(text, 'a\nlonger\na: 1\n');
 });
 
-test('a pipe gets plain tables, and records and what is asked for as JSON', () => {
+test('a pipe gets plain tables and records, and JSON where it is asked for', () => {
   assert.equal(
     written(false, false, (output) => output.printTable({ rows }, rows, columns, 'nothing')),
     'ID      NOTE\na       first\nlonger  -\n',
@@ -69,8 +69,8 @@ test('a pipe gets plain tables, and records and what is asked for as JSON', () =
     `${JSON.stringify({ rows })}\n`,
   );
   assert.equal(
-    written(false, false, (output) => output.printRecord({ id: 'a' }, 'A note.')),
-    '{"id":"a"}\n',
+    written(false, false, (output) => output.printRecord({ id: 'a', longer: true }, 'A note.')),
+    'id:     a\nlonger: yes\n',
   );
   assert.equal(
     written(true, true, (output) => output.printRecord({ id: 'a' }, 'A note.')),

@@ -11,18 +11,16 @@ export type OutputFormat = (typeof OUTPUT_FORMATS)[number];
 
 /** How results are printed. */
 export interface OutputMode {
-  /** default: tables, and single records as `key: value` lines on a terminal and as JSON elsewhere. */
-  format: OutputFormat | 'default';
+  format: OutputFormat;
   /** Set for yaml, which is loaded when it is needed. */
   toYaml?(value: unknown): string;
 }
 
-/**
- * The output of a command. Lists are tables, with colours on a terminal. A single record is `key: value` lines on
- * a terminal, and JSON where a script reads it.
- */
+/** The output of a command. Lists are tables, with colours on a terminal. A single record is `key: value` lines. */
 export class Output {
-  /** A person reads it. */
+  /** Text, not a form that programs read. */
+  readonly isText: boolean;
+  /** A person reads it, on a terminal. */
   readonly isInteractive: boolean;
   readonly #stdout: OutputStream;
   readonly #mode: OutputMode;
@@ -30,14 +28,15 @@ export class Output {
   constructor(stdout: OutputStream, mode: OutputMode) {
     this.#stdout = stdout;
     this.#mode = mode;
-    this.isInteractive = stdout.isTTY === true && (mode.format === 'default' || mode.format === 'table');
+    this.isText = mode.format === 'table';
+    this.isInteractive = stdout.isTTY === true && this.isText;
   }
 
   /** Prints a record. Notes are shown only on a terminal. */
   printRecord(value: Readonly<Record<string, unknown>>, ...notes: string[]): void {
     const { format } = this.#mode;
     if (format === 'name') return this.#names([value]);
-    if (!this.isInteractive && format !== 'table') return this.#structured(value);
+    if (!this.isText) return this.#structured(value);
     const width = Math.max(...Object.keys(value).map((key) => key.length));
     this.#lines([
       ...Object.entries(value).map(

@@ -8,7 +8,7 @@ const GAP = '  ';
 /** A column is not cut below this. */
 const MIN_WIDTH = 8;
 
-/** Aligned columns under their titles. */
+/** Aligned columns under their titles. On a narrow terminal, columns at the end are left out. */
 export function formatTable(
   titles: readonly string[],
   rows: readonly (readonly string[])[],
@@ -20,19 +20,26 @@ export function formatTable(
   const widths = width === undefined ? natural : fitInto(natural, width);
   const line = (cells: readonly string[], style: (cell: string) => string): string =>
     cells
+      .slice(0, widths.length)
       .map((cell, column) => {
         const shown = cut(cell, widths[column] ?? 0);
         const space = ' '.repeat(Math.max(0, (widths[column] ?? 0) - length(shown)));
-        return (colours ? style(shown) : shown) + (column === cells.length - 1 ? '' : space);
+        return (colours ? style(shown) : shown) + (column === widths.length - 1 ? '' : space);
       })
       .join(GAP)
       .trimEnd();
   return [line(titles, bold), ...rows.map((row) => line(row, colourOf))];
 }
 
-/** Takes from the widest column first, so that ids and states stay whole. */
+/**
+ * As many columns as fit, the first at least. Takes from the widest column first, so that ids and states stay
+ * whole.
+ */
 function fitInto(natural: readonly number[], width: number): number[] {
+  const narrowest = (columns: readonly number[]): number =>
+    columns.reduce((sum, one) => sum + Math.min(one, MIN_WIDTH), GAP.length * (columns.length - 1));
   const widths = [...natural];
+  while (widths.length > 1 && narrowest(widths) > width) widths.pop();
   const gaps = GAP.length * (widths.length - 1);
   for (let over = widths.reduce((sum, one) => sum + one, gaps) - width; over > 0; over -= 1) {
     const widest = widths.indexOf(Math.max(...widths));

@@ -8,7 +8,7 @@ import { serverOptions } from '../local-server.ts';
 import { escapeControlCharacters } from '../output.ts';
 import type { Output } from '../output.ts';
 import { deployImage } from '../serverless/deploy-image.ts';
-import type { EndpointView } from '../serverless/endpoint-client.ts';
+import { findByIdOrName, listEndpoints, type EndpointView } from '../serverless/endpoint-client.ts';
 import { folderName, isFolder } from '../serverless/source-folder.ts';
 import { deployOptions, parseCount, parseDeploySettings } from '../serverless/deploy-options.ts';
 import { progressReporter, snapshotFolder, uploadFolder } from '../serverless/image-upload.ts';
@@ -45,7 +45,7 @@ export const deploy = command({
     force: {
       kind: 'switch',
       description:
-        'Deploy also what looks like a mistake: a name that is neither a folder nor clearly an image, or secrets that do not exist.',
+        'Deploy also what looks like a mistake: a name that is neither a folder nor clearly an image, an image that cannot be found, or secrets that do not exist.',
     },
     timeout: {
       kind: 'text',
@@ -74,7 +74,10 @@ export const deploy = command({
     // Read first, so that a mistake in the folder is reported before any request.
     const folder = fromFolder ? await snapshotFolder(source, stderr) : undefined;
     const client = await connect(call);
-    if (!options.force) await checkSecretsExist(client, settings.env);
+    if (!options.force) {
+      await checkSecretsExist(client, settings.env);
+      if (!fromFolder) await checkImageExists(client, source, name, stderr);
+    }
     const image = folder === undefined ? source : (await uploadFolder(client, name, folder, say)).image;
     const { endpoint, created } = await deployImage(client, name, image, settings, say);
     if (!fromFolder) await warnIfNotRunnable(client, endpoint, stderr);
@@ -90,7 +93,7 @@ function show(
   { id, name, type, image, workers, requestUrls }: EndpointView,
   rest: { created: boolean; ready?: boolean; reason?: string },
 ): void {
-  if (!output.isInteractive) return output.printRecord({ id, name, type, image, ...rest, requestUrls });
+  if (!output.isText) return output.printRecord({ id, name, type, image, ...rest, requestUrls });
   const next =
     type === 'QUEUE'
       ? `Try it: berth run ${shellQuote(name)} '{"input": {}}' --sync`
@@ -100,6 +103,27 @@ function show(
     ...(rest.reason === undefined ? [] : [rest.reason]),
     next,
   );
+}
+
+/**
+ * Where a Docker daemon runs, it and the registry are asked; elsewhere nothing can tell. An endpoint that exists may
+ * have credentials for the registry, which are not tried here.
+ */
+async function checkImageExists(
+  client: ApiClient,
+  image: string,
+  name: string,
+  stderr: OutputStream,
+): Promise<void> {
+  const answer = await client.send('GET', `/v2/images/check?image=${encodeURIComponent(image)}`);
+  // An older server does not have this.
+  if (!answer.ok) return;
+  const { problem } = (await answer.json()) as { problem: string | null };
+  if (problem === null) return;
+  const shown = escapeControlCharacters(problem);
+  if (findByIdOrName(await listEndpoints(client), name) === undefined)
+    throw new CliError(`${shown}; --force deploys it all the same`);
+  stderr.write(`berth: ${shown}\n`);
 }
 
 /** A worker with a missing secret would never start. */

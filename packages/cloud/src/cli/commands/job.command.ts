@@ -141,7 +141,7 @@ export const jobGet = command({
     );
     const asText = (value: unknown): string | null => (value === null ? null : JSON.stringify(value));
     call.output.printRecord(
-      call.output.isInteractive
+      call.output.isText
         ? {
             ...job,
             input: asText(job['input']),
@@ -230,7 +230,7 @@ function actionCommand(action: JobAction): Command {
       for (const { id, reason } of result.skipped)
         call.stderr.write(`berth: ${id} is skipped: ${escapeControlCharacters(reason)}\n`);
       call.output.printRecord(
-        call.output.isInteractive
+        call.output.isText
           ? { [ACTION_HELP[action].done]: result.done, skipped: result.skipped.length }
           : { done: result.done, jobs: result.jobs, skipped: result.skipped },
         ...result.jobs.flatMap(({ newId }) => (newId === undefined ? [] : [newId])),
@@ -277,7 +277,7 @@ export const jobWatch = command({
     const ended = isUnfinished(job) ? await watched.end() : job;
     const { error: _, ...shown } = ended;
     call.output.printRecord(
-      call.output.isInteractive ? { ...shown, output: JSON.stringify(ended.output) } : { ...ended },
+      call.output.isText ? { ...shown, output: JSON.stringify(ended.output) } : { ...ended },
     );
     assertJobSucceeded(ended);
   },

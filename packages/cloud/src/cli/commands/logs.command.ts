@@ -56,12 +56,12 @@ export const logs = command({
     const shows = levelFilter(options.level ?? 'info');
     let folded = 0;
     const show = (line: LogLineView, from?: string): void => {
-      if (output.isInteractive && !shows(line)) {
+      if (output.isText && !shows(line)) {
         folded += 1;
         return;
       }
       output.printText(
-        output.isInteractive
+        output.isText
           ? formatLogLine(line, from)
           : `${JSON.stringify({ ...(from !== undefined && { worker: from }), ...line })}\n`,
       );

@@ -30,7 +30,7 @@ export const podCreate = command({
     const pod = options.detach ? created : await waitUntilPodRuns(client, created, timeout, say);
     const { id, name, status, image, dataCenterId, cost } = pod;
     const urls = podHttpUrls(client, pod);
-    if (!output.isInteractive) return output.printRecord({ ...pod, urls });
+    if (!output.isText) return output.printRecord({ ...pod, urls });
     output.printRecord(
       { id, name, status, image, dataCenterId, cost, ...(urls.length > 0 && { urls }) },
       `Look inside: berth exec ${id}`,

@@ -42,7 +42,7 @@ export const podLogs = command({
     });
     const path = podPath(pod, `/logs?tail=${tail}`);
     const show = (line: LogLineView): void =>
-      output.printText(output.isInteractive ? formatLogLine(line) : `${JSON.stringify(line)}\n`);
+      output.printText(output.isText ? formatLogLine(line) : `${JSON.stringify(line)}\n`);
     try {
       if (options.follow)
         for await (const line of followLog(client, path, new AbortController().signal)) show(line);

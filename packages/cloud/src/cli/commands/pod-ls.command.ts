@@ -1,6 +1,7 @@
 import { connect } from '../connect.ts';
 import { command } from '../command-definition.ts';
 import { serverOptions } from '../local-server.ts';
+import { repeatWhileWatched, watchOption } from '../watch.ts';
 import type { Column } from '../output.ts';
 import { podHttpUrls, listPods, formatHardware } from '../pods/pod-client.ts';
 import type { PodView } from '../pods/pod-client.ts';
@@ -25,15 +26,17 @@ const columns: Column<Row>[] = [
 export const podLs = command({
   name: 'pod ls',
   summary: 'List the pods.',
-  options: serverOptions,
+  options: { ...watchOption, ...serverOptions },
   async run(call) {
     const client = await connect(call);
-    const pods = (await listPods(client)).map((pod): Row => ({ ...pod, urls: podHttpUrls(client, pod) }));
-    call.output.printTable(
-      { pods },
-      pods,
-      columns,
-      'There is no pod yet; "berth pod create IMAGE" makes one.',
-    );
+    await repeatWhileWatched(call, async () => {
+      const pods = (await listPods(client)).map((pod): Row => ({ ...pod, urls: podHttpUrls(client, pod) }));
+      call.output.printTable(
+        { pods },
+        pods,
+        columns,
+        'There is no pod yet; "berth pod create IMAGE" makes one.',
+      );
+    });
   },
 });

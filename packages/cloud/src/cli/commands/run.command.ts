@@ -70,7 +70,7 @@ export const run = command({
     if (options.stream) {
       for await (const chunk of watched.stream()) showChunk(output, chunk);
       const ended = await watched.end();
-      if (!output.isInteractive) output.printText(`${JSON.stringify(ended)}\n`);
+      if (!output.isText) output.printText(`${JSON.stringify(ended)}\n`);
       return assertJobSucceeded(ended);
     }
     const found = await watched.end();
@@ -86,7 +86,7 @@ function showResult(output: Output, job: JobView, endpoint: string): void {
       ]
     : [];
   output.printRecord(
-    output.isInteractive
+    output.isText
       ? {
           ...withoutError(job),
           ...asJson(job, 'input'),
@@ -111,7 +111,7 @@ function asJson(job: JobView, field: 'input' | 'output'): Record<string, string>
 
 /** One chunk is one line: text as it is, anything else as JSON. */
 function showChunk(output: Output, chunk: { output: unknown }): void {
-  if (!output.isInteractive) return output.printText(`${JSON.stringify(chunk)}\n`);
+  if (!output.isText) return output.printText(`${JSON.stringify(chunk)}\n`);
   output.printText(
     `${typeof chunk.output === 'string' ? chunk.output.split('\n').map(escapeControlCharacters).join('\n') : JSON.stringify(chunk.output)}\n`,
   );

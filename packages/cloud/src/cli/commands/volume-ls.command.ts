@@ -2,6 +2,8 @@ import { connect } from '../connect.ts';
 import { command } from '../command-definition.ts';
 import { CliError } from '../cli.errors.ts';
 import { serverOptions } from '../local-server.ts';
+import { repeatWhileWatched, watchOption } from '../watch.ts';
+import type { ApiClient } from '../api-client.ts';
 import type { Column } from '../output.ts';
 import { escapeControlCharacters } from '../output.ts';
 import { formatBytes } from '../../support/byte-size.ts';
@@ -37,45 +39,55 @@ export const volumeLs = command({
   words: { 'PLACE?': 'VOLUME:/path for the files of a folder in a volume, named by id or name.' },
   options: {
     recursive: { kind: 'switch', short: 'r', description: 'Also what is in the folders of that folder.' },
+    ...watchOption,
     ...serverOptions,
   },
   async run(call) {
     const client = await connect(call);
-    const word = call.words.PLACE;
-    if (word === undefined) {
-      const { answer, rows } = await listVolumes(client);
-      return call.output.printTable(
-        answer,
-        rows,
-        volumeColumns,
-        'There is no network volume yet; make one with "berth volume create".',
-      );
-    }
-    const { name, path } = parseRemotePath(word) ?? { name: word, path: '' };
-    const bucket = new VolumeBucket(client, await findVolume(client, name));
-    const prefix = path === '' || path.endsWith('/') ? path : `${path}/`;
-    const files: Entry[] = [];
-    for await (const found of bucket.list(prefix, !call.options.recursive)) {
-      if ('folder' in found) files.push({ path: found.folder, kind: 'folder', size: null, modifiedAt: null });
-      else if (found.key !== prefix)
-        files.push(
-          found.key.endsWith('/')
-            ? { path: found.key, kind: 'folder', size: null, modifiedAt: found.modifiedAt }
-            : { path: found.key, kind: 'file', size: found.size, modifiedAt: found.modifiedAt },
+    const { PLACE: place } = call.words;
+    await repeatWhileWatched(call, async () => {
+      if (place === undefined) {
+        const { answer, rows } = await listVolumes(client);
+        return call.output.printTable(
+          answer,
+          rows,
+          volumeColumns,
+          'There is no network volume yet; make one with "berth volume create".',
         );
-    }
-    if (files.length === 0 && path !== '') {
-      const file = await bucket.head(path.replace(/\/+$/, ''));
-      if (file !== undefined)
-        files.push({
-          path: file.key,
-          kind: 'file',
-          size: file.size,
-          modifiedAt: new Date(file.modifiedAt).toISOString(),
-        });
-      else if ((await bucket.head(prefix)) === undefined)
-        throw new CliError(`there is nothing at /${escapeControlCharacters(path)} in this volume`);
-    }
-    call.output.printTable({ files }, files, entryColumns, 'There is nothing in it.');
+      }
+      const files = await listFiles(client, place, call.options.recursive);
+      call.output.printTable({ files }, files, entryColumns, 'There is nothing in it.');
+    });
   },
 });
+
+/** The files at a place, or the one file that it names. */
+async function listFiles(client: ApiClient, place: string, recursive: boolean): Promise<Entry[]> {
+  const { name, path } = parseRemotePath(place) ?? { name: place, path: '' };
+  const bucket = new VolumeBucket(client, await findVolume(client, name));
+  const prefix = path === '' || path.endsWith('/') ? path : `${path}/`;
+  const files: Entry[] = [];
+  for await (const found of bucket.list(prefix, !recursive)) {
+    if ('folder' in found) files.push({ path: found.folder, kind: 'folder', size: null, modifiedAt: null });
+    else if (found.key !== prefix)
+      files.push(
+        found.key.endsWith('/')
+          ? { path: found.key, kind: 'folder', size: null, modifiedAt: found.modifiedAt }
+          : { path: found.key, kind: 'file', size: found.size, modifiedAt: found.modifiedAt },
+      );
+  }
+  if (files.length > 0 || path === '') return files;
+  const file = await bucket.head(path.replace(/\/+$/, ''));
+  if (file !== undefined)
+    return [
+      {
+        path: file.key,
+        kind: 'file',
+        size: file.size,
+        modifiedAt: new Date(file.modifiedAt).toISOString(),
+      },
+    ];
+  if ((await bucket.head(prefix)) === undefined)
+    throw new CliError(`there is nothing at /${escapeControlCharacters(path)} in this volume`);
+  return [];
+}

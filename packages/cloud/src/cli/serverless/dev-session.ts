@@ -68,9 +68,7 @@ export class DevSession {
       LOG_TAIL.maximum,
       (line, worker) =>
         output.printText(
-          output.isInteractive
-            ? formatLogLine(line)
-            : `${JSON.stringify({ event: 'log', worker, ...line })}\n`,
+          output.isText ? formatLogLine(line) : `${JSON.stringify({ event: 'log', worker, ...line })}\n`,
         ),
       signal,
     );
@@ -97,6 +95,6 @@ export class DevSession {
 
   #tell(event: Record<string, unknown>, line: string): void {
     const { output } = this.#parts;
-    output.printText(output.isInteractive ? `> ${line}\n` : `${JSON.stringify(event)}\n`);
+    output.printText(output.isText ? `> ${line}\n` : `${JSON.stringify(event)}\n`);
   }
 }

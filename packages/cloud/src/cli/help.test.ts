@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { commands } from './commands.ts';
+import { commandHelp, programHelp } from './help.ts';
+import { formatTable } from './table.ts';
+
+const WIDTH = 80;
+
+test('no line of any help is wrapped by a terminal of 80 columns', async () => {
+  const all = await Promise.all(Object.values(commands).map((load) => load()));
+  for (const text of [programHelp(all), ...all.map(commandHelp)])
+    for (const line of text.split('\n')) assert.ok(line.length <= WIDTH, `${line.length}: ${line}`);
+});
+
+test('no line of a table is wrapped: cells are cut, and the last columns left out', () => {
+  const titles = ['ID', 'NAME', 'STATUS', 'IMAGE', 'HARDWARE', 'CPU', 'MEMORY', 'PORTS', 'SSH', '$/HOUR'];
+  const row = titles.map((title) => `a value for ${title} that is long`);
+  const lines = formatTable(titles, [row], { width: WIDTH, colours: false });
+  for (const line of lines) assert.ok(line.length <= WIDTH, line);
+  assert.match(lines[0] ?? '', /^ID +NAME +STATUS +IMAGE +HARDWARE +CPU +MEMORY +PORTS$/);
+  // What is not shown on a terminal is all there where nothing has a width.
+  assert.match(formatTable(titles, [row], { colours: false })[1] ?? '', /a value for \$\/HOUR that is long$/);
+});
