@@ -1,26 +1,68 @@
 /** A fenced block of code on a page. */
 export interface CodeBlock {
   language: string;
+  /** The file that the reader saves it as, where its title is a file name: ```js [hello/server.mjs] */
+  file?: string;
   text: string;
 }
 
-const FENCE = /^```(\w*)[^\n]*\n([\s\S]*?)^```$/gm;
+const FENCE = /^( *)```(\w*)(?: \[([^\]\n]*)\])?[^\n]*\n([\s\S]*?)^ *```$/gm;
 
 /** The blocks of a page, in order. */
 export function codeBlocks(markdown: string): CodeBlock[] {
-  return [...markdown.matchAll(FENCE)].map(([, language = '', text = '']) => ({ language, text }));
+  return [...markdown.matchAll(FENCE)].map(([, indent = '', language = '', title = '', text = '']) => ({
+    language,
+    text: text.replace(new RegExp(`^${indent}`, 'gm'), ''),
+    ...(title.includes('.') && { file: title }),
+  }));
 }
 
+/** Languages of blocks that show something and are not typed by anyone. */
+export const SHOWN = ['text', 'http'];
+
 /**
- * One shell script that runs a page as a reader would: its shell blocks in their order, in one shell. The
- * blocks of another language are one program, which runs before the last shell block; that one cleans up.
- * `commands` says how a program is read from standard input; a language without one is left out.
+ * What a page starts in the background ends with it. An answer with an error ends the script, unless the page
+ * shows its status. `npx` takes a second to find what is in node_modules/.bin; docs/quick-start.md tries it.
+ */
+const PROLOGUE = `set -euo pipefail
+trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
+curl() { case "$*" in *http_code* | *-sf*) command curl "$@" ;; *) command curl --fail-with-body "$@" ;; esac; }
+if [ "$PAGE" != docs/quick-start.md ]; then npx() { "node_modules/.bin/$@"; }; fi
+`;
+
+/**
+ * One shell script that runs a page as a reader would: files are saved and shell blocks run where they are, in
+ * one shell. The other blocks of a language are one program, which runs where the last of them is. `commands`
+ * says how a program is read from standard input; a language without one is left out.
  */
 export function pageScript(blocks: readonly CodeBlock[], commands: Record<string, string>): string {
-  const shell = blocks.filter(({ language }) => language === 'sh').map(({ text }) => text);
-  const programs = Object.entries(commands).flatMap(([language, command]) => {
-    const text = blocks.filter((block) => block.language === language).map((block) => block.text);
-    return text.length === 0 ? [] : [`${command} <<'END_OF_PROGRAM'\n${text.join('\n')}END_OF_PROGRAM\n`];
+  const programs = new Map(
+    Object.keys(commands).map((language) => [
+      language,
+      blocks.filter((block) => block.language === language && block.file === undefined),
+    ]),
+  );
+  const parts = blocks.map((block) => {
+    if (block.file !== undefined)
+      return `mkdir -p "$(dirname '${block.file}')"\n${withInput(`cat >'${block.file}'`, block.text)}`;
+    if (block.language === 'sh') return block.text;
+    const program = programs.get(block.language);
+    if (program?.at(-1) !== block) return '';
+    return withInput(commands[block.language] ?? '', program.map(({ text }) => text).join('\n'));
   });
-  return ['set -euo pipefail\n', ...shell.slice(0, -1), ...programs, ...shell.slice(-1)].join('\n');
+  return [PROLOGUE, ...parts].join('\n');
+}
+
+function withInput(command: string, text: string): string {
+  return `${command} <<'END_OF_BLOCK'\n${text}END_OF_BLOCK\n`;
+}
+
+/** The same commands, in the background until they have printed something: they would follow for ever. */
+export function untilItPrints(text: string): string {
+  return `set -m # so that the job is a process group, which ends as a whole
+{\n${text}} >followed.txt &
+set +m
+until [ -s followed.txt ]; do sleep 0.1; done
+kill -- -$!
+wait $! || true\n`;
 }

@@ -1,8 +1,4 @@
 import { describePages } from './pages.suite.ts';
+import { pagesFor } from './pages.ts';
 
-describePages('the code blocks of the documentation', [
-  'docs/quick-start.md',
-  'docs/endpoints.md',
-  'docs/openai-handlers.md',
-  'docs/job-api.md',
-]);
+describePages('the code blocks of the documentation', pagesFor('docs'));

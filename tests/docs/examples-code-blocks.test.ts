@@ -1,8 +1,4 @@
 import { describePages } from './pages.suite.ts';
+import { pagesFor } from './pages.ts';
 
-describePages('the code blocks of the examples', [
-  'examples/text-model/README.md',
-  'examples/batch-map/README.md',
-  'examples/fastapi-server/README.md',
-  'examples/training-pod/README.md',
-]);
+describePages('the code blocks of the examples', pagesFor('examples'));
