@@ -42,6 +42,15 @@ describe('the documentation at /docs', () => {
       assert.match(String(answer.headers['content-security-policy']), /default-src 'none'/);
     });
 
+  test('a site that is not built says how to build it', async () => {
+    const clone = Fastify();
+    docsRoutes(clone, join(outer, 'nowhere'));
+    const answer = await clone.inject({ url: '/docs/', headers: { accept: 'text/html,*/*' } });
+    assert.equal(answer.statusCode, 404);
+    assert.match(answer.body, /<code>npm run docs:build<\/code>/);
+    await clone.close();
+  });
+
   test('/docs leads to /docs/', async () => {
     const answer = await app.inject('/docs');
     assert.deepEqual([answer.statusCode, answer.headers.location], [308, '/docs/']);

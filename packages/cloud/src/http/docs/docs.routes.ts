@@ -29,16 +29,22 @@ export function docsRoutes(app: FastifyInstance, folder: string): void {
   app.get('/docs', async (_request, reply) => reply.redirect('/docs/', 308));
   app.get('/docs/*', async (request, reply) => {
     const { '*': path } = request.params as { '*': string };
-    return sendFile(reply, folder, path === '' ? 'index.html' : path);
+    const wantsHtml = request.headers.accept?.includes('text/html') === true;
+    return sendFile(reply, folder, path === '' ? 'index.html' : path, wantsHtml);
   });
 }
 
-async function sendFile(reply: FastifyReply, folder: string, path: string): Promise<FastifyReply> {
+async function sendFile(
+  reply: FastifyReply,
+  folder: string,
+  path: string,
+  wantsHtml: boolean,
+): Promise<FastifyReply> {
   if (!FILE_PATH.test(path)) throw new BerthError('no-route', 'no such page of the documentation');
   // Pages have addresses without .html.
   const name = TYPES[extname(path)] === undefined ? `${path}.html` : path;
   const body = await readIfExists(join(folder, name));
-  if (body === undefined) return sendMissing(reply, folder);
+  if (body === undefined) return sendMissing(reply, folder, wantsHtml);
   return reply
     .headers({
       ...SECURITY_HEADERS,
@@ -50,8 +56,21 @@ async function sendFile(reply: FastifyReply, folder: string, path: string): Prom
     .send(body);
 }
 
-async function sendMissing(reply: FastifyReply, folder: string): Promise<FastifyReply> {
-  const page = await readIfExists(join(folder, '404.html'));
+/** A clone is started without the tools that build the site: that page says what to do. */
+const NOT_BUILT = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>Documentation of Berth</title>
+<body style="font: 1rem/1.5 system-ui; max-width: 40rem; margin: 4rem auto; padding: 0 1rem">
+<h1>The documentation is not built yet</h1>
+<p>In the folder of this Berth, run</p>
+<pre><code>npm run docs:build</code></pre>
+<p>and load this page again; Berth need not be restarted. It takes about a minute the first time.
+The same pages are Markdown files in the folder <code>docs</code>.</p>
+`;
+
+async function sendMissing(reply: FastifyReply, folder: string, wantsHtml: boolean): Promise<FastifyReply> {
+  const page = (await readIfExists(join(folder, '404.html'))) ?? (wantsHtml ? NOT_BUILT : undefined);
   if (page === undefined)
     throw new BerthError(
       'no-route',
