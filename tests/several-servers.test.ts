@@ -177,7 +177,13 @@ describe('three servers, each on a machine of its own', () => {
 
   test('a database that a newer version has changed makes them not ready, with the reason', async () => {
     const check = (): Promise<{ stdout: string }> =>
-      promisify(execFile)(BERTH_COMMAND, ['upgrade', '--check', '--json', '--database', servers.database.url]);
+      promisify(execFile)(BERTH_COMMAND, [
+        'upgrade',
+        '--check',
+        '--json',
+        '--database',
+        servers.database.url,
+      ]);
     const found = JSON.parse((await check()).stdout) as { steps: string[]; runningVersions: string[] };
     assert.deepEqual([found.steps, found.runningVersions.length], [[], 1]);
     await servers.execute('update schema_version set version = version + 1, minimum_version = version + 1');

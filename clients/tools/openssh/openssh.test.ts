@@ -94,8 +94,9 @@ describe('OpenSSH into a pod', () => {
   test('ssh -L forwards a port to a server that only the pod reaches', async () => {
     const local = await freePort();
     const tunnel = spawn('ssh', [...options, '-N', '-L', `${local}:127.0.0.1:${sitePort}`, address], {
-      stdio: 'ignore',
+      stdio: ['ignore', 'ignore', 'inherit'],
     });
+    const ended = once(tunnel, 'exit');
     try {
       const text = await waitFor('the tunnel answers', () =>
         fetch(`http://127.0.0.1:${local}/`)
@@ -105,7 +106,7 @@ describe('OpenSSH into a pod', () => {
       assert.equal(text, 'from the pod\n');
     } finally {
       tunnel.kill();
-      await once(tunnel, 'exit');
+      await ended;
     }
   });
 });
