@@ -12,23 +12,25 @@ const PROCESS_SUSPENDED_MS = 5_000;
 export class JobReaperLoop {
   readonly #reaper: JobReaper;
   readonly #log: Log;
+  readonly #intervalMs: number;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
   #closed = false;
 
-  constructor(reaper: JobReaper, log: Log) {
+  constructor(reaper: JobReaper, log: Log, intervalMs = SWEEP_INTERVAL_MS) {
     this.#reaper = reaper;
     this.#log = log;
+    this.#intervalMs = intervalMs;
   }
 
   start(): void {
-    const due = performance.now() + SWEEP_INTERVAL_MS;
+    const due = performance.now() + this.#intervalMs;
     this.#timer = setTimeout(() => {
       if (performance.now() - due > PROCESS_SUSPENDED_MS) this.#reaper.onProcessResumed();
       this.#running = this.#round().finally(() => {
         if (!this.#closed) this.start();
       });
-    }, SWEEP_INTERVAL_MS);
+    }, this.#intervalMs);
   }
 
   async close(): Promise<void> {

@@ -26,6 +26,8 @@ import type { StoreFaults } from './store-connection.ts';
 import type { SimulatedProcess, VirtualTime } from './virtual-time.ts';
 
 export const DATA_CENTER = 'SIM-1';
+/** Twice a second, as in the server, would be half of all steps of a run. */
+const SWEEP_INTERVAL_MS = 2_000;
 
 /** What all servers of a run share. */
 export interface SimulatedWorld {
@@ -194,7 +196,7 @@ export class SimulatedServer implements Reachable {
         (await store.workers.findWorker(endpointId, workerId))?.endedAt === null,
     });
     await queue.recover();
-    const reaper = new JobReaperLoop(queue.reaper, log);
+    const reaper = new JobReaperLoop(queue.reaper, log, SWEEP_INTERVAL_MS);
     const reconciler = createWorkerReconciler({
       store: store.workers,
       queue,

@@ -45,15 +45,18 @@ const JOURNAL = `
   create temp table journal (entry integer primary key, seq, id, endpointId, before, after, leaseBefore, workerBefore,
     retriesBefore, retries, attempt, ttl, executionTimeout, retention, output, error);
   create temp trigger journal_insert after insert on main.jobs begin
+    select note_change();
     insert into journal values (null, ${ROW('new')}, null, new.status, null, null, null, new.retries, ${TERMS('new')});
   end;
   create temp trigger journal_update after update of status, lease, output, error on main.jobs
   when old.status is not new.status or old.lease is not new.lease or old.output is not new.output
     or old.error is not new.error begin
+    select note_change();
     insert into journal values (null, ${ROW('new')}, old.status, new.status, old.lease, old.worker_id, old.retries,
       new.retries, ${TERMS('new')});
   end;
   create temp trigger journal_delete after delete on main.jobs begin
+    select note_change();
     insert into journal values (null, ${ROW('old')}, old.status, null, old.lease, old.worker_id, old.retries, null,
       ${TERMS('old')});
   end;
@@ -67,9 +70,15 @@ export class SimulationDatabase {
   readonly #readJournal: StatementSync;
   readonly #clearJournal: StatementSync;
   readonly #tables: string[];
+  /** Something was written, and perhaps rolled back: to ask the journal after every step would cost a tenth of a run. */
+  #mayHaveChanged = false;
 
   private constructor(connection: DatabaseSync) {
     this.connection = connection;
+    connection.function('note_change', () => {
+      this.#mayHaveChanged = true;
+      return null;
+    });
     connection.exec(JOURNAL);
     this.#readJournal = connection.prepare('select * from journal order by entry');
     this.#clearJournal = connection.prepare('delete from journal');
@@ -98,6 +107,8 @@ export class SimulationDatabase {
 
   /** What was committed since the last time. */
   takeJournal(): JournalEntry[] {
+    if (!this.#mayHaveChanged || this.connection.isTransaction) return [];
+    this.#mayHaveChanged = false;
     const entries = this.#readJournal.all() as unknown as JournalEntry[];
     if (entries.length > 0) this.#clearJournal.run();
     return entries;

@@ -4,7 +4,7 @@ import { simulate } from './simulation.ts';
 import { SimulationDatabase } from './simulation-database.ts';
 
 /** `npm run simulate` runs more of them. */
-const SEEDS = Number(process.env['BERTH_SIMULATION_SEEDS'] ?? 100);
+const SEEDS = Number(process.env['BERTH_SIMULATION_SEEDS'] ?? 1_000);
 const FIRST_SEED = Number(process.env['SEED'] ?? 1);
 
 let database: SimulationDatabase;
