@@ -3,7 +3,6 @@ import type { LeaderElection } from './leader-election.ts';
 
 /** The same database, whose writes only the leading server can make. */
 export function fencedDatabase(database: Database, election: LeaderElection): Database {
-  if (database.dialect === 'sqlite') return database;
   return {
     ...database,
     write: (steps) =>

@@ -54,7 +54,7 @@ export interface JobModelDeps {
   /** When the last fault was over. */
   lastFaultAt(): number;
   /** A frozen server may write what it began before. */
-  longestFreeze(): number;
+  longestDelay(): number;
   worker(id: string): SimulatedWorker | undefined;
   wasPurged(endpointId: string): boolean;
 }
@@ -152,7 +152,7 @@ export class JobModel {
 
   #checkTimeout(job: ModelJob, { id, executionTimeout, ttl, error }: JournalEntry): void {
     const now = this.#deps.now();
-    const early = EARLY_MS + this.#deps.longestFreeze();
+    const early = EARLY_MS + this.#deps.longestDelay();
     const isRun = error?.includes('execution timeout') === true;
     const [passed, limit] = isRun ? [now - job.takenAt, executionTimeout] : [now - job.queuedAt, ttl];
     if (passed < limit * (1 - EARLY_SHARE) - early)
@@ -165,7 +165,7 @@ export class JobModel {
   #delete(job: ModelJob, { id, before, ttl, retention }: JournalEntry): void {
     const now = this.#deps.now();
     job.isGone = true;
-    const early = EARLY_MS + this.#deps.longestFreeze();
+    const early = EARLY_MS + this.#deps.longestDelay();
     const isEarly = (since: number, limit: number): boolean =>
       now - since < limit * (1 - EARLY_SHARE) - early;
     const isOver = !isEarly(job.queuedAt, ttl);

@@ -25,8 +25,11 @@ export class SimulatedFaults {
   /** The kinds of faults of this run: few at a time, so that each is met without the others, too. */
   readonly #kinds: (() => number)[];
   lastAt = -Infinity;
-  /** How long a server was frozen at most: what it began before may be done by its time of then. */
-  longestFreeze = 0;
+  /**
+   * How long a server was frozen or could not reach the database at most: what it began before may be done by its
+   * time of then.
+   */
+  longestDelay = 0;
 
   constructor(deps: FaultDeps) {
     this.#deps = deps;
@@ -43,7 +46,7 @@ export class SimulatedFaults {
       () => this.#loseMessages(),
       ...(world.isLocal
         ? [() => this.#fillDisk(), () => this.#stallDisk()]
-        : [() => this.#breakStore(), () => this.#cutLeader(), () => this.#loseWakeups()]),
+        : [() => this.#breakStore(), () => this.#cutServerOff(), () => this.#loseWakeups()]),
     ];
     this.#kinds = random.chance(CALM_SHARE) ? [] : kinds.filter(() => random.chance(0.4));
   }
@@ -95,7 +98,7 @@ export class SimulatedFaults {
     const server = this.#server();
     const wait = this.#deps.random.next() ** 2 * 45_000;
     this.#deps.trace(`${server.name} is frozen for ${Math.round(wait)} ms`);
-    this.longestFreeze = Math.max(this.longestFreeze, wait);
+    this.longestDelay = Math.max(this.longestDelay, wait);
     server.freeze(wait);
     return wait;
   }
@@ -211,10 +214,14 @@ export class SimulatedFaults {
     return wait;
   }
 
-  #cutLeader(): number {
-    this.#deps.trace('the session of the leading server is cut');
-    this.#deps.world.election.cut();
-    return 5_000;
+  #cutServerOff(): number {
+    const { random, world, trace } = this.#deps;
+    const server = this.#server();
+    const wait = random.next() ** 2 * 30_000;
+    trace(`${server.name} does not reach the database for ${Math.round(wait)} ms`);
+    server.cutOffUntil = world.time.now + wait;
+    this.longestDelay = Math.max(this.longestDelay, wait);
+    return wait + 5_000;
   }
 
   #loseWakeups(): number {

@@ -8,8 +8,13 @@ import type { Endpoint } from '../../../cloud/src/domain/records.ts';
 import { JobQueue } from '../../../cloud/src/queue/job-queue.ts';
 import { JobReaperLoop } from '../../../cloud/src/queue/job-reaper-loop.ts';
 import { deliveryOf } from '../../../cloud/src/queue/webhooks/webhook-delivery.ts';
+import { ledEngine } from '../../../cloud/src/engines/shared/led-engine.ts';
+import type { ClockStore, SharedTime } from '../../../cloud/src/store/clock-store.ts';
+import type { Database } from '../../../cloud/src/store/database.ts';
+import { fencedDatabase } from '../../../cloud/src/store/fenced-database.ts';
 import { singleServerElection } from '../../../cloud/src/store/leader-election.ts';
-import type { SharedTime } from '../../../cloud/src/store/clock-store.ts';
+import type { LeaderElection } from '../../../cloud/src/store/leader-election.ts';
+import { LeaseElection } from '../../../cloud/src/store/lease-election.ts';
 import type { Store } from '../../../cloud/src/store/store.ts';
 import type { Wakeup, WakeupBus } from '../../../cloud/src/store/wakeup-bus.ts';
 import { EventBus } from '../../../cloud/src/support/event-bus.ts';
@@ -17,12 +22,12 @@ import type { Ids } from '../../../cloud/src/support/ids.ts';
 import type { Log } from '../../../cloud/src/support/log.ts';
 import { SteadyClock } from '../../../cloud/src/support/steady-clock.ts';
 import type { SeededRandom } from '../safety/seeded-random.ts';
-import type { SimulatedElection } from './simulated-election.ts';
 import type { SimulatedEngine } from './simulated-engine.ts';
+import { simulatedLeaseTable } from './simulated-lease-table.ts';
 import type { Reachable } from './simulated-network.ts';
 import type { SimulatedWakeups } from './simulated-wakeups.ts';
-import { connectToStore } from './store-connection.ts';
-import type { StoreFaults } from './store-connection.ts';
+import { connect, connectToStore } from './store-connection.ts';
+import type { StoreConnectionDeps, StoreFaults, UsedStore } from './store-connection.ts';
 import type { SimulatedProcess, VirtualTime } from './virtual-time.ts';
 
 export const DATA_CENTER = 'SIM-1';
@@ -33,12 +38,13 @@ const SWEEP_INTERVAL_MS = 2_000;
 export interface SimulatedWorld {
   time: VirtualTime;
   random: SeededRandom;
-  store: Store;
+  database: Database;
+  /** What a server with this election sees of the database. */
+  openStore(election: LeaderElection, wakeups: WakeupBus): Store;
   storeFaults: StoreFaults;
   /** One server with SQLite; else several, with PostgreSQL. */
   isLocal: boolean;
   engine: SimulatedEngine;
-  election: SimulatedElection;
   wakeups: SimulatedWakeups;
   endpoints: ReadonlyMap<string, Endpoint>;
   /** How much the clock of the database is ahead, and what the leading server wrote about it. */
@@ -62,7 +68,10 @@ interface Running {
   process: SimulatedProcess;
   clock: SteadyClock;
   queue: JobQueue;
+  /** In order. */
   close(): Promise<void>;
+  /** Whatever it is doing: only its memory is left. */
+  abandon(): void;
 }
 
 /** One server, with the real parts inside. It can crash, freeze, stop and start again. */
@@ -71,6 +80,9 @@ export class SimulatedServer implements Reachable {
   readonly machine: Machine = { ahead: 0, savedClock: undefined };
   readonly #world: SimulatedWorld;
   readonly #downListeners = new Set<() => void>();
+  #starts = 0;
+  /** It does not reach the database before this time. */
+  cutOffUntil = 0;
   #process: SimulatedProcess | undefined;
   #running: Running | undefined;
 
@@ -129,9 +141,8 @@ export class SimulatedServer implements Reachable {
     this.#process = undefined;
     this.#running = undefined;
     this.#world.wakeups.leave(process);
-    this.#world.election.onSilent(process);
-    // Only memory is left of it; this ends what would keep the simulation busy.
-    if (running !== undefined) void this.#world.time.runIn(process, () => running.close());
+    // This ends what would keep the simulation busy.
+    if (running !== undefined) this.#world.time.runIn(process, () => running.abandon());
     this.#tellDown();
   }
 
@@ -139,7 +150,6 @@ export class SimulatedServer implements Reachable {
   freeze(milliseconds: number): void {
     if (this.#process === undefined) return;
     this.#process.frozenUntil = this.#world.time.now + milliseconds;
-    this.#world.election.onSilent(this.#process);
   }
 
   /** In order, as on SIGTERM. */
@@ -160,23 +170,16 @@ export class SimulatedServer implements Reachable {
   }
 
   async #compose(process: SimulatedProcess): Promise<Running> {
-    const { time, random, storeFaults, isLocal, engine, endpoints, ids, onStoreCall, onStoreCallDone } =
-      this.#world;
+    const { time, isLocal, engine, endpoints, ids } = this.#world;
     const log = this.#world.log(this.name);
     const clock = new SteadyClock({
       now: () => Math.floor(time.timeOfDay + this.machine.ahead),
       monotonic: () => time.now,
     });
-    const connected = connectToStore(this.#world.store, {
-      time,
-      random,
-      process,
-      faults: storeFaults,
-      isLocal,
-      onCall: onStoreCall,
-      onDone: onStoreCallDone,
-    });
-    const store = isLocal ? connected : { ...connected, clock: this.#databaseClock(connected) };
+    const connection = this.#connection(process);
+    const wakeups: WakeupBus = isLocal ? noWakeups : this.#world.wakeups.join(process);
+    const election = isLocal ? singleServerElection() : this.#elect(connection, wakeups, log);
+    const store = connectToStore(this.#openStore(election, wakeups), connection);
     const keeper = isLocal
       ? new MachineClockKeeper({ clock, store, log, ...this.#machineClock() })
       : new SharedClockKeeper({ clock, store, log }, this.#machineClock());
@@ -184,7 +187,6 @@ export class SimulatedServer implements Reachable {
     const events: CloudEventBus = new EventBus((error) =>
       log.error({ err: error }, 'an event listener failed'),
     );
-    const wakeups: WakeupBus = isLocal ? noWakeups : this.#world.wakeups.join(process);
     const queue = new JobQueue({
       store: store.jobs,
       wakeups,
@@ -197,11 +199,14 @@ export class SimulatedServer implements Reachable {
     });
     await queue.recover();
     const reaper = new JobReaperLoop(queue.reaper, log, SWEEP_INTERVAL_MS);
+    const driver = engine.connect(process, clock);
+    const led = isLocal ? driver : ledEngine(driver, () => election.isLeading());
     const reconciler = createWorkerReconciler({
-      store: store.workers,
+      store: store.leading.workers,
       queue,
       events,
-      engines: new Map([[DATA_CENTER, engine.connect(process, clock)]]),
+      engines: new Map([[DATA_CENTER, led]]),
+      ...(!isLocal && { isLeader: () => election.isLeading() }),
       endpoint: async (id) => endpoints.get(id),
       resolveEnv: async (_accountId, env) => env,
       credentials: async () => undefined,
@@ -215,54 +220,97 @@ export class SimulatedServer implements Reachable {
       ids,
       log,
     });
-    const election = isLocal ? singleServerElection() : this.#world.election.join(process);
     wakeups.subscribe((wakeup: Wakeup) => {
       if (wakeup.kind === 'missed') reconciler.resync();
     });
     const clockChecks = runClockKeeper(keeper, log);
     reaper.start();
-    election.start(
-      () => {
-        log.info({}, 'it leads');
-        keeper.isLeading = true;
-        reconciler.start().catch((error: unknown) => log.error({ err: error }, 'workers cannot be managed'));
-      },
-      () => {
-        log.info({}, 'it leads no more');
-        keeper.isLeading = false;
-        reconciler.pause();
-      },
-    );
+    const lead = (): void => {
+      log.info({}, 'it leads');
+      keeper.isLeading = true;
+      reconciler.start().catch((error: unknown) => log.error({ err: error }, 'workers cannot be managed'));
+    };
+    const follow = (): void => {
+      log.info({}, 'it leads no more');
+      keeper.isLeading = false;
+      reconciler.pause();
+    };
+    election.start(lead, follow);
     return {
       process,
       clock,
       queue,
       close: async () => {
         queue.close();
-        await election.close();
+        if (!isLocal) {
+          follow();
+          await election.resign();
+        }
         await reconciler.close();
         await reaper.close();
         await clockChecks.close();
       },
+      abandon: () => {
+        queue.close();
+        void reconciler.close();
+        void reaper.close();
+        void clockChecks.close();
+      },
     };
   }
 
-  /** The clock of PostgreSQL, asked over the same connection as everything else. */
-  #databaseClock({ clock, ledger }: Pick<Store, 'clock' | 'ledger'>): Store['clock'] {
+  #connection(process: SimulatedProcess): StoreConnectionDeps {
+    const { time, random, storeFaults, isLocal, onStoreCall, onStoreCallDone } = this.#world;
+    return {
+      time,
+      random,
+      process,
+      faults: storeFaults,
+      isCutOff: () => this.cutOffUntil > time.now,
+      isLocal,
+      onCall: onStoreCall,
+      onDone: onStoreCallDone,
+    };
+  }
+
+  #elect(connection: StoreConnectionDeps, wakeups: WakeupBus, log: Log): LeaderElection {
+    const { database } = this.#world;
+    this.#starts += 1;
+    return new LeaseElection({
+      server: `${this.name}-${this.#starts}`,
+      connect: () => simulatedLeaseTable(database, () => this.#databaseTime(), (calls) => connect(calls, connection)),
+      onError: (error) => log.warn({ err: error }, 'the lease could not be renewed'),
+      onCutOff: () => undefined,
+      onResigned: () => wakeups.publish({ kind: 'resigned' }),
+    });
+  }
+
+  #openStore(election: LeaderElection, wakeups: WakeupBus): UsedStore {
+    const { database, isLocal, openStore } = this.#world;
+    const store = openStore(election, wakeups);
+    if (isLocal) return store;
+    const { leading } = store;
+    const clock = this.#databaseClock(store.clock, database);
+    const fencedClock = this.#databaseClock(leading.clock, fencedDatabase(database, election));
+    return { ...store, clock, leading: { ...leading, clock: fencedClock } };
+  }
+
+  #databaseTime(): number {
     const { time, databaseClock } = this.#world;
+    return Math.floor(time.timeOfDay + databaseClock.ahead);
+  }
+
+  /** The clock of PostgreSQL, and what the leading server writes about it. */
+  #databaseClock(clock: ClockStore, database: Database): ClockStore {
+    const { databaseClock } = this.#world;
     return {
       ...clock,
-      databaseTime: async () => {
-        await ledger.savedPrices();
-        return {
-          now: Math.floor(time.timeOfDay + databaseClock.ahead),
-          shared: databaseClock.shared,
-        };
-      },
-      saveShared: async (shared) => {
-        await ledger.savedPrices();
-        databaseClock.shared = shared;
-      },
+      databaseTime: async () => ({ now: this.#databaseTime(), shared: databaseClock.shared }),
+      saveShared: (shared) =>
+        // eslint-disable-next-line require-yield -- A transaction that writes nothing else.
+        database.write(function* () {
+          databaseClock.shared = shared;
+        }),
     };
   }
 

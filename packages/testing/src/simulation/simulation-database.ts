@@ -101,6 +101,7 @@ export class SimulationDatabase {
     this.connection.exec('pragma foreign_keys = off');
     for (const table of this.#tables) this.connection.exec(`delete from "${table}"`);
     this.connection.exec('pragma foreign_keys = on');
+    this.connection.exec("insert into leadership (name, holder, epoch, expires_at) values ('leader', '', 0, 0)");
     this.#clearJournal.run();
     return overConnection(this.connection, disk);
   }

@@ -11,7 +11,6 @@ import { checkBilling } from './billing-check.ts';
 import { hasEnded, InvariantViolation, JobModel } from './job-model.ts';
 import { SimulatedClient } from './simulated-client.ts';
 import { SimulatedDisk } from './simulated-disk.ts';
-import { SimulatedElection } from './simulated-election.ts';
 import { SimulatedEngine } from './simulated-engine.ts';
 import { SimulatedFaults } from './simulated-faults.ts';
 import { SimulatedNetwork } from './simulated-network.ts';
@@ -92,26 +91,32 @@ class Simulation {
     const isLocal = count === 1 && choices.chance(0.8);
     const disk = new SimulatedDisk(time, random('disk'), database.connection);
     disk.free();
-    const opened = createStore(
-      database.open(disk),
-      new Sealer(Buffer.alloc(32, 1)),
-      undefined,
-      (options.usage ?? usageRules)(PRICES),
-    );
+    const opened = database.open(disk);
+    const jobs = opened.jobs();
+    const usage = (options.usage ?? usageRules)(PRICES);
     this.#network = new SimulatedNetwork(time, random('network'));
     this.#endpoints = createEndpoints(choices);
     this.#model = new JobModel({
       takeJournal: () => database.takeJournal(),
       now: () => time.now,
       lastFaultAt: () => this.#faults.lastAt,
-      longestFreeze: () => this.#faults.longestFreeze,
+      longestDelay: () => this.#faults.longestDelay,
       worker: (id) => this.#workers.get(id),
       wasPurged: (endpointId) => this.#purged.has(endpointId),
     });
     this.#world = {
       time,
       random: random('store'),
-      store: options.wrapStore?.(opened) ?? opened,
+      database: opened,
+      openStore: (election, wakeups) => {
+        const store = createStore(
+          { ...opened, jobs: () => jobs, leaderElection: () => election },
+          SEALER,
+          wakeups,
+          usage,
+        );
+        return options.wrapStore?.(store) ?? store;
+      },
       storeFaults: { downUntil: 0, failureRate: 0 },
       isLocal,
       engine: new SimulatedEngine({
@@ -120,7 +125,6 @@ class Simulation {
         run: ({ id, labels }, exit) => this.#startWorker(id, labels['endpoint'] ?? '', exit),
         trace: (line) => this.#trace.add(line),
       }),
-      election: new SimulatedElection(time, random('election')),
       wakeups: new SimulatedWakeups(time, random('wakeups')),
       endpoints: new Map(this.#endpoints.map((endpoint) => [endpoint.id, endpoint])),
       databaseClock: { ahead: 0, shared: undefined },
@@ -261,6 +265,7 @@ class Simulation {
   }
 }
 
+const SEALER = new Sealer(Buffer.alloc(32, 1));
 const PRICES = { gpu: {}, cpu: {}, disk: {} } as unknown as Parameters<typeof usageRules>[0];
 
 function createEndpoints(random: SeededRandom): Endpoint[] {

@@ -16,6 +16,8 @@ export interface StoreConnectionDeps {
   random: SeededRandom;
   process: SimulatedProcess;
   faults: StoreFaults;
+  /** The network between this server and the database is cut. */
+  isCutOff(): boolean;
   /** In the process of the server, as SQLite is; else over a network, as PostgreSQL is. */
   isLocal: boolean;
   /** Called when a call is executed, and when it is done. */
@@ -24,29 +26,34 @@ export interface StoreConnectionDeps {
 }
 
 type Method = (...args: unknown[]) => Promise<unknown>;
-type StorePart = 'jobs' | 'workers' | 'ledger' | 'clock';
+/** What the simulated servers use. */
+export type UsedStore = Pick<Store, 'jobs' | 'workers' | 'ledger' | 'clock' | 'leading'>;
 
 const MAX_LATENCY_MS = 8;
+/** A server whose network is cut gives up a call after this time. */
+const CUT_OFF_TIMEOUT_MS = 2_000;
 
 /**
  * What one server sees of the store. An answer waits while its server is frozen, and never comes after its crash.
  * Over a network, every call takes a while each way, and a connection that breaks leaves open whether the call was
  * executed.
  */
-export function connectToStore(
-  store: Pick<Store, StorePart>,
-  deps: StoreConnectionDeps,
-): Pick<Store, StorePart> {
-  const { jobs, workers, ledger, clock } = store;
+export function connectToStore(store: UsedStore, deps: StoreConnectionDeps): UsedStore {
+  const { jobs, workers, ledger, clock, leading } = store;
   return {
     jobs: { ...connect(jobs, deps), sameTurnTakes: deps.isLocal && jobs.sameTurnTakes },
     workers: connect(workers, deps),
     ledger: connect(ledger, deps),
     clock: connect(clock, deps),
+    leading: {
+      workers: connect(leading.workers, deps),
+      pods: connect(leading.pods, deps),
+      clock: connect(leading.clock, deps),
+    },
   };
 }
 
-function connect<T extends object>(part: T, deps: StoreConnectionDeps): T {
+export function connect<T extends object>(part: T, deps: StoreConnectionDeps): T {
   const call = deps.isLocal ? localCall : remoteCall;
   const entries = Object.entries(part).map(([name, method]): [string, unknown] => [
     name,
@@ -89,14 +96,15 @@ function remoteCall(deps: StoreConnectionDeps, name: string, work: () => Promise
   const broken = (): BerthError => new BerthError('unavailable', 'the connection to the database broke');
   return new Promise((resolve, reject) => {
     if (process.hasCrashed) return;
-    const refuse = (): void => void time.after(latency(), process, () => reject(broken()));
+    const refuse = (): void =>
+      void time.after(deps.isCutOff() ? CUT_OFF_TIMEOUT_MS : latency(), process, () => reject(broken()));
     time.after(latency(), undefined, () => {
-      if (faults.downUntil > time.now) return refuse();
+      if (faults.downUntil > time.now || deps.isCutOff()) return refuse();
       const fails = random.chance(faults.failureRate);
       if (fails && random.chance(0.5)) return refuse();
       execute(deps, work).then(
         (value) => {
-          if (fails) return refuse();
+          if (fails || deps.isCutOff()) return refuse();
           time.after(latency(), process, () => resolve(asSeenFromAfar(name, value)));
         },
         (error: unknown) => time.after(latency(), process, () => reject(error)),

@@ -7,7 +7,8 @@ import type { TcpProxy } from '../../../../testing/src/tcp-proxy.ts';
 import { waitFor } from '../../../../testing/src/wait-for.ts';
 import { fencedDatabase } from '../fenced-database.ts';
 import { execute, row, sql } from '../sql.ts';
-import { LeaseElection } from './lease-election.ts';
+import { LeaseElection } from '../lease-election.ts';
+import { postgresLeaseTable } from './lease-table.ts';
 
 describe('the lease of the leading server', () => {
   let migrated: MigratedDatabase;
@@ -24,8 +25,8 @@ describe('the lease of the leading server', () => {
   const elect = (server: string, url: string): { election: LeaseElection; events: string[] } => {
     const events: string[] = [];
     const election = new LeaseElection({
-      url,
       server,
+      connect: (onDisconnected) => postgresLeaseTable(url, onDisconnected),
       onError: () => undefined,
       onCutOff: () => undefined,
       onResigned: () => void events.push('resigned'),
@@ -100,5 +101,16 @@ describe('the lease of the leading server', () => {
     cable.thaw();
     await first.election.close();
     await second.election.close();
+  });
+
+  test('a lease that ends too late is free: the clock of the database was set back', async () => {
+    await migrated.database.write(() =>
+      execute(
+        sql`update leadership set holder = 'dead', expires_at = ${Date.now() + 7_200_000} where name = 'leader'`,
+      ),
+    );
+    const { election } = elect('after the step', migrated.testDatabase.url);
+    await waitFor('somebody leads', () => election.isLeading());
+    await election.close();
   });
 });

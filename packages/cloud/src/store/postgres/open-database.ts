@@ -9,7 +9,8 @@ import { render } from '../sql.ts';
 import type { StatementResult, Row, Statement, Steps } from '../sql.ts';
 import { AdvisoryLocks } from './advisory-locks.ts';
 import { postgresJobStore } from './job-store-driver.ts';
-import { LeaseElection } from './lease-election.ts';
+import { LeaseElection } from '../lease-election.ts';
+import { postgresLeaseTable } from './lease-table.ts';
 import { IDLE_SESSION_TIMEOUT, SESSION_OPTIONS } from './session-options.ts';
 import { copyPostgres } from './copy-database.ts';
 import { connectError, poolerError } from './connect-error.ts';
@@ -115,7 +116,14 @@ export async function openPostgres({ url: given, poolSize, onError }: PostgresOp
     wakeups: () => notifyWakeupBus({ url: given, server, pool, onError }),
     copyTo: (folder) => copyPostgres(pool, folder),
     exclusively: (name, work) => locks.run(name, work),
-    leaderElection: (onResigned) => new LeaseElection({ url: given, server, onError, onCutOff, onResigned }),
+    leaderElection: (onResigned) =>
+      new LeaseElection({
+        server,
+        connect: (onDisconnected) => postgresLeaseTable(given, onDisconnected),
+        onError,
+        onCutOff,
+        onResigned,
+      }),
     close: async () => {
       closing = true;
       await Promise.all([pool.end(), queuePool.end(), locks.close()]);

@@ -1,0 +1,134 @@
+import { BerthError } from '../support/errors.ts';
+import type { LeaderElection } from './leader-election.ts';
+import { LEASE_MS } from './lease-table.ts';
+import type { LeaseTable } from './lease-table.ts';
+
+const RENEW_EVERY_MS = 1_000;
+const TRY_EVERY_MS = 400;
+/** A database that has answered nothing for this long is cut off: what waits for it is told so. */
+const CUT_OFF_AFTER_MS = 8_000;
+
+export interface LeaseElectionOptions {
+  server: string;
+  /** Given what is called when its connection breaks between two calls. */
+  connect(onDisconnected: (error: Error) => void): LeaseTable;
+  onError(error: Error): void;
+  /** The database has been silent for too long. Called again as long as it is. */
+  onCutOff(): void;
+  /** The lead is free. */
+  onResigned(): void;
+}
+
+/**
+ * Of several servers on one database one leads: the holder of a lease, which it renews every second. The epoch counts
+ * the holders; a former one that wakes up finds another epoch and changes nothing. By its own monotonic clock a holder
+ * stops before its lease ends, since it counts from before it asked.
+ */
+export class LeaseElection implements LeaderElection {
+  readonly #options: LeaseElectionOptions;
+  readonly #leases: LeaseTable;
+  #timer: NodeJS.Timeout | undefined;
+  #attempt: Promise<void> | undefined;
+  #onLead: () => void = () => undefined;
+  #onLost: () => void = () => undefined;
+  /** Undefined while another server leads. */
+  #epoch: number | undefined;
+  #leadsUntil = -Infinity;
+  #answeredAt = performance.now();
+  #isClosed = false;
+
+  constructor(options: LeaseElectionOptions) {
+    this.#options = options;
+    this.#leases = options.connect((error) => this.#fail(error));
+  }
+
+  start(onLead: () => void, onLost: () => void): void {
+    this.#onLead = onLead;
+    this.#onLost = onLost;
+    this.wake();
+  }
+
+  isLeading(): boolean {
+    return this.#epoch !== undefined && performance.now() < this.#leadsUntil;
+  }
+
+  isElected(): boolean {
+    return this.#epoch !== undefined;
+  }
+
+  *fence(): ReturnType<LeaderElection['fence']> {
+    if (!(yield* this.#leases.fence(this.#options.server, this.#epoch ?? -1)))
+      throw new BerthError('unavailable', 'another server leads by now; this one has changed nothing');
+  }
+
+  wake(): void {
+    if (this.#isClosed || this.#attempt !== undefined) return;
+    clearTimeout(this.#timer);
+    this.#attempt = this.#try().finally(() => {
+      this.#attempt = undefined;
+      if (this.#isClosed) return;
+      const pause = this.#epoch === undefined ? TRY_EVERY_MS : RENEW_EVERY_MS;
+      this.#timer = setTimeout(() => this.wake(), pause);
+    });
+  }
+
+  async resign(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    await this.#attempt;
+    const epoch = this.#epoch;
+    this.#epoch = undefined;
+    if (epoch === undefined) return;
+    try {
+      await this.#leases.release(this.#options.server, epoch);
+      this.#options.onResigned();
+    } catch {
+      // The lease runs out by itself.
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.resign();
+    await this.#leases.close();
+  }
+
+  async #try(): Promise<void> {
+    const askedAt = performance.now();
+    try {
+      const epoch = this.#epoch === undefined ? await this.#takeOver() : await this.#renew(this.#epoch);
+      this.#answeredAt = performance.now();
+      this.#changeEpoch(epoch, askedAt);
+    } catch (error) {
+      this.#fail(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  async #takeOver(): Promise<number | undefined> {
+    if (!(await this.#leases.isFree()) || this.#isClosed) return undefined;
+    return this.#leases.takeOver(this.#options.server);
+  }
+
+  async #renew(epoch: number): Promise<number | undefined> {
+    return (await this.#leases.renew(this.#options.server, epoch)) ? epoch : undefined;
+  }
+
+  #changeEpoch(epoch: number | undefined, askedAt: number): void {
+    const before = this.#epoch;
+    this.#epoch = epoch;
+    this.#leadsUntil = epoch === undefined ? -Infinity : askedAt + LEASE_MS;
+    if (before !== undefined && before !== epoch) this.#onLost();
+    // One that is being closed hands over what it just got.
+    if (epoch !== undefined && before !== epoch && !this.#isClosed) this.#onLead();
+  }
+
+  /** A server that answers with an error is there; one that does not answer at all may be cut off. */
+  #fail(error: Error): void {
+    const { onError, onCutOff } = this.#options;
+    if (this.#isClosed) return;
+    onError(error);
+    this.#leases.reconnect();
+    if (this.#epoch !== undefined && performance.now() >= this.#leadsUntil)
+      this.#changeEpoch(undefined, performance.now());
+    if (performance.now() - this.#answeredAt > CUT_OFF_AFTER_MS) onCutOff();
+  }
+}

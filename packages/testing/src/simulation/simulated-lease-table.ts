@@ -1,0 +1,62 @@
+import type { Database } from '../../../cloud/src/store/database.ts';
+import { LEASE_MS } from '../../../cloud/src/store/lease-table.ts';
+import type { LeaseTable } from '../../../cloud/src/store/lease-table.ts';
+import { execute, row, sql } from '../../../cloud/src/store/sql.ts';
+
+type LeaseCalls = Omit<LeaseTable, 'fence' | 'reconnect' | 'close'>;
+
+/**
+ * The statements of the lease by the simulated clock of the database. `connect` puts the network of a server
+ * between.
+ */
+export function simulatedLeaseTable(
+  database: Database,
+  now: () => number,
+  connect: (calls: LeaseCalls) => LeaseCalls,
+): LeaseTable {
+  return {
+    ...connect({
+      isFree: async () =>
+        (await database.read(() =>
+          row(
+            sql`select 1 as free from leadership where expires_at <= ${now()} or expires_at > ${now() + LEASE_MS}`,
+          ),
+        )) !== undefined,
+
+      takeOver: async (server) =>
+        (
+          await database.write(() =>
+            row<{ epoch: number }>(
+              sql`update leadership set holder = ${server}, epoch = epoch + 1, expires_at = ${now() + LEASE_MS}
+                where expires_at <= ${now()} or expires_at > ${now() + LEASE_MS} returning epoch`,
+            ),
+          )
+        )?.epoch,
+
+      renew: async (server, epoch) =>
+        (await database.write(() =>
+          execute(
+            sql`update leadership set expires_at = ${now() + LEASE_MS} where holder = ${server} and epoch = ${epoch}`,
+          ),
+        )) === 1,
+
+      release: async (server, epoch) => {
+        await database.write(() =>
+          execute(
+            sql`update leadership set expires_at = 0 where holder = ${server} and epoch = ${epoch}`,
+          ),
+        );
+      },
+    }),
+    fence: function* (server, epoch) {
+      const held = yield* row(
+        database.dialect === 'postgres'
+          ? sql`select 1 as held from leadership where holder = ${server} and epoch = ${epoch} for key share`
+          : sql`select 1 as held from leadership where holder = ${server} and epoch = ${epoch}`,
+      );
+      return held !== undefined;
+    },
+    reconnect: () => undefined,
+    close: async () => undefined,
+  };
+}
