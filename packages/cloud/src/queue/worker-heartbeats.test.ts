@@ -208,6 +208,15 @@ describe('a job', () => {
     assert.deepEqual(lost(heartbeats), [[1, false]]);
   });
 
+  test('that is on its way to its worker is not doubted because another poll says idle', () => {
+    const { clock, heartbeats } = fixture();
+    heartbeats.assignJobs('e', 'w', job(1));
+    clock.advance(SECOND - 1);
+    heartbeats.recordTake('e', 'w', true);
+    clock.advance(60 * SECOND);
+    assert.deepEqual(lost(heartbeats), []);
+  });
+
   test('is lost when a worker that polled for work since leaves it out of its list, and not before it polled', () => {
     const { clock, heartbeats } = fixture();
     heartbeats.recordTake('e', 'w', false);

@@ -9,6 +9,11 @@ import { ChurnMap } from '../support/churn-map.ts';
 export const WORKER_TIMEOUT_MS = 30_000;
 /** How long the evidence must last that a worker no longer has a job before the job counts as lost. */
 const LOST_JOB_EVIDENCE_MS = 15_000;
+/**
+ * A poll that says that the worker is idle may have been sent before a job of another poll arrived there: it says
+ * nothing about jobs that were handed out this recently.
+ */
+const JOB_ARRIVES_MS = 1_000;
 /** How often heartbeats are stored for the other servers. */
 const FLUSH_EVERY_MS = 5_000;
 /** An idle worker without changes is stored less often: at half of the silence limit. */
@@ -152,7 +157,9 @@ export class WorkerHeartbeats {
     worker.lastActiveAt = worker.lastTakeAt;
     // A worker whose check failed exits; a poll with its id comes from a restarted one.
     worker.unhealthy = null;
-    if (idle) for (const held of worker.jobs.values()) this.#doubt(held);
+    if (!idle) return;
+    for (const held of worker.jobs.values())
+      if (worker.lastTakeAt - held.since >= JOB_ARRIVES_MS) this.#doubt(held);
   }
 
   /** It reports its concurrency. Running jobs continue where it shrinks, so the highest value counts. */
