@@ -20,10 +20,9 @@ export function checkBilling(
   const select = connection.prepare(
     'select began_at as beganAt, ended_at as endedAt from usage_stretches where unit_id = ? order by began_at, id',
   );
-  for (const { spec, startedAt, endedAt } of instances) {
-    const stretches = select.all(spec.id) as unknown as Stretch[];
-    checkInstance(spec.id, startedAt, endedAt ?? startedAt, stretches, lastFaultAt);
-  }
+  // A pod may have had several instances.
+  for (const [id, runs] of Map.groupBy(instances, ({ spec }) => spec.id))
+    checkInstances(id, runs, select.all(id) as unknown as Stretch[], lastFaultAt);
   const known = new Set(instances.map(({ spec }) => spec.id));
   for (const row of connection
     .prepare('select unit_id, sum(ended_at - began_at) as seconds from usage_stretches group by unit_id')
@@ -35,14 +34,17 @@ export function checkBilling(
       );
 }
 
-function checkInstance(
+function checkInstances(
   id: string,
-  startedAt: number,
-  endedAt: number,
+  runs: readonly EngineInstance[],
   stretches: readonly Stretch[],
   lastFaultAt: number,
 ): void {
-  const ran = (endedAt - startedAt) / 1000;
+  const ran = runs.reduce(
+    (sum, { startedAt, endedAt }) => sum + ((endedAt ?? startedAt) - startedAt) / 1000,
+    0,
+  );
+  const firstAt = Math.min(...runs.map(({ startedAt }) => startedAt));
   let paid = 0;
   let last = -Infinity;
   for (const { beganAt, endedAt: until } of stretches) {
@@ -52,7 +54,7 @@ function checkInstance(
     paid += until - beganAt;
   }
   // A server that is frozen or down notices starts and ends later: only quiet runs are counted to the second.
-  const slack = SLACK_SECONDS + ran * 0.02 + (startedAt < lastFaultAt ? 60 : 0);
+  const slack = runs.length * (SLACK_SECONDS + (firstAt < lastFaultAt ? 60 : 0)) + ran * 0.02;
   if (paid > ran + slack)
     throw new InvariantViolation(id, `${id} ran for ${ran.toFixed(1)} s and pays for ${paid} s`);
   if (paid < ran - slack)

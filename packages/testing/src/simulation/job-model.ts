@@ -38,6 +38,10 @@ export interface ModelJob {
   endedAt: number;
   /** Its status, each time that it ended. */
   ends: string[];
+  /** How often it ended; a purge may have deleted it before the last of them. */
+  endings: number;
+  mayHavePurgedEnd: boolean;
+  hasWebhook: boolean;
   output: string | null;
   isAcknowledged: boolean;
   /** A client asked for these: they may have happened. */
@@ -82,7 +86,7 @@ export class JobModel {
     else this.#change(job, entry, after);
   }
 
-  #create({ seq, id, endpointId, after, ttl }: JournalEntry): void {
+  #create({ seq, id, endpointId, after, ttl, webhook }: JournalEntry): void {
     if (after !== 'IN_QUEUE') throw new InvariantViolation(id, `a new job is ${after}`);
     this.jobs.set(seq, {
       id,
@@ -94,6 +98,9 @@ export class JobModel {
       takenAt: 0,
       endedAt: 0,
       ends: [],
+      endings: 0,
+      mayHavePurgedEnd: false,
+      hasWebhook: webhook !== null,
       output: null,
       isAcknowledged: false,
       wasCancelled: false,
@@ -122,6 +129,7 @@ export class JobModel {
     if (ENDED.has(after) && !ENDED.has(job.status)) {
       job.endedAt = now;
       job.ends.push(after);
+      job.endings += 1;
     }
     job.status = after;
     job.output = output;
@@ -172,6 +180,8 @@ export class JobModel {
     if (!isOver && before === 'IN_QUEUE' && this.#deps.wasPurged(job.endpointId)) return;
     if (isOver && !ENDED.has(job.status)) {
       job.ends.push('TIMED_OUT');
+      job.endings += 1;
+      job.mayHavePurgedEnd = this.#deps.wasPurged(job.endpointId);
       job.endedAt = now;
     }
     if (isOver || (ENDED.has(job.status) && !isEarly(job.endedAt, retention))) return;

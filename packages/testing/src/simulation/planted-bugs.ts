@@ -1,8 +1,10 @@
+import { PodInstances } from '../../../cloud/src/compute/pods/pod-instances.ts';
 import { WorkerRegistry } from '../../../cloud/src/compute/workers/worker-registry.ts';
 import { usageRules } from '../../../cloud/src/metering/usage-rules.ts';
 import { Dispatcher } from '../../../cloud/src/queue/dispatcher.ts';
 import { JobQueue } from '../../../cloud/src/queue/job-queue.ts';
 import { WorkerHeartbeats } from '../../../cloud/src/queue/worker-heartbeats.ts';
+import { LeaseElection } from '../../../cloud/src/store/lease-election.ts';
 import type { Store } from '../../../cloud/src/store/store.ts';
 import { SteadyClock } from '../../../cloud/src/support/steady-clock.ts';
 import type { SimulationOptions } from './simulation.ts';
@@ -116,7 +118,86 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
           },
       ),
   },
+  {
+    layer: 'pods',
+    mistake: 'an instance that is found after a restart does not count as that of its pod',
+    plant: () =>
+      replace(
+        PodInstances.prototype,
+        'add',
+        () =>
+          function (this: PodInstances) {
+            // It is forgotten.
+          },
+      ),
+  },
+  {
+    layer: 'ledger of pods',
+    mistake: 'the usage of a pod that is terminated while it runs does not end',
+    options: {
+      usage: (prices) => {
+        const rules = usageRules(prices);
+        return {
+          ...rules,
+          pod: (before, after) =>
+            rules.pod(before, after).filter(({ usage }) => usage !== null || after.wanted !== 'terminated'),
+        };
+      },
+    },
+  },
+  {
+    layer: 'webhooks',
+    mistake: 'a receiver that answers with an error counts as one that has accepted',
+    options: { wrapStore: withAnyAnswer },
+  },
+  {
+    layer: 'leadership',
+    mistake: 'a server that has lost the lead goes on, and nothing is fenced',
+    options: {
+      wrapStore: (store) => ({
+        ...store,
+        leading: { ...store.leading, workers: store.workers, pods: store.pods },
+      }),
+    },
+    plant: () => {
+      const started = replace(
+        LeaseElection.prototype,
+        'start',
+        (start) =>
+          function (this: LeaseElection, onLead) {
+            start.call(this, onLead, () => undefined);
+          },
+      );
+      const leading = replace(
+        LeaseElection.prototype,
+        'isLeading',
+        () =>
+          function (this: LeaseElection) {
+            return true;
+          },
+      );
+      return () => {
+        leading();
+        started();
+      };
+    },
+  },
 ];
+
+function withAnyAnswer(store: Store): Store {
+  const { jobs } = store;
+  return {
+    ...store,
+    jobs: {
+      ...jobs,
+      updateDelivery: (seen, next) =>
+        jobs.updateDelivery(
+          seen,
+          next.lastStatus === null ? next : { ...next, state: 'delivered', nextAt: null },
+        ),
+    },
+  };
+}
 
 function withStaleRules(store: Store): Store {
   const { jobs } = store;

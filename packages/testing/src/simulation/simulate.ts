@@ -46,10 +46,10 @@ for (let seed = first; seed < first + count && performance.now() < until; seed +
   });
   done += 1;
   if (count === 1) print(`${servers} servers, ${jobs} jobs, ${instances} instances, ${steps} steps`);
+  if (violation !== undefined) print(`seed ${seed}: ${violation.message} (${violation.about})`);
+  for (const line of trace) print(line);
   if (violation === undefined) continue;
   failures += 1;
-  print(`seed ${seed}: ${violation.message} (${violation.about})`);
-  for (const line of trace) print(line);
   if (!values.keep) break;
 }
 print(

@@ -6,6 +6,7 @@ import type { CancelSignal } from '../../../cloud/src/support/cancel-signal.ts';
 import type { SeededRandom } from '../safety/seeded-random.ts';
 import { InvariantViolation } from './job-model.ts';
 import type { JobModel } from './job-model.ts';
+import { WEBHOOK_URL } from './simulated-receiver.ts';
 import type { SimulatedNetwork } from './simulated-network.ts';
 import type { WorkerServer } from './simulated-worker.ts';
 import type { SimulatedProcess, VirtualTime } from './virtual-time.ts';
@@ -70,6 +71,7 @@ export class SimulatedClient {
   #options(): JobOptions {
     const { random } = this.#deps;
     return {
+      ...(random.chance(0.3) && { webhook: WEBHOOK_URL }),
       ...(random.chance(0.15) && { ttl: random.between(10_000, 60_000) }),
       // One of low priority starts no worker, so it may wait until its time to live is over.
       ...(random.chance(0.1) && { lowPriority: true, ttl: random.between(10_000, 60_000) }),

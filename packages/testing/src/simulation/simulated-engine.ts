@@ -35,6 +35,8 @@ export interface SimulatedEngineDeps {
   random: SeededRandom;
   /** Starts what the instance runs. `exit` ends the instance. */
   run(spec: InstanceSpec, exit: (exitCode: number) => void): InstanceProgram;
+  /** A server asked for the end of an instance that runs. */
+  onEndAsked(spec: InstanceSpec): void;
   trace(line: string): void;
 }
 
@@ -99,6 +101,7 @@ export class SimulatedEngine {
       remove: (id) =>
         call(async () => {
           const found = this.#instances.get(id);
+          if (found?.endedAt === null) this.#deps.onEndAsked(found.spec);
           if (found !== undefined) this.exit(found, 137);
           this.#instances.delete(id);
         }),
@@ -148,6 +151,7 @@ export class SimulatedEngine {
   async #stop(id: string, graceMs: number): Promise<void> {
     const found = this.#instances.get(id);
     if (found === undefined || found.endedAt !== null) return;
+    this.#deps.onEndAsked(found.spec);
     const ended = new Promise<void>((resolve) => found.onExit.push(resolve));
     found.program.stop(graceMs);
     this.#deps.time.after(graceMs, undefined, () => this.exit(found, 137));

@@ -44,6 +44,7 @@ export class SimulatedFaults {
       () => this.#stepClockWhileDown(),
       () => this.#breakEngine(),
       () => this.#loseMessages(),
+      () => this.#loseWebhooks(),
       ...(world.isLocal
         ? [() => this.#fillDisk(), () => this.#stallDisk()]
         : [() => this.#breakStore(), () => this.#cutServerOff(), () => this.#loseWakeups()]),
@@ -179,6 +180,15 @@ export class SimulatedFaults {
     });
     // Requests that were lost are noticed when they time out.
     return wait + 30_000;
+  }
+
+  #loseWebhooks(): number {
+    const { random, world, trace } = this.#deps;
+    const wait = random.next() * 20_000;
+    trace(`webhooks are lost for ${Math.round(wait)} ms`);
+    world.receiver.lossRate = 0.4;
+    this.#later(wait, () => void (world.receiver.lossRate = 0));
+    return wait;
   }
 
   #fillDisk(): number {

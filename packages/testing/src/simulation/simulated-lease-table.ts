@@ -42,9 +42,7 @@ export function simulatedLeaseTable(
 
       release: async (server, epoch) => {
         await database.write(() =>
-          execute(
-            sql`update leadership set expires_at = 0 where holder = ${server} and epoch = ${epoch}`,
-          ),
+          execute(sql`update leadership set expires_at = 0 where holder = ${server} and epoch = ${epoch}`),
         );
       },
     }),

@@ -2,11 +2,16 @@ import { MachineClockKeeper } from '../../../cloud/src/app/machine-clock-keeper.
 import type { SavedTimeDeps } from '../../../cloud/src/app/saved-time.ts';
 import { runClockKeeper } from '../../../cloud/src/app/run-clock-keeper.ts';
 import { SharedClockKeeper } from '../../../cloud/src/app/shared-clock-keeper.ts';
+import { connectWakeups } from '../../../cloud/src/app/server-wakeups.ts';
+import { createPodReconciler } from '../../../cloud/src/compute/pods/pod-policy.ts';
+import type { PodVolumeDisks } from '../../../cloud/src/compute/pods/pod-volume-disks.ts';
 import { createWorkerReconciler } from '../../../cloud/src/compute/workers/worker-policy.ts';
 import type { CloudEventBus } from '../../../cloud/src/domain/events.ts';
 import type { Endpoint } from '../../../cloud/src/domain/records.ts';
 import { JobQueue } from '../../../cloud/src/queue/job-queue.ts';
 import { JobReaperLoop } from '../../../cloud/src/queue/job-reaper-loop.ts';
+import { WebhookSender } from '../../../cloud/src/queue/webhooks/webhook-sender.ts';
+import { webhookSenderOptions } from '../../../cloud/src/queue/webhooks/webhook-options.ts';
 import { deliveryOf } from '../../../cloud/src/queue/webhooks/webhook-delivery.ts';
 import { ledEngine } from '../../../cloud/src/engines/shared/led-engine.ts';
 import type { ClockStore, SharedTime } from '../../../cloud/src/store/clock-store.ts';
@@ -16,7 +21,7 @@ import { singleServerElection } from '../../../cloud/src/store/leader-election.t
 import type { LeaderElection } from '../../../cloud/src/store/leader-election.ts';
 import { LeaseElection } from '../../../cloud/src/store/lease-election.ts';
 import type { Store } from '../../../cloud/src/store/store.ts';
-import type { Wakeup, WakeupBus } from '../../../cloud/src/store/wakeup-bus.ts';
+import type { WakeupBus } from '../../../cloud/src/store/wakeup-bus.ts';
 import { EventBus } from '../../../cloud/src/support/event-bus.ts';
 import type { Ids } from '../../../cloud/src/support/ids.ts';
 import type { Log } from '../../../cloud/src/support/log.ts';
@@ -24,8 +29,10 @@ import { SteadyClock } from '../../../cloud/src/support/steady-clock.ts';
 import type { SeededRandom } from '../safety/seeded-random.ts';
 import type { SimulatedEngine } from './simulated-engine.ts';
 import { simulatedLeaseTable } from './simulated-lease-table.ts';
-import type { Reachable } from './simulated-network.ts';
+import type { PodRequests, PodServer } from './simulated-pod-client.ts';
+import type { SimulatedReceiver } from './simulated-receiver.ts';
 import type { SimulatedWakeups } from './simulated-wakeups.ts';
+import { WEBHOOK_ATTEMPTS } from './webhook-check.ts';
 import { connect, connectToStore } from './store-connection.ts';
 import type { StoreConnectionDeps, StoreFaults, UsedStore } from './store-connection.ts';
 import type { SimulatedProcess, VirtualTime } from './virtual-time.ts';
@@ -46,10 +53,12 @@ export interface SimulatedWorld {
   isLocal: boolean;
   engine: SimulatedEngine;
   wakeups: SimulatedWakeups;
+  receiver: SimulatedReceiver;
   endpoints: ReadonlyMap<string, Endpoint>;
   /** How much the clock of the database is ahead, and what the leading server wrote about it. */
   databaseClock: { ahead: number; shared: SharedTime | undefined };
   ids: Ids;
+  deliveryId(): string;
   log(server: string): Log;
   /** A call of the store is executed, or done. */
   onStoreCall(): void;
@@ -68,6 +77,7 @@ interface Running {
   process: SimulatedProcess;
   clock: SteadyClock;
   queue: JobQueue;
+  pods: PodRequests;
   /** In order. */
   close(): Promise<void>;
   /** Whatever it is doing: only its memory is left. */
@@ -75,7 +85,7 @@ interface Running {
 }
 
 /** One server, with the real parts inside. It can crash, freeze, stop and start again. */
-export class SimulatedServer implements Reachable {
+export class SimulatedServer implements PodServer {
   readonly name: string;
   readonly machine: Machine = { ahead: 0, savedClock: undefined };
   readonly #world: SimulatedWorld;
@@ -98,6 +108,10 @@ export class SimulatedServer implements Reachable {
 
   get queue(): JobQueue | undefined {
     return this.#running?.queue;
+  }
+
+  get pods(): PodRequests | undefined {
+    return this.#running?.pods;
   }
 
   get clock(): SteadyClock | undefined {
@@ -170,7 +184,7 @@ export class SimulatedServer implements Reachable {
   }
 
   async #compose(process: SimulatedProcess): Promise<Running> {
-    const { time, isLocal, engine, endpoints, ids } = this.#world;
+    const { time, isLocal, engine, endpoints, ids, receiver } = this.#world;
     const log = this.#world.log(this.name);
     const clock = new SteadyClock({
       now: () => Math.floor(time.timeOfDay + this.machine.ahead),
@@ -192,7 +206,7 @@ export class SimulatedServer implements Reachable {
       wakeups,
       clock,
       log,
-      deliveryOf: (job, payloads) => deliveryOf(job, payloads, ids.resource(), clock.now()),
+      deliveryOf: (job, payloads) => deliveryOf(job, payloads, this.#world.deliveryId(), clock.now()),
       events,
       instanceRuns: async (endpointId, workerId) =>
         (await store.workers.findWorker(endpointId, workerId))?.endedAt === null,
@@ -201,59 +215,91 @@ export class SimulatedServer implements Reachable {
     const reaper = new JobReaperLoop(queue.reaper, log, SWEEP_INTERVAL_MS);
     const driver = engine.connect(process, clock);
     const led = isLocal ? driver : ledEngine(driver, () => election.isLeading());
-    const reconciler = createWorkerReconciler({
-      store: store.leading.workers,
-      queue,
+    const shared = {
       events,
       engines: new Map([[DATA_CENTER, led]]),
       ...(!isLocal && { isLeader: () => election.isLeading() }),
-      endpoint: async (id) => endpoints.get(id),
-      resolveEnv: async (_accountId, env) => env,
+      resolveEnv: async (_accountId: string, env: Record<string, string>) => env,
       credentials: async () => undefined,
       serverUrl: async () => 'http://berth',
+      tokenFor: () => 'token',
+      clock,
+      log,
+    };
+    const workerReconciler = createWorkerReconciler({
+      ...shared,
+      store: store.leading.workers,
+      queue,
+      endpoint: async (id) => endpoints.get(id),
       volume: async () => undefined,
       artifact: async () => undefined,
       pythonHook: () => undefined,
-      tokenFor: () => 'token',
       probe: () => Promise.reject(new Error('there are no load balancing workers here')),
-      clock,
       ids,
+    });
+    const podReconciler = createPodReconciler({
+      ...shared,
+      store: store.leading.pods,
+      sshKeys: async () => [],
+      jupyterPassword: () => '',
+      publicIp: () => '127.0.0.1',
+      networkVolume: async () => undefined,
+      volumeDisks: NO_DISKS,
+    });
+    const reconcilers = [workerReconciler, podReconciler];
+    events.subscribe('pod.changed', ({ podId, source }) => {
+      if (source !== 'reconciler') podReconciler.wake(podId);
+    });
+    events.subscribe('wakeups.missed', () => {
+      for (const reconciler of reconcilers) reconciler.resync();
+    });
+    const webhooks = new WebhookSender({
+      store: store.jobs,
+      clock,
       log,
+      options: WEBHOOK_OPTIONS,
+      secretOf: () => 'secret',
+      post: receiver.connect(process),
     });
-    wakeups.subscribe((wakeup: Wakeup) => {
-      if (wakeup.kind === 'missed') reconciler.resync();
-    });
+    events.subscribe('webhook.due', () => webhooks.wake());
+    connectWakeups(events, wakeups);
     const clockChecks = runClockKeeper(keeper, log);
     reaper.start();
+    webhooks.start();
     const lead = (): void => {
       log.info({}, 'it leads');
       keeper.isLeading = true;
-      reconciler.start().catch((error: unknown) => log.error({ err: error }, 'workers cannot be managed'));
+      for (const reconciler of reconcilers)
+        reconciler.start().catch((error: unknown) => log.error({ err: error }, 'nothing can be managed'));
     };
     const follow = (): void => {
       log.info({}, 'it leads no more');
       keeper.isLeading = false;
-      reconciler.pause();
+      for (const reconciler of reconcilers) reconciler.pause();
     };
     election.start(lead, follow);
     return {
       process,
       clock,
       queue,
+      pods: {
+        store: store.pods,
+        now: () => clock.now(),
+        onChanged: (podId) => events.publish('pod.changed', { podId, source: 'request' }),
+      },
       close: async () => {
         queue.close();
         if (!isLocal) {
           follow();
           await election.resign();
         }
-        await reconciler.close();
-        await reaper.close();
+        await Promise.all(reconcilers.map((reconciler) => reconciler.close()));
+        await Promise.all([reaper.close(), webhooks.close()]);
         await clockChecks.close();
       },
       abandon: () => {
         queue.close();
-        void reconciler.close();
-        void reaper.close();
+        for (const part of [...reconcilers, reaper, webhooks]) void part.close();
         void clockChecks.close();
       },
     };
@@ -278,7 +324,12 @@ export class SimulatedServer implements Reachable {
     this.#starts += 1;
     return new LeaseElection({
       server: `${this.name}-${this.#starts}`,
-      connect: () => simulatedLeaseTable(database, () => this.#databaseTime(), (calls) => connect(calls, connection)),
+      connect: () =>
+        simulatedLeaseTable(
+          database,
+          () => this.#databaseTime(),
+          (calls) => connect(calls, connection),
+        ),
       onError: (error) => log.warn({ err: error }, 'the lease could not be renewed'),
       onCutOff: () => undefined,
       onResigned: () => wakeups.publish({ kind: 'resigned' }),
@@ -328,6 +379,20 @@ export class SimulatedServer implements Reachable {
   }
 }
 
+const WEBHOOK_OPTIONS = webhookSenderOptions({
+  allowPrivate: true,
+  attempts: WEBHOOK_ATTEMPTS,
+  pause: 5,
+  timeout: 5,
+  keepLog: 72,
+});
+/** Pods of the simulation have no volume disks: these would be files. */
+const NO_DISKS = {
+  pathOf: () => '',
+  remove: async () => undefined,
+  retryRemovals: async () => undefined,
+  removeOrphans: async () => undefined,
+} as unknown as PodVolumeDisks;
 const noWakeups: WakeupBus = {
   publish: () => undefined,
   subscribe: () => undefined,

@@ -24,7 +24,29 @@ export interface JournalEntry {
   retention: number;
   output: string | null;
   error: string | null;
+  webhook: string | null;
 }
+
+/** A row of the log of webhooks. */
+export interface StoredDelivery {
+  id: string;
+  jobId: string;
+  state: string;
+  attempts: number;
+}
+
+export interface StoredPod {
+  wanted: string;
+  generation: number;
+  settled: number;
+}
+
+const UNFINISHED = `select 1 from workers where ended_at is null
+  union all select 1 from pods where wanted <> 'terminated' or settled = 0
+  union all select 1 from webhook_deliveries where next_at is not null limit 1`;
+
+/** Owns everything in a run. */
+export const ACCOUNT = 'account';
 
 const NO_SYNC: DiskSync = {
   sync: () => undefined,
@@ -35,7 +57,7 @@ const NO_SYNC: DiskSync = {
 
 const ROW = (row: 'old' | 'new'): string => `${row}.seq, ${row}.id, ${row}.endpoint_id`;
 const TERMS = (row: 'old' | 'new'): string =>
-  `${row}.attempt, ${row}.ttl, ${row}.execution_timeout, ${row}.retention, ${row}.output, ${row}.error`;
+  `${row}.attempt, ${row}.ttl, ${row}.execution_timeout, ${row}.retention, ${row}.output, ${row}.error, ${row}.webhook`;
 
 /**
  * Triggers write down every change of a job inside its transaction: what is rolled back is not in the
@@ -43,7 +65,7 @@ const TERMS = (row: 'old' | 'new'): string =>
  */
 const JOURNAL = `
   create temp table journal (entry integer primary key, seq, id, endpointId, before, after, leaseBefore, workerBefore,
-    retriesBefore, retries, attempt, ttl, executionTimeout, retention, output, error);
+    retriesBefore, retries, attempt, ttl, executionTimeout, retention, output, error, webhook);
   create temp trigger journal_insert after insert on main.jobs begin
     select note_change();
     insert into journal values (null, ${ROW('new')}, null, new.status, null, null, null, new.retries, ${TERMS('new')});
@@ -60,6 +82,10 @@ const JOURNAL = `
     insert into journal values (null, ${ROW('old')}, old.status, null, old.lease, old.worker_id, old.retries, null,
       ${TERMS('old')});
   end;
+  create temp trigger new_worker after insert on main.workers begin
+    select note_worker(new.endpoint_id, (select json_group_array(id) from main.workers
+      where endpoint_id = new.endpoint_id and state in ('starting', 'ready')));
+  end;
 `;
 
 /**
@@ -67,14 +93,22 @@ const JOURNAL = `
  */
 export class SimulationDatabase {
   readonly connection: DatabaseSync;
+  /** A worker was written for the first time: these of its endpoint shall run now. */
+  onWorker: (endpointId: string, active: readonly string[]) => void = () => undefined;
   readonly #readJournal: StatementSync;
   readonly #clearJournal: StatementSync;
+  readonly #selectUnfinished: StatementSync;
+  readonly #selectPod: StatementSync;
   readonly #tables: string[];
   /** Something was written, and perhaps rolled back: to ask the journal after every step would cost a tenth of a run. */
   #mayHaveChanged = false;
 
   private constructor(connection: DatabaseSync) {
     this.connection = connection;
+    connection.function('note_worker', (endpointId, active) => {
+      this.onWorker(String(endpointId), JSON.parse(String(active)) as string[]);
+      return null;
+    });
     connection.function('note_change', () => {
       this.#mayHaveChanged = true;
       return null;
@@ -82,6 +116,8 @@ export class SimulationDatabase {
     connection.exec(JOURNAL);
     this.#readJournal = connection.prepare('select * from journal order by entry');
     this.#clearJournal = connection.prepare('delete from journal');
+    this.#selectUnfinished = connection.prepare(UNFINISHED);
+    this.#selectPod = connection.prepare('select wanted, generation, settled from pods where id = ?');
     this.#tables = connection
       .prepare("select name from main.sqlite_master where type = 'table' and name not in ('schema_version')")
       .all()
@@ -101,9 +137,31 @@ export class SimulationDatabase {
     this.connection.exec('pragma foreign_keys = off');
     for (const table of this.#tables) this.connection.exec(`delete from "${table}"`);
     this.connection.exec('pragma foreign_keys = on');
-    this.connection.exec("insert into leadership (name, holder, epoch, expires_at) values ('leader', '', 0, 0)");
+    this.connection.exec(
+      `insert into accounts (id, name, ssh_keys, created_at) values ('${ACCOUNT}', 'simulated', '[]', 0)`,
+    );
+    this.connection.exec(
+      "insert into leadership (name, holder, epoch, expires_at) values ('leader', '', 0, 0)",
+    );
     this.#clearJournal.run();
     return overConnection(this.connection, disk);
+  }
+
+  /** Something that shall come to an end has not. */
+  hasUnfinished(): boolean {
+    return this.#selectUnfinished.get() !== undefined;
+  }
+
+  /** The log of webhooks. */
+  deliveries(): StoredDelivery[] {
+    return this.connection
+      .prepare('select id, job_id as jobId, state, attempts from webhook_deliveries order by rowid')
+      .all() as unknown as StoredDelivery[];
+  }
+
+  /** The wanted state and the generation of a pod. */
+  pod(id: string): StoredPod | undefined {
+    return this.#selectPod.get(id) as unknown as StoredPod | undefined;
   }
 
   /** What was committed since the last time. */

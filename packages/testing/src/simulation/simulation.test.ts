@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { availableParallelism } from 'node:os';
 import { before, test } from 'node:test';
+import { Worker } from 'node:worker_threads';
+import type { FailedSeed, SeedRange } from './seed-thread.ts';
 import { simulate } from './simulation.ts';
 import { SimulationDatabase } from './simulation-database.ts';
 
 /** `npm run simulate` runs more of them. */
 const SEEDS = Number(process.env['BERTH_SIMULATION_SEEDS'] ?? 1_000);
 const FIRST_SEED = Number(process.env['SEED'] ?? 1);
+const THREADS = Math.min(2, availableParallelism());
 
 let database: SimulationDatabase;
 before(async () => {
@@ -13,14 +18,18 @@ before(async () => {
 });
 
 test(`${SEEDS} seeds keep every rule`, async () => {
-  for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed += 1) {
-    const { violation, trace } = await simulate({ seed, database });
-    assert.equal(
-      violation,
-      undefined,
-      `seed ${seed} (npm run simulate -- --seed ${seed}): ${violation?.message}\n${trace.join('\n')}`,
-    );
-  }
+  const last = FIRST_SEED + SEEDS - 1;
+  const ranges = Array.from({ length: THREADS }, (_, index) => ({
+    first: FIRST_SEED + index,
+    last,
+    step: THREADS,
+  }));
+  const [failed] = (await Promise.all(ranges.map(runInThread))).flat();
+  assert.equal(
+    failed,
+    undefined,
+    `seed ${failed?.seed} (npm run simulate -- --seed ${failed?.seed}): ${failed?.message}\n${failed?.trace.join('\n')}`,
+  );
 });
 
 test('the same seed gives the same run', async () => {
@@ -30,3 +39,12 @@ test('the same seed gives the same run', async () => {
     assert.ok(one.jobs > 0 && one.steps > 100);
   }
 });
+
+async function runInThread(range: SeedRange): Promise<FailedSeed[]> {
+  const thread = new Worker(new URL('./seed-thread.ts', import.meta.url), { workerData: range });
+  const failed: FailedSeed[] = [];
+  thread.on('message', (message: FailedSeed) => void failed.push(message));
+  const [exitCode] = (await once(thread, 'exit')) as [number];
+  assert.equal(exitCode, 0, 'a thread of the simulation ended by itself');
+  return failed;
+}

@@ -9,6 +9,12 @@ import { seededRandom } from '../safety/seeded-random.ts';
 import type { SeededRandom } from '../safety/seeded-random.ts';
 import { checkBilling } from './billing-check.ts';
 import { hasEnded, InvariantViolation, JobModel } from './job-model.ts';
+import { GENERATION_LABEL } from '../../../cloud/src/domain/pods/pod-step.ts';
+import type { InstanceSpec } from '../../../cloud/src/engines/instance.ts';
+import { startSimulatedPod } from './simulated-pod.ts';
+import { SimulatedPodClient } from './simulated-pod-client.ts';
+import { SimulatedReceiver } from './simulated-receiver.ts';
+import { checkWebhooks } from './webhook-check.ts';
 import { SimulatedClient } from './simulated-client.ts';
 import { SimulatedDisk } from './simulated-disk.ts';
 import { SimulatedEngine } from './simulated-engine.ts';
@@ -18,11 +24,11 @@ import { DATA_CENTER, SimulatedServer } from './simulated-server.ts';
 import type { SimulatedWorld } from './simulated-server.ts';
 import { SimulatedWakeups } from './simulated-wakeups.ts';
 import { SimulatedWorker } from './simulated-worker.ts';
+import { ACCOUNT } from './simulation-database.ts';
 import type { SimulationDatabase } from './simulation-database.ts';
 import { SimulationTrace } from './simulation-trace.ts';
 import { VirtualTime } from './virtual-time.ts';
 
-const ACCOUNT = 'account';
 /**
  * How long everything has to come to rest when the faults are over. One slow worker may have many jobs to
  * run.
@@ -74,6 +80,7 @@ class Simulation {
   readonly #faults: SimulatedFaults;
   readonly #network: SimulatedNetwork;
   readonly #endpoints: Endpoint[];
+  readonly #podClient: SimulatedPodClient;
   /** Calls of the store that are not done: each may commit at any step. */
   #storeCalls = 0;
   #isDirty = false;
@@ -93,6 +100,7 @@ class Simulation {
     disk.free();
     const opened = database.open(disk);
     const jobs = opened.jobs();
+    let deliveries = 0;
     const usage = (options.usage ?? usageRules)(PRICES);
     this.#network = new SimulatedNetwork(time, random('network'));
     this.#endpoints = createEndpoints(choices);
@@ -122,13 +130,19 @@ class Simulation {
       engine: new SimulatedEngine({
         time,
         random: random('engine'),
-        run: ({ id, labels }, exit) => this.#startWorker(id, labels['endpoint'] ?? '', exit),
+        run: ({ id, labels }, exit) =>
+          labels['endpoint'] === undefined
+            ? startSimulatedPod(time, random(`${id} ${time.now}`), exit)
+            : this.#startWorker(id, labels['endpoint'], exit),
+        onEndAsked: (spec) => this.#checkPodMayEnd(spec),
         trace: (line) => this.#trace.add(line),
       }),
       wakeups: new SimulatedWakeups(time, random('wakeups')),
+      receiver: new SimulatedReceiver(time, random('receiver')),
       endpoints: new Map(this.#endpoints.map((endpoint) => [endpoint.id, endpoint])),
       databaseClock: { ahead: 0, shared: undefined },
       ids: sequentialIds(),
+      deliveryId: () => `delivery${(deliveries += 1)}`,
       log: (server) => this.#log(server),
       onStoreCall: () => {
         this.#storeCalls += 1;
@@ -140,6 +154,15 @@ class Simulation {
       { length: count },
       (_, index) => new SimulatedServer(this.#world, `server${index + 1}`),
     );
+    database.onWorker = (endpointId, active) => this.#checkWorkers(endpointId, active);
+    this.#podClient = new SimulatedPodClient({
+      time,
+      random: random('pods'),
+      network: this.#network,
+      servers: this.#servers,
+      accountId: ACCOUNT,
+      dataCenterId: DATA_CENTER,
+    });
     this.#faults = new SimulatedFaults({
       random: random('faults'),
       world: this.#world,
@@ -189,6 +212,7 @@ class Simulation {
   }
 
   #startClients(until: number): void {
+    this.#podClient.start(until);
     for (let client = 0; client < 3; client += 1)
       new SimulatedClient({
         time: this.#time,
@@ -202,6 +226,24 @@ class Simulation {
         onViolation: (violation) => void (this.#violation ??= violation),
         trace: (line) => this.#trace.add(line),
       }).start(until);
+  }
+
+  /** An instance of the generation that shall run is not ended by a server. */
+  #checkPodMayEnd({ id, labels }: InstanceSpec): void {
+    const pod = labels['endpoint'] === undefined ? this.#options.database.pod(id) : undefined;
+    if (pod?.wanted === 'running' && labels[GENERATION_LABEL] === String(pod.generation))
+      this.#violation ??= new InvariantViolation(id, `${id} was stopped, though it shall run`);
+  }
+
+  /** However many servers there are, and whoever leads. That one has just ended may not be written yet. */
+  #checkWorkers(endpointId: string, active: readonly string[]): void {
+    const max = this.#world.endpoints.get(endpointId)?.workersMax ?? 0;
+    const alive = active.filter((id) => this.#workers.get(id)?.isAlive !== false);
+    if (alive.length > max)
+      this.#violation ??= new InvariantViolation(
+        alive.at(-1) ?? endpointId,
+        `${endpointId} has ${alive.join(', ')}, and ${max} is its maximum`,
+      );
   }
 
   #startWorker(id: string, endpointId: string, exit: (exitCode: number) => void): SimulatedWorker {
@@ -235,14 +277,12 @@ class Simulation {
   async #waitForRest(): Promise<void> {
     const time = this.#time;
     const until = Math.max(time.now, this.#faults.lastAt) + REST_MS;
-    const live = this.#options.database.connection.prepare(
-      'select 1 from workers where ended_at is null limit 1',
-    );
     const rests = (): boolean =>
       time.now > this.#faults.lastAt &&
       this.#world.engine.running.length === 0 &&
       [...this.#model.jobs.values()].every(hasEnded) &&
-      live.get() === undefined;
+      this.#podClient.isDone &&
+      !this.#options.database.hasUnfinished();
     do await time.runUntil(time.now + LOOK_EVERY_MS);
     while (time.now < until && !rests());
   }
@@ -254,6 +294,15 @@ class Simulation {
         throw new InvariantViolation(job.id, `a job is ${job.status}, long after the last fault`);
     for (const { spec } of this.#world.engine.running)
       throw new InvariantViolation(spec.id, `the instance ${spec.id} runs, though there is nothing to do`);
+    for (const id of this.#podClient.acknowledged)
+      if (this.#options.database.pod(id)?.wanted !== 'terminated')
+        throw new InvariantViolation(id, `${id} was acknowledged, and is not terminated in the end`);
+    checkWebhooks(
+      this.#options.database.deliveries(),
+      this.#world.receiver.received,
+      this.#model.jobs.values(),
+      this.#faults.lastAt !== -Infinity,
+    );
     checkBilling(this.#options.database.connection, this.#world.engine.history, this.#faults.lastAt);
   }
 

@@ -27,7 +27,7 @@ export interface StoreConnectionDeps {
 
 type Method = (...args: unknown[]) => Promise<unknown>;
 /** What the simulated servers use. */
-export type UsedStore = Pick<Store, 'jobs' | 'workers' | 'ledger' | 'clock' | 'leading'>;
+export type UsedStore = Pick<Store, 'jobs' | 'workers' | 'pods' | 'ledger' | 'clock' | 'leading'>;
 
 const MAX_LATENCY_MS = 8;
 /** A server whose network is cut gives up a call after this time. */
@@ -39,10 +39,11 @@ const CUT_OFF_TIMEOUT_MS = 2_000;
  * executed.
  */
 export function connectToStore(store: UsedStore, deps: StoreConnectionDeps): UsedStore {
-  const { jobs, workers, ledger, clock, leading } = store;
+  const { jobs, workers, pods, ledger, clock, leading } = store;
   return {
     jobs: { ...connect(jobs, deps), sameTurnTakes: deps.isLocal && jobs.sameTurnTakes },
     workers: connect(workers, deps),
+    pods: connect(pods, deps),
     ledger: connect(ledger, deps),
     clock: connect(clock, deps),
     leading: {

@@ -47,7 +47,16 @@ export interface WebhookSenderDeps {
   secretOf(accountId: string): string;
   /** Which addresses webhooks may reach; default: from the options. */
   targetPolicy?: TargetPolicy;
+  /** Sends one attempt and resolves to the status; default: over HTTP. */
+  post?: PostWebhook;
 }
+
+export type PostWebhook = (
+  url: string,
+  body: Buffer,
+  headers: Record<string, string>,
+  signal: AbortSignal,
+) => Promise<number>;
 
 /**
  * Sends deliveries to their receivers.
@@ -254,6 +263,11 @@ export class WebhookSender {
     if (kept && next.nextAt !== null) this.#agenda.add(next.nextAt);
   }
 
+  readonly #postOverHttp: PostWebhook = async (url, body, headers, signal) => {
+    const target = await orAborted(resolveTarget(url, this.#rules), signal);
+    return postWebhook(target, body, headers, signal);
+  };
+
   /** One attempt. Undefined where it was aborted because the server stops. */
   async #deliver(leased: LeasedDelivery, host: string): Promise<AttemptOutcome | undefined> {
     const { id, accountId, url, body } = leased;
@@ -264,7 +278,6 @@ export class WebhookSender {
     this.#attempts.add(attempt);
     const late = setTimeout(() => attempt.abort(), options.timeout);
     try {
-      const target = await orAborted(resolveTarget(url, this.#rules), attempt.signal);
       const headers = {
         'Content-Type': 'application/json',
         'User-Agent': 'Berth-Webhook/1',
@@ -272,7 +285,8 @@ export class WebhookSender {
         'X-Berth-Delivery': id,
         'X-Berth-Attempt': String(nextAttemptNumber(leased, options)),
       };
-      return { status: await postWebhook(target, bytes, headers, attempt.signal) };
+      const post = this.#deps.post ?? this.#postOverHttp;
+      return { status: await post(url, bytes, headers, attempt.signal) };
     } catch (error) {
       if (!attempt.signal.aborted) return { error: reasonOf(error, host) };
       return this.#stopped ? undefined : { error: `no answer within ${options.timeout / 1000} seconds` };
