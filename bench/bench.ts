@@ -1,10 +1,11 @@
 // Measures Berth beside its peers on this machine: `npm run bench --
-// start|accept|drain|latency|steady|idle|depth|coldstart|gateway|ledger|pods|python`, without a word all of
-// them.
+// start|accept|drain|latency|steady|idle|depth|coldstart|gateway|ledger|pods|python|console`, without a word
+// all of them.
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { accept } from './accept.bench.ts';
 import { coldstart } from './coldstart.bench.ts';
+import { webConsole } from './console.bench.ts';
 import { depth } from './depth.bench.ts';
 import { drain } from './drain.bench.ts';
 import { gateway } from './gateway.bench.ts';
@@ -34,6 +35,7 @@ const BENCHMARKS: Record<string, (bench: BenchContext) => Promise<void>> = {
   ledger,
   pods,
   python,
+  console: webConsole,
 };
 /** Those with the Python worker SDK beside Berth. */
 const WITH_PYTHON = ['accept', 'latency', 'coldstart', 'python'];

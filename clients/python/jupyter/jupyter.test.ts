@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { dirname } from 'node:path';
 import { describe, test } from 'node:test';
-import { chromium } from 'playwright-core';
 import { runBerth } from '../../../packages/testing/src/berth-command.ts';
 import { clientFixture } from '../../../packages/testing/src/client-fixture.ts';
-import { CHROMIUM, CHROMIUM_FLAGS, withoutBrowser } from '../../../packages/testing/src/console-browser.ts';
+import { launchChromium } from '../../../packages/testing/src/chromium.ts';
+import { withoutBrowser } from '../../../packages/testing/src/console-browser.ts';
 import { createRunningPod } from '../../../packages/testing/src/pod-client.ts';
 import { waitFor } from '../../../packages/testing/src/wait-for.ts';
 import { installedPython } from '../python-programs.ts';
@@ -34,7 +34,7 @@ describe('JupyterLab in a pod, through the proxy', { skip: withoutBrowser() }, (
       async () => (await fetch(`${url}api`).catch(() => undefined))?.status === 200,
       PAGE_MS,
     );
-    const browser = await chromium.launch({ executablePath: CHROMIUM, args: CHROMIUM_FLAGS });
+    const browser = await launchChromium();
     try {
       const page = await browser.newPage();
       page.setDefaultTimeout(PAGE_MS);

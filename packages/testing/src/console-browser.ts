@@ -1,36 +1,21 @@
-import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { AxeBuilder } from '@axe-core/playwright';
-import { chromium } from 'playwright-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { buildConsole, launchChromium, missingBrowser } from './chromium.ts';
 import { serverFixture } from './server-fixture.ts';
 import type { ServerFixture } from './server-fixture.ts';
 import type { DatabaseKind } from './test-database.ts';
+import { waitFor } from './wait-for.ts';
 
-export const CHROMIUM = process.env['BERTH_CHROMIUM'] ?? '/usr/bin/chromium';
-export const CHROMIUM_FLAGS = [
-  '--headless',
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
-const BUILD = fileURLToPath(new URL('../../../scripts/build-console.mjs', import.meta.url));
 /** On a busy machine a page may take long; a page that is stuck takes longer. */
 const PAGE_TIMEOUT_MS = 30_000;
 
 /** Why the tests of the console do not run, as the `skip` of a suite; false if they do. */
 export function withoutBrowser(): string | false {
-  if (existsSync(CHROMIUM)) return false;
-  if (process.env['BERTH_REQUIRE_BROWSER'] === '1')
-    throw new Error(`there is no browser at ${CHROMIUM}; install Debian's package chromium`);
-  return `there is no browser at ${CHROMIUM}; install Debian's package chromium, or set BERTH_CHROMIUM`;
+  const missing = missingBrowser();
+  if (missing !== undefined && process.env['BERTH_REQUIRE_BROWSER'] === '1') throw new Error(missing);
+  return missing ?? false;
 }
 
 export interface ConsoleFixture extends ServerFixture {
@@ -45,11 +30,11 @@ export interface ConsoleFixture extends ServerFixture {
 
 /** A server and a browser for the tests of a suite. At their end, no script of a page has met an error. */
 export function consoleFixture(kind: DatabaseKind, env: Record<string, string> = {}): ConsoleFixture {
-  before(() => execFileSync(process.execPath, [BUILD], { stdio: 'ignore' }));
+  before(buildConsole);
   const stage = serverFixture(kind, env) as ConsoleFixture;
   stage.problems = [];
   before(async () => {
-    stage.browser = await chromium.launch({ executablePath: CHROMIUM, args: CHROMIUM_FLAGS });
+    stage.browser = await launchChromium();
     stage.visit = async () => (await newContext(stage)).newPage();
     stage.signIn = async (key = stage.server.key) => {
       const context = await newContext(stage);
@@ -81,6 +66,14 @@ async function newContext(stage: ConsoleFixture): Promise<BrowserContext> {
       stage.problems.push(message.text());
   });
   return context;
+}
+
+/** Waits until nothing of a page is being loaded any more. */
+export async function waitUntilLoaded(page: Page): Promise<void> {
+  await waitFor(
+    'nothing loads any more',
+    async () => (await page.locator('[aria-busy="true"]').count()) === 0,
+  );
 }
 
 /** Checks a page for barriers, in both themes. */

@@ -20,6 +20,8 @@ export interface ServerFixture {
   client(key: string | undefined): ApiClient;
   /** A new account with its first key. */
   createAccount(name: string): Promise<TestAccount>;
+  /** Stops the server and starts it again at the same address; `meanwhile` runs in between. */
+  restart(meanwhile?: () => Promise<void> | void): Promise<void>;
 }
 
 export interface TestAccount extends ApiClient {
@@ -37,6 +39,12 @@ export function serverFixture(kind: DatabaseKind, env: Record<string, string> = 
     stage.client = (key) => validatingClient(createApiClient(stage.server.url, key), stage.contract);
     stage.operator = stage.client(stage.server.key);
     stage.createAccount = (name) => createAccount(stage, name);
+    stage.restart = async (meanwhile) => {
+      const { port } = new URL(stage.server.url);
+      await stage.server.stop();
+      await meanwhile?.();
+      stage.server = await startServerProcess(stage.database, env, ['--port', port]);
+    };
   });
   after(async () => {
     await stage.server?.stop();
