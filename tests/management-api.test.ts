@@ -281,5 +281,36 @@ for (const kind of DATABASES) {
       assert.equal(again.body.checks.ranAt, body.checks.ranAt);
       assert.equal((await ann.call('GET', '/v2/system')).status, 403);
     });
+
+    test('an account sees its own in numbers, as far as its key may', async () => {
+      interface Overview {
+        endpoints: number;
+        jobs: { inQueue: number; inProgress: number };
+        active: { id: string; jobs: { inQueue: number } }[];
+        pods: { total: number; byStatus: Record<string, number> };
+      }
+      const ann = await stage.createAccount('counted');
+      const endpoint = await createQueueEndpoint(stage.server.url, ann.key);
+      for (let job = 0; job < 2; job += 1)
+        await ann.call('POST', `/v2/${endpoint.id}/run`, { input: { job } });
+      const { status, body } = await ann.call<Overview>('GET', '/v2/account/overview');
+      assert.equal(status, 200);
+      assert.deepEqual([body.endpoints, body.jobs], [1, { inQueue: 2, inProgress: 0 }]);
+      assert.deepEqual(
+        body.active.map(({ id, jobs }) => [id, jobs.inQueue]),
+        [[endpoint.id, 2]],
+      );
+      assert.deepEqual([body.pods.total, body.pods.byStatus], [0, {}]);
+      const key = await ann.call<{ key: string }>('POST', '/v2/account/api-keys', {
+        name: 'no jobs',
+        access: 'RESTRICTED',
+        scopes: { rest: 'READ' },
+      });
+      assert.equal(key.status, 201, key.text);
+      const limited = await stage.client(key.body.key).call<Overview>('GET', '/v2/account/overview');
+      assert.deepEqual([limited.status, limited.body.jobs.inQueue, limited.body.active], [200, 0, []]);
+      const other = await (await stage.createAccount('beside')).call<Overview>('GET', '/v2/account/overview');
+      assert.equal(other.body.endpoints, 0);
+    });
   });
 }

@@ -21,6 +21,7 @@ import { Registries } from '../resources/registries/registries.ts';
 import { RegistryDelegations } from '../resources/registries/registry-delegations.ts';
 import type { AllServices } from '../resources/resources.ts';
 import type { Secrets } from '../resources/secrets/secrets.ts';
+import { AccountOverview } from '../resources/overview/account-overview.ts';
 import { System } from '../resources/system/system.ts';
 import { Templates } from '../resources/templates/templates.ts';
 import { VolumeContents } from '../resources/volumes/volume-contents.ts';
@@ -183,6 +184,10 @@ export function createServices(
         ledger: store.ledger,
         clock,
         keepDays: config.history.days,
+      }),
+      overview: new AccountOverview({
+        store: store.overview,
+        workerCounts: (endpoint) => compute.workers.counts(endpoint),
       }),
       s3Keys: new S3Keys(context),
       backups: backups.backups,

@@ -20,6 +20,7 @@ import type { Pods } from './pods/pods.ts';
 import type { RegistryDelegations } from './registries/registry-delegations.ts';
 import type { Registries } from './registries/registries.ts';
 import type { Secrets } from './secrets/secrets.ts';
+import type { AccountOverview } from './overview/account-overview.ts';
 import type { System } from './system/system.ts';
 import type { Templates } from './templates/templates.ts';
 import type { VolumeFiles } from './volumes/volume-files.ts';
@@ -56,6 +57,7 @@ export interface AllServices extends ResourceServices {
   /** What `GET /v2/events` tells. */
   events: AccountEvents;
   history: History;
+  overview: AccountOverview;
   backups: Backups;
   backupSchedule: BackupSchedule;
   /** The secret that signs the webhooks of an account. */

@@ -19,6 +19,7 @@ import { workersTable } from './tables/workers.table.ts';
 import { endpointTable } from './tables/endpoints.table.ts';
 import { apiKeyTable } from './tables/api-keys.table.ts';
 import { historyTable } from './tables/history.table.ts';
+import { overviewTable } from './tables/overview.table.ts';
 import { ledgerTable } from './tables/ledger.table.ts';
 import { flashTables } from './tables/flash.table.ts';
 import { loginRequestTable } from './tables/login-requests.table.ts';
@@ -115,6 +116,7 @@ export function createStore(
     },
     ledger: ledgerTable(database, usage),
     history: historyTable(database),
+    overview: overviewTable(database),
     clock: clockTable(database),
     backup: backupTable(database),
     acme: acmeTable(database, sealer),

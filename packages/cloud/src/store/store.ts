@@ -6,6 +6,7 @@ import type { FlashStore } from './flash-store.ts';
 import type { WorkerStore } from './worker-store.ts';
 import type { JobStore } from './job-store.ts';
 import type { HistoryStore } from './history-store.ts';
+import type { OverviewStore } from './overview-store.ts';
 import type { LedgerStore } from './ledger-store.ts';
 import type { LeaderElection } from './leader-election.ts';
 import type { LoginRequestStore } from './login-request-store.ts';
@@ -54,6 +55,7 @@ export interface Store {
   readonly workers: WorkerStore;
   readonly ledger: LedgerStore;
   readonly history: HistoryStore;
+  readonly overview: OverviewStore;
   readonly clock: ClockStore;
   readonly wakeups: WakeupBus;
   readonly leaderElection: LeaderElection;

@@ -79,7 +79,7 @@ async function checkServer(): Promise<void> {
     );
     setConnected(answers);
     if (answers) break;
-    await new Promise((resolve) => setTimeout(resolve, CHECK_MS));
+    await delay(CHECK_MS);
   }
   checking = false;
 }
@@ -97,20 +97,33 @@ function publish(text: string): void {
   for (const listener of listeners) listener(event);
   if (event.type === 'reset') void queryClient.invalidateQueries();
   for (const path of changedPaths(event)) stale.add(path);
-  if (stale.size > 0 && pause === undefined) refreshStale();
+  if (stale.size > 0 && !isRefreshing) void refreshStale();
 }
 
-/** The first change is read at once; those that follow within a second are read together. */
-const REFRESH_MS = 1_000;
+/**
+ * The first change is read at once; those that follow are read together, soon after. Where reading takes
+ * long, the pause is longer too: at most a quarter of the time is spent on it.
+ */
+const MIN_PAUSE_MS = 100;
+const PAUSE_FACTOR = 3;
+const MAX_REFRESH_MS = 2_000;
 const stale = new Set<string>();
-let pause: ReturnType<typeof setTimeout> | undefined;
+let isRefreshing = false;
 
-function refreshStale(): void {
-  const paths = [...stale];
-  stale.clear();
-  void refresh(queryClient, paths);
-  pause = setTimeout(() => {
-    pause = undefined;
-    if (stale.size > 0) refreshStale();
-  }, REFRESH_MS);
+async function refreshStale(): Promise<void> {
+  isRefreshing = true;
+  while (stale.size > 0) {
+    const paths = [...stale];
+    stale.clear();
+    const began = performance.now();
+    // One answer that hangs must not hold up the others.
+    await Promise.race([refresh(queryClient, paths), delay(MAX_REFRESH_MS)]);
+    const pause = Math.max(MIN_PAUSE_MS, (performance.now() - began) * PAUSE_FACTOR);
+    await delay(pause);
+  }
+  isRefreshing = false;
+}
+
+function delay(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -1,11 +1,4 @@
-import type { Endpoint, EndpointHealth } from '../api/types.ts';
-
-export interface OverviewPod {
-  id: string;
-  name: string;
-  status: string;
-  statusDetail?: string | null;
-}
+import type { AccountOverview } from '../api/overview.ts';
 
 export interface Concern {
   id: string;
@@ -15,6 +8,12 @@ export interface Concern {
   status: string;
 }
 
+export interface LimitUse {
+  name: string;
+  used: number;
+  limit: number | null;
+}
+
 const NEARLY_FULL = 0.8;
 
 /**
@@ -22,16 +21,11 @@ const NEARLY_FULL = 0.8;
  * nearly reached.
  */
 export function concernsOf(
-  endpoints: readonly Pick<Endpoint, 'id' | 'name' | 'workers'>[],
-  health: ReadonlyMap<string, EndpointHealth>,
-  pods: readonly OverviewPod[],
-  limits: readonly { name: string; used: number; limit: number | null }[],
+  { active, pods }: Pick<AccountOverview, 'active'> & { pods: Pick<AccountOverview['pods'], 'failed'> },
+  limits: readonly LimitUse[],
 ): Concern[] {
   const concerns: Concern[] = [];
-  for (const { id, name, workers: wanted } of endpoints) {
-    const found = health.get(id);
-    if (found === undefined) continue;
-    const { jobs, workers } = found;
+  for (const { id, name, workersMax, jobs, workers } of active) {
     const add = (kind: string, status: string, detail: string): void =>
       void concerns.push({
         id: `${id} ${kind}`,
@@ -42,11 +36,11 @@ export function concernsOf(
       });
     if (workers.unhealthy > 0)
       add('unhealthy', 'UNHEALTHY', `${workers.unhealthy} workers fail again and again`);
-    if (jobs.inQueue > 0 && workers.ready + workers.initializing === 0)
+    if (jobs.inQueue > 0 && jobs.inProgress + workers.ready + workers.initializing === 0)
       add(
         'waiting',
         'IN_QUEUE',
-        wanted.max === 0
+        workersMax === 0
           ? `${jobs.inQueue} jobs wait; it may have no workers`
           : `${jobs.inQueue} jobs wait and no worker runs`,
       );
@@ -55,9 +49,8 @@ export function concernsOf(
     if (workers.throttled > 0)
       add('throttled', 'THROTTLED', `${workers.throttled} workers find no place to run`);
   }
-  for (const { id, name, status, statusDetail } of pods)
-    if (status === 'ERROR' || status === 'FAILED' || status === 'UNHEALTHY')
-      concerns.push({ id, to: `/pods/${id}`, title: name, detail: statusDetail ?? '', status });
+  for (const { id, name, statusDetail } of pods.failed)
+    concerns.push({ id, to: `/pods/${id}`, title: name, detail: statusDetail ?? '', status: 'ERROR' });
   for (const { name, used, limit } of limits)
     if (limit !== null && limit > 0 && used / limit >= NEARLY_FULL)
       concerns.push({

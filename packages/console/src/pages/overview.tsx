@@ -1,125 +1,120 @@
 import { Link } from '@tanstack/react-router';
+import { useOverview } from '../api/overview.ts';
+import type { AccountOverview, ActiveEndpoint } from '../api/overview.ts';
 import { useApi } from '../api/queries.ts';
 import { usePermissions } from '../api/session.ts';
-import type { Endpoint, EndpointHealth } from '../api/types.ts';
 import { StatusBadge } from '../components/badge.tsx';
 import { LinkButton } from '../components/button.tsx';
 import { formatCount, plural } from '../components/format.ts';
 import { Card, Page, Stat } from '../components/page.tsx';
 import { EmptyState, Loaded } from '../components/states.tsx';
-import { useHealth } from './serverless/use-health.ts';
 import { concernsOf } from './overview-concerns.ts';
-import type { Concern, OverviewPod } from './overview-concerns.ts';
+import type { Concern, LimitUse } from './overview-concerns.ts';
+
+const MAX_CONCERNS = 30;
+const MAX_BUSIEST = 8;
 
 export function OverviewPage() {
-  const endpoints = useApi<{ endpoints: Endpoint[] }>('/v2/serverless', { everyMs: 30_000 });
-  const pods = useApi<{ pods: OverviewPod[] }>('/v2/pods', { everyMs: 30_000 });
-  const limits = useApi<{ limits?: { name: string; used: number; limit: number | null }[] }>(
-    '/v2/account/limits',
-    {
-      everyMs: 60_000,
-    },
-  );
-  const may = usePermissions();
-  const health = useHealth(endpoints.data?.endpoints ?? []);
-  const sum = (pick: (health: EndpointHealth) => number): number =>
-    [...health.values()].reduce((total, each) => total + pick(each), 0);
-  const running = (pods.data?.pods ?? []).filter(({ status }) => status === 'RUNNING').length;
-  const concerns = concernsOf(
-    endpoints.data?.endpoints ?? [],
-    health,
-    pods.data?.pods ?? [],
-    limits.data?.limits ?? [],
-  );
+  const overview = useOverview();
   return (
     <Page title="Overview" description="What runs, and what needs you now.">
+      <Loaded of={overview}>{(state) => <AccountState state={state} />}</Loaded>
+    </Page>
+  );
+}
+
+function AccountState({ state }: { state: AccountOverview }) {
+  const limits = useApi<{ limits?: LimitUse[] }>('/v2/account/limits', { everyMs: 60_000 });
+  const { jobs, workers, pods } = state;
+  return (
+    <>
       <div className="grid stats">
         <Stat
           label="Endpoints"
-          value={formatCount(endpoints.data?.endpoints.length ?? 0)}
+          value={formatCount(state.endpoints)}
           hint={<Link to="/serverless">Serverless</Link>}
         />
         <Stat
           label="Jobs waiting"
-          value={formatCount(sum(({ jobs }) => jobs.inQueue))}
-          hint={`${formatCount(sum(({ jobs }) => jobs.inProgress))} running`}
+          value={formatCount(jobs.inQueue)}
+          hint={`${formatCount(jobs.inProgress)} running`}
         />
         <Stat
           label="Workers"
-          value={formatCount(sum(({ workers }) => workers.ready + workers.initializing))}
-          hint={`${formatCount(sum(({ workers }) => workers.running))} busy`}
+          value={formatCount(workers.ready + workers.initializing)}
+          hint={`${formatCount(workers.running)} busy`}
         />
-        <Stat label="Pods running" value={formatCount(running)} hint={<Link to="/pods">Pods</Link>} />
+        <Stat
+          label="Pods running"
+          value={formatCount(pods.byStatus['RUNNING'] ?? 0)}
+          hint={<Link to="/pods">{formatCount(pods.total)} in all</Link>}
+        />
       </div>
-      <Loaded of={endpoints}>
-        {({ endpoints: all }) =>
-          all.length === 0 && (pods.data?.pods.length ?? 0) === 0 ? (
-            <Card>
-              <EmptyState
-                title="Run your first job"
-                command="npx berth deploy examples/echo"
-                action={
-                  may.write && (
-                    <LinkButton to="/serverless/new" look="primary">
-                      Create an endpoint from an example
-                    </LinkButton>
-                  )
-                }
-              >
-                An endpoint runs your handler for every job. Start from an example here, or deploy a folder
-                from a terminal.
-              </EmptyState>
-            </Card>
-          ) : (
-            <>
-              <Card title="Needs you now">
-                {concerns.length === 0 ? (
-                  <p className="muted">Nothing. Everything that should run, runs.</p>
-                ) : (
-                  <Concerns concerns={concerns} />
-                )}
-              </Card>
-              <Busiest endpoints={all} health={health} />
-            </>
+      {state.endpoints === 0 && pods.total === 0 ? (
+        <FirstSteps />
+      ) : (
+        <>
+          <Concerns concerns={concernsOf(state, limits.data?.limits ?? [])} />
+          <Busiest endpoints={state.active.slice(0, MAX_BUSIEST)} />
+        </>
+      )}
+    </>
+  );
+}
+
+function FirstSteps() {
+  const may = usePermissions();
+  return (
+    <Card>
+      <EmptyState
+        title="Run your first job"
+        command="npx berth deploy examples/echo"
+        action={
+          may.write && (
+            <LinkButton to="/serverless/new" look="primary">
+              Create an endpoint from an example
+            </LinkButton>
           )
         }
-      </Loaded>
-    </Page>
+      >
+        An endpoint runs your handler for every job. Start from an example here, or deploy a folder from a
+        terminal.
+      </EmptyState>
+    </Card>
   );
 }
 
 function Concerns({ concerns }: { concerns: Concern[] }) {
   return (
-    <ul className="stack" style={{ margin: 0, padding: 0, listStyle: 'none' }}>
-      {concerns.map(({ id, to, title, detail, status }) => (
-        <li key={id} className="row">
-          <StatusBadge status={status} />
-          <Link to={to}>{title}</Link>
-          <span className="muted">{detail}</span>
-        </li>
-      ))}
-    </ul>
+    <Card title="Needs you now">
+      {concerns.length === 0 ? (
+        <p className="muted">Nothing. Everything that should run, runs.</p>
+      ) : (
+        <ul className="stack plain-list">
+          {concerns.slice(0, MAX_CONCERNS).map(({ id, to, title, detail, status }) => (
+            <li key={id} className="row">
+              <StatusBadge status={status} />
+              <Link to={to}>{title}</Link>
+              <span className="muted">{detail}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+      {concerns.length > MAX_CONCERNS && (
+        <p className="muted">and {formatCount(concerns.length - MAX_CONCERNS)} more</p>
+      )}
+    </Card>
   );
 }
 
-function Busiest({ endpoints, health }: { endpoints: Endpoint[]; health: Map<string, EndpointHealth> }) {
-  const busy = endpoints
-    .flatMap((endpoint) => {
-      const found = health.get(endpoint.id);
-      return found === undefined ? [] : [{ endpoint, jobs: found.jobs, workers: found.workers }];
-    })
-    .sort(
-      (left, right) =>
-        right.jobs.inQueue + right.jobs.inProgress - (left.jobs.inQueue + left.jobs.inProgress),
-    )
-    .slice(0, 8);
-  if (busy.length === 0) return null;
+function Busiest({ endpoints }: { endpoints: ActiveEndpoint[] }) {
+  if (endpoints.length === 0) return null;
   return (
-    <Card title="Endpoints" actions={<Link to="/serverless">All</Link>}>
-      <ul className="stack" style={{ margin: 0, padding: 0, listStyle: 'none' }}>
-        {busy.map(({ endpoint, jobs, workers }) => (
-          <li key={endpoint.id} className="row between">
-            <Link to={`/serverless/${endpoint.id}`}>{endpoint.name}</Link>
+    <Card title="Busiest endpoints" actions={<Link to="/serverless">All</Link>}>
+      <ul className="stack plain-list">
+        {endpoints.map(({ id, name, jobs, workers }) => (
+          <li key={id} className="row between">
+            <Link to={`/serverless/${id}`}>{name}</Link>
             <span className="muted">
               {plural(jobs.inQueue, 'job')} waiting, {formatCount(jobs.inProgress)} running,{' '}
               {formatCount(jobs.completed)} completed, {plural(workers.ready, 'worker')}

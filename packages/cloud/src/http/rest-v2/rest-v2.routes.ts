@@ -22,6 +22,7 @@ import { historyOperations } from './history.v2.routes.ts';
 import { imageOperations } from './images.v2.routes.ts';
 import { jobOperations } from './jobs.v2.routes.ts';
 import { networkVolumeOperations } from './network-volumes.v2.routes.ts';
+import { overviewOperations } from './overview.v2.routes.ts';
 import { podFileOperations } from './pod-files.v2.routes.ts';
 import { podOperations } from './pods.v2.routes.ts';
 import { registryOperations } from './registries.v2.routes.ts';
@@ -92,6 +93,7 @@ export function restV2Api(
     ...eventOperations(resources),
     ...historyOperations(resources),
     ...accountOperations(resources),
+    ...overviewOperations(resources),
     ...auditOperations(resources),
     ...backupOperations(resources),
     ...systemOperations(resources),

@@ -1,6 +1,7 @@
-import { useState } from 'react';
+import { useMemo, useState } from 'react';
 import { Link } from '@tanstack/react-router';
-import { useApi } from '../../api/queries.ts';
+import { useAllPages } from '../../api/all-pages.ts';
+import { useOverview } from '../../api/overview.ts';
 import { usePermissions } from '../../api/session.ts';
 import type { Endpoint } from '../../api/types.ts';
 import { Badge } from '../../components/badge.tsx';
@@ -11,13 +12,16 @@ import { DataTable } from '../../components/table.tsx';
 import { Ago } from '../../components/time.tsx';
 import { hardwareOf } from './endpoint-words.ts';
 import { formatCount, plural } from '../../components/format.ts';
-import { useHealth } from './use-health.ts';
 
 export function ServerlessPage() {
-  const endpoints = useApi<{ endpoints: Endpoint[] }>('/v2/serverless', { everyMs: 15_000 });
+  const endpoints = useAllPages<Endpoint>('/v2/serverless', 'endpoints', { everyMs: 30_000 });
+  const overview = useOverview();
   const { write } = usePermissions();
   const [search, setSearch] = useState('');
-  const health = useHealth(endpoints.data?.endpoints ?? []);
+  const active = useMemo(
+    () => new Map(overview.data?.active.map((endpoint) => [endpoint.id, endpoint])),
+    [overview.data],
+  );
   return (
     <Page
       title="Serverless"
@@ -31,7 +35,7 @@ export function ServerlessPage() {
       }
     >
       <Card flush>
-        {(endpoints.data?.endpoints.length ?? 0) > 5 && (
+        {(endpoints.data?.length ?? 0) > 5 && (
           <div className="toolbar" style={{ padding: 12 }}>
             <input
               className="input grow"
@@ -44,7 +48,7 @@ export function ServerlessPage() {
           </div>
         )}
         <Loaded of={endpoints}>
-          {({ endpoints: all }) => (
+          {(all) => (
             <DataTable
               label="Endpoints"
               rows={all.filter((endpoint) => matches(endpoint, search))}
@@ -69,28 +73,26 @@ export function ServerlessPage() {
                 },
                 {
                   header: 'Jobs',
-                  cell: ({ id }) => {
-                    const jobs = health.get(id)?.jobs;
-                    return jobs === undefined ? (
+                  cell: ({ id, type }) => {
+                    const { inQueue = 0, inProgress = 0 } = active.get(id)?.jobs ?? {};
+                    return type !== 'QUEUE' || overview.data === undefined ? (
                       '–'
                     ) : (
                       <span className="nowrap">
-                        {formatCount(jobs.inQueue)} waiting, {formatCount(jobs.inProgress)} running
+                        {formatCount(inQueue)} waiting, {formatCount(inProgress)} running
                       </span>
                     );
                   },
                 },
                 {
                   header: 'Workers',
-                  cell: ({ id, workers: { min, max } }) => {
-                    const workers = health.get(id)?.workers;
-                    return (
-                      <span className="nowrap">
-                        {workers === undefined ? '' : `${plural(workers.ready, 'worker')} of `}
-                        {min} to {max}
-                      </span>
-                    );
-                  },
+                  cell: ({ id, workers: { min, max } }) => (
+                    <span className="nowrap">
+                      {overview.data !== undefined &&
+                        `${plural(active.get(id)?.workers.ready ?? 0, 'worker')} of `}
+                      {min} to {max}
+                    </span>
+                  ),
                 },
                 { header: 'Created', cell: ({ createdAt }) => <Ago at={createdAt} /> },
               ]}

@@ -31,6 +31,7 @@ test('an event says which addresses are out of date', () => {
   assert.deepEqual(changedPaths({ type: 'job.changed', endpointId: 'e' }), [
     '/v2/serverless/e/jobs',
     '/v2/e',
+    '/v2/account/overview',
   ]);
   assert.deepEqual(changedPaths({ type: 'ready' }), []);
 });
