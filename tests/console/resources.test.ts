@@ -6,9 +6,9 @@ import type { Page } from 'playwright-core';
 import {
   assertAccessible,
   consoleFixture,
+  waitUntilLoaded,
   withoutBrowser,
 } from '../../packages/testing/src/console-browser.ts';
-import { waitFor } from '../../packages/testing/src/wait-for.ts';
 
 /** Where pictures of the pages go, for whoever wants to look at them. */
 const PICTURES = process.env['BERTH_TEST_PICTURES'];
@@ -24,10 +24,7 @@ describe('console: pods, storage, keys and the system', { skip: withoutBrowser()
   const open = async (path: string, heading: string | RegExp): Promise<void> => {
     await page.goto(path);
     await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
-    await waitFor(
-      'nothing loads any more',
-      async () => (await page.locator('[aria-busy="true"]').count()) === 0,
-    );
+    await waitUntilLoaded(page);
     await assertAccessible(page);
     await picture(path);
   };
@@ -206,10 +203,7 @@ describe('console: pods, storage, keys and the system', { skip: withoutBrowser()
     ] as const) {
       await page.goto(path);
       await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
-      await waitFor(
-        'nothing loads any more',
-        async () => (await page.locator('[aria-busy="true"]').count()) === 0,
-      );
+      await waitUntilLoaded(page);
       // A read-only key sees no button that it may not press.
       assert.equal(await page.getByRole('button', { name: button }).count(), 0, path);
       assert.equal(await page.getByRole('link', { name: button }).count(), 0, path);
@@ -271,10 +265,7 @@ describe('console: pods, storage, keys and the system', { skip: withoutBrowser()
     for (const path of ['/pods/new', '/billing', '/system', '/keys', '/audit']) {
       await page.goto(path);
       await page.getByRole('heading', { level: 1 }).waitFor();
-      await waitFor(
-        'nothing loads any more',
-        async () => (await page.locator('[aria-busy="true"]').count()) === 0,
-      );
+      await waitUntilLoaded(page);
       assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 390, path);
       await picture(`${path}/phone`);
     }

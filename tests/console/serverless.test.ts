@@ -4,8 +4,10 @@ import type { Page } from 'playwright-core';
 import {
   assertAccessible,
   consoleFixture,
+  waitUntilLoaded,
   withoutBrowser,
 } from '../../packages/testing/src/console-browser.ts';
+import { createResource, queueEndpoint } from '../../packages/testing/src/create-resource.ts';
 import { waitFor } from '../../packages/testing/src/wait-for.ts';
 
 const MARKUP = '<img src=x onerror="document.title=1"> Ünïcode 名前 \u202e';
@@ -22,18 +24,8 @@ describe('the pages of serverless endpoints', { skip: withoutBrowser() }, () => 
     page = await stage.signIn();
   });
 
-  async function create(name: string, image: string): Promise<string> {
-    const { status, body } = await stage.operator.call<{ id: string }>('POST', '/v2/serverless', {
-      name,
-      type: 'QUEUE',
-      image,
-      cpu: [{ id: 'cpu3c', vcpuCount: 2 }],
-      workers: { min: 0, max: 2 },
-      scaling: { type: 'QUEUE_DELAY', queueDelay: 4 },
-    });
-    assert.equal(status, 201);
-    return body.id;
-  }
+  const create = (name: string, image: string): Promise<string> =>
+    createResource(stage.operator, '/v2/serverless', queueEndpoint(name, image));
 
   async function openTab(id: string, tab: string): Promise<void> {
     await page.goto(`/serverless/${id}/${tab}`);
@@ -90,6 +82,7 @@ describe('the pages of serverless endpoints', { skip: withoutBrowser() }, () => 
   test('every tab opens by its address, without barriers', async () => {
     for (const tab of ['', 'metrics', 'workers', 'logs', 'releases', 'webhooks', 'settings']) {
       await openTab(echo, tab);
+      await waitUntilLoaded(page);
       assert.equal(await page.getByRole('alert').count(), 0, tab);
       await assertAccessible(page);
     }

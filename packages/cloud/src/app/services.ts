@@ -176,7 +176,13 @@ export function createServices(
         isLeading: () => compute.isStarted(),
         runChecks: () => runMachineChecks(dataDirectory, process.env, engineChecks),
       }),
-      workers: new EndpointWorkers(endpoints, compute.workers, store.workers, clock),
+      workers: new EndpointWorkers({
+        endpoints,
+        liveWorkers: compute.workers,
+        store: store.workers,
+        clock,
+        events,
+      }),
       jobs: new EndpointJobs(endpoints, queue.queue, new JobSearch({ store: store.jobs, clock })),
       events: accountEvents,
       history: new History({

@@ -71,8 +71,7 @@ function chartOptions(
   kind: 'lines' | 'bars',
   height: number,
 ): uPlot.Options {
-  const style = getComputedStyle(element);
-  const color = (name: string): string => style.getPropertyValue(name).trim();
+  const color = (name: string): string => resolvedColor(element, name);
   const axis = {
     stroke: color('--text-3'),
     grid: { stroke: color('--border'), width: 1 },
@@ -110,6 +109,14 @@ function chartOptions(
       }),
     ],
   };
+}
+
+/** A canvas needs the colour itself, not the pair for both themes. */
+function resolvedColor(element: HTMLElement, name: string): string {
+  element.style.color = `var(${name})`;
+  const { color } = getComputedStyle(element);
+  element.style.color = '';
+  return color;
 }
 
 /** Bars are stacked: each holds the sum of those before it, and the tallest is drawn first. */

@@ -22,14 +22,24 @@ export default function Terminal({ path }: { path: string }) {
     url.searchParams.set('rows', String(terminal.rows));
     const socket = new WebSocket(url, 'berth.terminal');
     socket.binaryType = 'arraybuffer';
+    // What is typed before the command runs is sent when it does.
+    let isOpen = false;
+    let typedEarly = '';
+    const encoder = new TextEncoder();
+    const type = (text: string): void => {
+      if (!isOpen) typedEarly += text;
+      else if (socket.readyState === WebSocket.OPEN) socket.send(encoder.encode(text));
+    };
     socket.onmessage = ({ data }: MessageEvent<ArrayBuffer | string>) => {
       if (typeof data === 'string') showControl(data, terminal);
       else terminal.write(new Uint8Array(data));
+      if (isOpen) return;
+      isOpen = true;
+      if (typedEarly !== '') type(typedEarly);
     };
     socket.onclose = ({ reason, code }) =>
       setProblem(reason === '' ? `The terminal was closed (${code}).` : `The terminal was closed: ${reason}`);
-    const encoder = new TextEncoder();
-    terminal.onData((text) => socket.readyState === WebSocket.OPEN && socket.send(encoder.encode(text)));
+    terminal.onData(type);
     terminal.onResize(({ cols, rows }) => {
       if (socket.readyState === WebSocket.OPEN)
         socket.send(JSON.stringify({ type: 'resize', columns: cols, rows }));

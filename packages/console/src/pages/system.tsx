@@ -28,6 +28,15 @@ interface SystemDataCenter {
   workers: number;
 }
 
+interface SystemServer {
+  id: string;
+  address: string;
+  version: string;
+  startedAt: string;
+  leading: boolean;
+  silentSeconds: number;
+}
+
 interface System {
   version: string;
   database: 'sqlite' | 'postgres';
@@ -41,6 +50,8 @@ interface System {
     memoryBytes: number;
     machineMemoryBytes: number;
   };
+  /** All servers on one PostgreSQL; empty with SQLite. */
+  servers: SystemServer[];
   dataCenters: SystemDataCenter[];
   counts: { accounts: number; activePods: number; liveWorkers: number };
   queue: {
@@ -75,16 +86,16 @@ function Overview({ state }: { state: System }) {
     <>
       <div className="grid">
         <Stat
-          label="Jobs that wait"
+          label="Queued jobs"
           value={formatCount(queue.queued)}
           hint={
             queue.oldestWait === null
-              ? 'no queue'
-              : `the oldest for ${formatDuration(queue.oldestWait * 1000)}`
+              ? 'the queues are empty'
+              : `the oldest waits for ${formatDuration(queue.oldestWait * 1000)}`
           }
         />
         <Stat label="Workers" value={formatCount(counts.liveWorkers)} />
-        <Stat label="Pods with a place" value={formatCount(counts.activePods)} />
+        <Stat label="Active pods" value={formatCount(counts.activePods)} />
         <Stat label="Accounts" value={formatCount(counts.accounts)} />
       </div>
       <Checks state={state} wrong={wrong} />
@@ -92,12 +103,13 @@ function Overview({ state }: { state: System }) {
         <DataCenterCard key={place.id} place={place} />
       ))}
       <Queues state={state} />
+      {state.servers.length > 0 && <Servers servers={state.servers} />}
       <div className="grid two">
         <Card
           title="This server"
           actions={
             <Badge tone={state.server.leading ? 'good' : 'idle'}>
-              {state.server.leading ? 'leads' : 'follows'}
+              {state.server.leading ? 'leader' : 'follower'}
             </Badge>
           }
         >
@@ -125,7 +137,7 @@ function Checks({ state, wrong }: { state: System; wrong: number }) {
       title="Doctor"
       actions={
         <>
-          <Badge tone={wrong === 0 ? 'good' : 'bad'}>{wrong === 0 ? 'all is well' : `${wrong} not ok`}</Badge>
+          <Badge tone={wrong === 0 ? 'good' : 'bad'}>{wrong === 0 ? 'all passed' : `${wrong} failed`}</Badge>
           <span className="muted">
             checked <Ago at={state.checks.ranAt} />
           </span>
@@ -140,7 +152,7 @@ function Checks({ state, wrong }: { state: System; wrong: number }) {
           { header: 'Check', cell: ({ check }) => check },
           {
             header: 'Result',
-            cell: ({ ok }) => <Badge tone={ok ? 'good' : 'bad'}>{ok ? 'ok' : 'not ok'}</Badge>,
+            cell: ({ ok }) => <Badge tone={ok ? 'good' : 'bad'}>{ok ? 'passed' : 'failed'}</Badge>,
           },
           {
             header: 'Found',
@@ -169,7 +181,7 @@ function DataCenterCard({ place }: { place: SystemDataCenter }) {
         <Facts
           facts={[
             ['Engine', place.engine],
-            ['Accounts are kept apart by', place.isolation ?? 'unknown'],
+            ['Isolation of accounts', place.isolation ?? 'unknown'],
             ['CPU', `${place.cpu.model}, ${place.cpu.threads} threads`],
             [
               'Memory',
@@ -196,6 +208,42 @@ function DataCenterCard({ place }: { place: SystemDataCenter }) {
           />
         )}
       </div>
+    </Card>
+  );
+}
+
+/** A server gives a sign of life every second; one that has been silent for longer may be gone. */
+const SILENT_SECONDS = 10;
+
+function Servers({ servers }: { servers: SystemServer[] }) {
+  return (
+    <Card flush title="Servers">
+      <DataTable
+        label="Servers"
+        rows={servers}
+        rowKey={({ id }) => id}
+        columns={[
+          { header: 'Server', cell: ({ id }) => <code>{id}</code> },
+          { header: 'Address', cell: ({ address }) => <code>{address}</code> },
+          {
+            header: 'Role',
+            cell: ({ leading }) => (
+              <Badge tone={leading ? 'good' : 'idle'}>{leading ? 'leader' : 'follower'}</Badge>
+            ),
+          },
+          { header: 'Version', cell: ({ version }) => version },
+          { header: 'Started', cell: ({ startedAt }) => <Ago at={startedAt} /> },
+          {
+            header: 'Last heartbeat',
+            cell: ({ silentSeconds }) =>
+              silentSeconds > SILENT_SECONDS ? (
+                <Badge tone="bad">{`${formatDuration(silentSeconds * 1000)} ago`}</Badge>
+              ) : (
+                'now'
+              ),
+          },
+        ]}
+      />
     </Card>
   );
 }
@@ -236,7 +284,7 @@ function Backups({ state: { backups } }: { state: System }) {
           facts={[
             ['Target', <code>{backups.target}</code>],
             ['Last', <Ago at={backups.lastAt} />],
-            ['Result', backups.error ?? 'well'],
+            ['Result', backups.error ?? 'succeeded'],
           ]}
         />
       )}

@@ -2,6 +2,7 @@ import type { Job } from '../../domain/job-records.ts';
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
 import type { Worker } from '../../domain/endpoints/worker-record.ts';
 import type { Endpoint } from '../../domain/records.ts';
+import type { InstanceUsage } from '../../engines/instance.ts';
 import { startPhases, waitedForStart, type StartPhases } from '../../domain/endpoints/start-phases.ts';
 import { EndpointWorkerSet } from './endpoint-worker-set.ts';
 import { jobLogLines } from './job-log-lines.ts';
@@ -100,6 +101,12 @@ export class Workers {
     const worker = await this.#find(endpointId, workerId);
     const engine = worker && this.#deps.engines.get(worker.dataCenterId);
     return engine?.logs(workerId, query, signal);
+  }
+
+  /** What a live worker uses now; undefined while it does not run. */
+  async usage(endpointId: string, workerId: string): Promise<InstanceUsage | undefined> {
+    const worker = await this.#find(endpointId, workerId);
+    return worker === undefined ? undefined : this.#deps.engines.get(worker.dataCenterId)?.usage(workerId);
   }
 
   /** What the worker of a job wrote while it ran the job. Follows a job that still runs. */

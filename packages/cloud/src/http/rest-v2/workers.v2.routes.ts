@@ -11,6 +11,7 @@ import {
   list,
   named,
   nullable,
+  number,
   object,
   stringEnum,
   text,
@@ -53,6 +54,18 @@ const summary = named(
     throttled: integer(),
     unhealthy: integer(),
     total: integer(),
+  }),
+);
+
+const workerMetrics = named(
+  'WorkerMetrics',
+  object({
+    at: dateTime('When it was measured'),
+    busy: boolean({ description: 'Whether it runs a job' }),
+    vcpuCount: number({ description: 'The CPUs that it was given' }),
+    cpu: nullable(number({ description: 'CPUs in use; null while it does not run' })),
+    memoryBytes: nullable(number({ description: 'Null while it does not run' })),
+    gpus: list(object({ util: number(), memoryUtil: number() }), { description: 'In per cent' }),
   }),
 );
 
@@ -134,6 +147,45 @@ export function workerOperations({ workers }: AllServices): Operation[] {
         );
         return logEvents(lines) as never;
       },
+    }),
+    operation({
+      id: 'getWorkerMetrics',
+      method: 'GET',
+      path: '/serverless/{id}/workers/{workerId}/metrics',
+      tag,
+      summary: 'See what a worker uses now',
+      access: 'read',
+      description:
+        'Berth only. Measured at most every two seconds. `/serverless/{id}/metrics` has the history of all workers of the endpoint together.',
+      params: byWorker,
+      status: 200,
+      response: workerMetrics,
+      errorStatuses: [404],
+      handle: async ({ caller, params }) => {
+        const { at, busy, vcpuCount, usage } = await workers.usage(caller, params.id, params.workerId);
+        return {
+          at: isoTime(at),
+          busy,
+          vcpuCount,
+          cpu: usage?.cpu ?? null,
+          memoryBytes: usage?.memoryInBytes ?? null,
+          gpus: usage?.gpus.map(({ util, memoryUtil }) => ({ util, memoryUtil })) ?? [],
+        };
+      },
+    }),
+    operation({
+      id: 'stopWorker',
+      method: 'POST',
+      path: '/serverless/{id}/workers/{workerId}/stop',
+      tag,
+      summary: 'Stop a worker',
+      access: 'write',
+      description:
+        'Berth only. It gets no more jobs, and ends when it has finished those that it has. Where the endpoint needs a worker, another one starts.',
+      params: byWorker,
+      status: 204,
+      errorStatuses: [404],
+      handle: async ({ caller, params }) => workers.stop(caller, params.id, params.workerId),
     }),
     operation({
       id: 'listReleases',

@@ -1,9 +1,12 @@
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
+import type { CloudEventBus } from '../../domain/events.ts';
+import type { InstanceUsage } from '../../engines/instance.ts';
 import type { WorkerStore } from '../../store/worker-store.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import type { Clock } from '../../support/clock.ts';
 import { notFound } from '../../support/errors.ts';
 import type { Caller } from '../../domain/caller.ts';
+import { InstanceUsageCache } from '../instance-usage-cache.ts';
 import type { Endpoints } from './endpoints.ts';
 import { rollbackInput } from './endpoint-release.ts';
 import type { Release, Worker } from '../../domain/endpoints/worker-record.ts';
@@ -53,6 +56,25 @@ export interface LiveWorkers {
     query: LogQuery,
     signal: AbortSignal,
   ): Promise<AsyncIterable<LogLine> | undefined>;
+  /** What a live worker uses now; undefined while it does not run. */
+  usage(endpointId: string, workerId: string): Promise<InstanceUsage | undefined>;
+}
+
+/** What one worker uses now, and what it may use. */
+export interface WorkerUsage {
+  at: number;
+  busy: boolean;
+  vcpuCount: number;
+  /** Null while it does not run. */
+  usage: InstanceUsage | null;
+}
+
+export interface EndpointWorkersDeps {
+  endpoints: Endpoints;
+  liveWorkers: LiveWorkers;
+  store: WorkerStore;
+  clock: Clock;
+  events: CloudEventBus;
 }
 
 /** Workers and releases of an endpoint, as its owner sees them. */
@@ -61,12 +83,15 @@ export class EndpointWorkers {
   readonly #liveWorkers: LiveWorkers;
   readonly #store: WorkerStore;
   readonly #clock: Clock;
+  readonly #events: CloudEventBus;
+  readonly #usages = new InstanceUsageCache();
 
-  constructor(endpoints: Endpoints, liveWorkers: LiveWorkers, store: WorkerStore, clock: Clock) {
+  constructor({ endpoints, liveWorkers, store, clock, events }: EndpointWorkersDeps) {
     this.#endpoints = endpoints;
     this.#liveWorkers = liveWorkers;
     this.#store = store;
     this.#clock = clock;
+    this.#events = events;
   }
 
   /** `reason` says why no worker can take jobs now; null if one can. */
@@ -116,6 +141,29 @@ export class EndpointWorkers {
     );
     if (endpoint === undefined) throw notFound('worker', workerId);
     return this.logs(caller, endpoint.id, workerId, query, signal);
+  }
+
+  /** What a live worker uses now. */
+  async usage(caller: Caller, endpointId: string, workerId: string): Promise<WorkerUsage> {
+    const { record, busy } = await this.#findLive(caller, endpointId, workerId);
+    const usage = await this.#usages.read(workerId, () => this.#liveWorkers.usage(endpointId, workerId));
+    return { at: this.#clock.now(), busy, vcpuCount: record.vcpuCount, usage: usage ?? null };
+  }
+
+  /**
+   * Stops a worker: it gets no more jobs, and ends when it has finished those that it has. The leading server
+   * does it, whichever server was asked.
+   */
+  async stop(caller: Caller, endpointId: string, workerId: string): Promise<void> {
+    await this.#findLive(caller, endpointId, workerId);
+    this.#events.publish('worker.refresh-requested', { endpointId, workerId, source: 'request' });
+  }
+
+  async #findLive(caller: Caller, endpointId: string, workerId: string): Promise<LiveWorker> {
+    const endpoint = await this.#endpoints.get(caller, endpointId);
+    const worker = this.#liveWorkers.list(endpoint).find(({ record }) => record.id === workerId);
+    if (worker === undefined) throw notFound('worker', workerId);
+    return worker;
   }
 
   async releases(

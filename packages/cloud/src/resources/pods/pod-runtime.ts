@@ -1,14 +1,10 @@
 import type { InstanceEngine } from '../../engines/engine.ts';
-import type { InstanceUsage } from '../../engines/instance.ts';
 import type { Clock } from '../../support/clock.ts';
-import { BerthError } from '../../support/errors.ts';
+import { InstanceUsageCache } from '../instance-usage-cache.ts';
 import { containerPort } from '../../domain/pods/container-port.ts';
 import type { Pod } from '../../domain/pods/pod-record.ts';
 
 const BYTES_PER_GB = 1024 ** 3;
-/** How long a measurement of a pod's usage is reused. */
-const USAGE_CACHE_MS = 2_000;
-const MAX_CACHED_USAGES = 20_000;
 
 export interface PodPort {
   private: number;
@@ -34,10 +30,7 @@ export interface PodRuntime {
 export class PodRuntimeReader {
   readonly #engines: ReadonlyMap<string, InstanceEngine>;
   readonly #clock: Clock;
-  readonly #usages = new Map<
-    string,
-    { at: number; generation: number; usage: Promise<InstanceUsage | undefined> }
-  >();
+  readonly #usages = new InstanceUsageCache();
 
   /** `engines` by data center. */
   constructor(engines: ReadonlyMap<string, InstanceEngine>, clock: Clock) {
@@ -49,7 +42,10 @@ export class PodRuntimeReader {
   async read(pod: Pod): Promise<PodRuntime | null> {
     const engine = this.#engines.get(pod.dataCenterId);
     if (pod.status !== 'RUNNING' || engine === undefined) return null;
-    const [usage, ports] = await Promise.all([this.#usage(pod, engine), this.ports(pod)]);
+    const [usage, ports] = await Promise.all([
+      this.#usages.read(`${pod.id} ${pod.generation}`, () => engine.usage(pod.id)),
+      this.ports(pod),
+    ]);
     return {
       uptime: Math.max(0, Math.floor((this.#clock.now() - (pod.startedAt ?? this.#clock.now())) / 1000)),
       cpu: percentage(usage?.cpu ?? 0, pod.vcpuCount),
@@ -60,25 +56,6 @@ export class PodRuntimeReader {
       ),
       ports,
     };
-  }
-
-  /**
-   * The usage of a pod, cached briefly: CPU usage is measured since the previous request, so requests that
-   * follow each other closely would give meaningless numbers.
-   */
-  #usage(pod: Pod, engine: InstanceEngine): Promise<InstanceUsage | undefined> {
-    const now = performance.now();
-    const cached = this.#usages.get(pod.id);
-    if (cached !== undefined && now - cached.at < USAGE_CACHE_MS && cached.generation === pod.generation)
-      return cached.usage;
-    if (this.#usages.size >= MAX_CACHED_USAGES) this.#usages.clear();
-    const usage = engine.usage(pod.id).catch((error: unknown) => {
-      // While the engine does not answer, the usage is unknown, but the pod still counts as running.
-      if (error instanceof BerthError && error.code === 'unavailable') return undefined;
-      throw error;
-    });
-    this.#usages.set(pod.id, { at: now, generation: pod.generation, usage });
-    return usage;
   }
 
   /** The declared ports of a pod. Empty unless it runs. */

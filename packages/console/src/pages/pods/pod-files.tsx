@@ -1,10 +1,10 @@
 import { useState } from 'react';
 import { api, queryText } from '../../api/client.ts';
-import { Command } from '../../components/copy.tsx';
 import { SubmitForm } from '../../components/form-dialog.tsx';
 import { TextField } from '../../components/form.tsx';
 import { formatBytes } from '../../components/format.ts';
 import { Card, Facts } from '../../components/page.tsx';
+import { PodUpload } from './pod-upload.tsx';
 
 interface PodFile {
   kind: 'file' | 'folder' | 'other';
@@ -12,7 +12,7 @@ interface PodFile {
   modifiedAt: string;
 }
 
-/** Copies out of a running pod. A folder, or a file, comes as a tar archive. */
+/** Copies out of a running pod and into it. A folder, or a file, comes as a tar archive. */
 export function PodFiles({ podId }: { podId: string }) {
   const [path, setPath] = useState('.');
   const [found, setFound] = useState<{ path: string; file: PodFile }>();
@@ -51,9 +51,7 @@ export function PodFiles({ podId }: { podId: string }) {
           )}
         </SubmitForm>
       </Card>
-      <Card title="Copy into the pod">
-        <Command>{`npx berth pod cp ./file ${podId}:/path`}</Command>
-      </Card>
+      <PodUpload podId={podId} />
     </div>
   );
 }

@@ -1,17 +1,17 @@
 import { lazy, Suspense, useState } from 'react';
 import { Link } from '@tanstack/react-router';
-import { useApi } from '../../api/queries.ts';
+import { useApi, useWrite } from '../../api/queries.ts';
 import { usePermissions } from '../../api/session.ts';
 import type { Worker, WorkerList } from '../../api/types.ts';
 import { Badge, StatusBadge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
-import { Dialog } from '../../components/dialog.tsx';
+import { ConfirmDialog, Dialog } from '../../components/dialog.tsx';
 import { formatDuration } from '../../components/format.ts';
 import { Card } from '../../components/page.tsx';
 import { EmptyState, Loaded, Note, Skeleton } from '../../components/states.tsx';
 import { DataTable } from '../../components/table.tsx';
 import type { TabProps } from './tab-props.ts';
-import { Phases } from './phases.tsx';
+import { WorkerDialog } from './worker-dialog.tsx';
 
 const Terminal = lazy(() => import('../../components/terminal.tsx'));
 
@@ -20,6 +20,8 @@ export default function WorkersTab({ endpoint: { id, name } }: TabProps) {
   const { write } = usePermissions();
   const [terminal, setTerminal] = useState<Worker>();
   const [details, setDetails] = useState<Worker>();
+  const [stopping, setStopping] = useState<Worker>();
+  const stop = useWrite(`/v2/serverless/${id}/workers`);
   return (
     <Loaded of={workers}>
       {({ workers: rows, reason }) => (
@@ -78,9 +80,19 @@ export default function WorkersTab({ endpoint: { id, name } }: TabProps) {
                         Log
                       </Link>
                       {write && (
-                        <Button small look="quiet" onClick={() => setTerminal(worker)}>
-                          Terminal
-                        </Button>
+                        <>
+                          <Button small look="quiet" onClick={() => setTerminal(worker)}>
+                            Terminal
+                          </Button>
+                          <Button
+                            small
+                            look="quiet"
+                            aria-label={`Stop worker ${worker.id}`}
+                            onClick={() => setStopping(worker)}
+                          >
+                            Stop
+                          </Button>
+                        </>
                       )}
                     </>
                   ),
@@ -94,20 +106,20 @@ export default function WorkersTab({ endpoint: { id, name } }: TabProps) {
               }
             />
           </Card>
-          <Dialog
-            open={details !== undefined}
-            onClose={() => setDetails(undefined)}
-            title={`Worker ${details?.id ?? ''}`}
-            shape="side"
-          >
-            {details !== undefined && (
-              <>
-                <h3>How it started</h3>
-                <Phases phases={details.phases} />
-                <p className="muted">Image: {details.image}</p>
-              </>
-            )}
-          </Dialog>
+          <WorkerDialog endpointId={id} worker={details} onClose={() => setDetails(undefined)} />
+          <ConfirmDialog
+            open={stopping !== undefined}
+            onClose={() => setStopping(undefined)}
+            title={`Stop worker ${stopping?.id ?? ''}?`}
+            lost={
+              'It gets no more jobs, and ends when it has finished those that it has; nothing of them is ' +
+              'lost. Where there is work for it, another worker starts.'
+            }
+            action="Stop the worker"
+            onConfirm={() =>
+              stop.mutateAsync({ path: `/v2/serverless/${id}/workers/${stopping?.id ?? ''}/stop` })
+            }
+          />
           <Dialog
             open={terminal !== undefined}
             onClose={() => setTerminal(undefined)}

@@ -1,0 +1,109 @@
+import { useEffect, useMemo, useState } from 'react';
+import { useApi } from '../../api/queries.ts';
+import type { Worker } from '../../api/types.ts';
+import { Chart } from '../../components/chart.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { formatBytes } from '../../components/format.ts';
+import { decimal } from '../../components/history.tsx';
+import { Facts } from '../../components/page.tsx';
+import { Loaded } from '../../components/states.tsx';
+import { Phases } from './phases.tsx';
+
+interface WorkerMetrics {
+  at: string;
+  busy: boolean;
+  vcpuCount: number;
+  cpu: number | null;
+  memoryBytes: number | null;
+  gpus: { util: number; memoryUtil: number }[];
+}
+
+const EVERY_MS = 2_000;
+/** Ten minutes. */
+const MAX_SAMPLES = 300;
+
+/** One worker: what it uses, and how it started. */
+export function WorkerDialog({
+  endpointId,
+  worker,
+  onClose,
+}: {
+  endpointId: string;
+  worker: Worker | undefined;
+  onClose: () => void;
+}) {
+  return (
+    <Dialog open={worker !== undefined} onClose={onClose} title={`Worker ${worker?.id ?? ''}`} shape="side">
+      {worker !== undefined && (
+        <div className="stack lg">
+          <WorkerUse key={worker.id} endpointId={endpointId} workerId={worker.id} />
+          <section className="stack">
+            <h3>How it started</h3>
+            <Phases phases={worker.phases} />
+          </section>
+          <p className="muted">Image: {worker.image}</p>
+        </div>
+      )}
+    </Dialog>
+  );
+}
+
+function WorkerUse({ endpointId, workerId }: { endpointId: string; workerId: string }) {
+  const metrics = useApi<WorkerMetrics>(`/v2/serverless/${endpointId}/workers/${workerId}/metrics`, {
+    everyMs: EVERY_MS,
+  });
+  const samples = useSamples(metrics.data);
+  const charts = useMemo(
+    () => ({
+      times: samples.map(({ at }) => Date.parse(at) / 1000),
+      cpu: [{ label: 'CPUs', values: samples.map(({ cpu }) => cpu) }],
+      memory: [{ label: 'memory', values: samples.map(({ memoryBytes }) => memoryBytes) }],
+    }),
+    [samples],
+  );
+  return (
+    <section className="stack">
+      <h3>What it uses</h3>
+      <Loaded of={metrics}>
+        {({ busy, cpu, vcpuCount, memoryBytes, gpus }) => (
+          <>
+            <Facts
+              facts={[
+                ['Now', busy ? 'runs a job' : 'waits for a job'],
+                ['CPU', cpu === null ? '–' : `${decimal(cpu)} of ${vcpuCount}`],
+                ['Memory', memoryBytes === null ? '–' : formatBytes(memoryBytes)],
+                ...gpus.map(({ util, memoryUtil }, index): [string, string] => [
+                  `GPU ${index}`,
+                  `${Math.round(util)} % busy, ${Math.round(memoryUtil)} % of its memory`,
+                ]),
+              ]}
+            />
+            <Chart
+              label="CPUs in use"
+              times={charts.times}
+              series={charts.cpu}
+              format={decimal}
+              height={140}
+            />
+            <Chart
+              label="Memory in use"
+              times={charts.times}
+              series={charts.memory}
+              format={formatBytes}
+              height={140}
+            />
+          </>
+        )}
+      </Loaded>
+    </section>
+  );
+}
+
+/** What was measured while the dialog is open. */
+function useSamples(latest: WorkerMetrics | undefined): readonly WorkerMetrics[] {
+  const [samples, setSamples] = useState<readonly WorkerMetrics[]>([]);
+  useEffect(() => {
+    if (latest !== undefined) setSamples((before) => [...before, latest].slice(-MAX_SAMPLES));
+  }, [latest]);
+  return samples;
+}
