@@ -1,4 +1,6 @@
-/** What is wrong with a text as JSON, with line and column where the engine tells; undefined if it is right. */
+/**
+ * What is wrong with a text as JSON, with line and column where the engine tells; undefined if it is right.
+ */
 export function jsonProblem(text: string): string | undefined {
   try {
     JSON.parse(text);

@@ -51,7 +51,9 @@ export function useLogRows(sources: readonly LogSource[]): { rows: readonly LogR
   return { rows, live };
 }
 
-/** Lines of a log: search, level, wrapping, download. Only those in view are in the document, as plain text. */
+/**
+ * Lines of a log: search, level, wrapping, download. Only those in view are in the document, as plain text.
+ */
 export function LogView({
   rows,
   live,

@@ -123,7 +123,9 @@ function ApiKeys({ canManage, onRevoke }: ListProps) {
                     onRevoke({
                       path: `${API_KEYS}/${id}`,
                       title: `Revoke the key ${name}?`,
-                      lost: 'Programs that use it are refused at once, and browsers that signed in with it are signed out. It cannot be brought back.',
+                      lost:
+                        'Programs that use it are refused at once, and browsers that signed in with it ' +
+                        'are signed out. It cannot be brought back.',
                       action: 'Revoke the key',
                     }),
                 },

@@ -125,7 +125,10 @@ export default function RegistriesPage() {
         open={doomed !== undefined}
         onClose={() => setDoomed(undefined)}
         title={`Delete ${doomed?.name ?? ''}?`}
-        lost="The saved credentials are lost. What runs goes on; a private image that needs them cannot be fetched any more."
+        lost={
+          'The saved credentials are lost. What runs goes on; a private image that needs them cannot be ' +
+          'fetched any more.'
+        }
         action="Delete the registry"
         onConfirm={() => save.mutateAsync({ path: doomed?.path ?? '', method: 'DELETE' })}
       />

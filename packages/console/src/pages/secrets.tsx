@@ -41,7 +41,9 @@ export default function SecretsPage() {
   return (
     <Page
       title="Secrets"
-      description="Values that environments refer to by name. A value is stored encrypted and never shown again."
+      description={
+        'Values that environments refer to by name. A value is stored encrypted and never shown again.'
+      }
       actions={
         write && (
           <Button look="primary" onClick={() => setDraft(EMPTY)}>
@@ -138,7 +140,10 @@ export default function SecretsPage() {
         open={doomed !== undefined}
         onClose={() => setDoomed(undefined)}
         title={`Delete the secret ${doomed?.name ?? ''}?`}
-        lost="Its value is lost and cannot be read back. Containers that run keep it; those that start later and refer to it do not start."
+        lost={
+          'Its value is lost and cannot be read back. Containers that run keep it; those that start later ' +
+          'and refer to it do not start.'
+        }
         action="Delete the secret"
         onConfirm={() => save.mutateAsync({ path: `${PATH}/${doomed?.id ?? ''}`, method: 'DELETE' })}
       />

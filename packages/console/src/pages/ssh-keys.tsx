@@ -56,7 +56,9 @@ export default function SshKeysPage() {
         open={added !== undefined}
         onClose={() => setAdded(undefined)}
         title="Add SSH keys"
-        description="The content of a .pub file, one key in each line. Pods that run get it at their next start."
+        description={
+          'The content of a .pub file, one key in each line. Pods that run get it at their next start.'
+        }
         submit="Add"
         onSubmit={() => replace([...keys, ...linesOf(added ?? '')])}
       >

@@ -23,7 +23,9 @@ export default function StoragePage() {
   return (
     <Page
       title="Storage"
-      description="Network volumes outlive what mounts them. Pods, endpoints and S3 clients share their files."
+      description={
+        'Network volumes outlive what mounts them. Pods, endpoints and S3 clients share their files.'
+      }
       actions={
         write && (
           <Button look="primary" onClick={() => setCreating(true)}>

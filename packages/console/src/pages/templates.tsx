@@ -141,7 +141,10 @@ export default function TemplatesPage() {
         open={doomed !== undefined}
         onClose={() => setDoomed(undefined)}
         title={`Delete the template ${doomed?.name ?? ''}?`}
-        lost="The settings are lost. Pods and endpoints that were made from it go on; one that an endpoint is linked to is not deleted."
+        lost={
+          'The settings are lost. Pods and endpoints that were made from it go on; one that an endpoint ' +
+          'is linked to is not deleted.'
+        }
         action="Delete the template"
         onConfirm={() => save.mutateAsync({ path: `${PATH}/${doomed?.id ?? ''}`, method: 'DELETE' })}
       />

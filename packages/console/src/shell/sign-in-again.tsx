@@ -18,7 +18,9 @@ export function SignInAgain() {
       open={ended}
       onClose={() => setEnded(false)}
       title="Your session has ended"
-      description="It expired, or its key was revoked. Sign in again to go on; nothing that you typed is lost."
+      description={
+        'It expired, or its key was revoked. Sign in again to go on; nothing that you typed is lost.'
+      }
     >
       <SignInForm onDone={resume} />
     </Dialog>

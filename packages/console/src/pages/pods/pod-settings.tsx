@@ -1,4 +1,3 @@
-import { useState } from 'react';
 import { useWrite } from '../../api/queries.ts';
 import type { Pod } from '../../api/resources.ts';
 import { usePermissions } from '../../api/session.ts';
@@ -8,6 +7,8 @@ import {
   ContainerFields,
   containerProblems,
 } from '../../components/container-fields.tsx';
+import { ConflictNote } from '../../components/conflict-note.tsx';
+import { useDraft } from '../../components/draft.ts';
 import { SubmitForm } from '../../components/form-dialog.tsx';
 import { CheckField, TextField } from '../../components/form.tsx';
 import { Card, Facts } from '../../components/page.tsx';
@@ -36,7 +37,8 @@ export function PodSettings({ pod }: { pod: Pod }) {
 function EditPod({ pod }: { pod: Pod }) {
   const save = useWrite('/v2/pods');
   const toasts = useToasts();
-  const [draft, setDraft] = useState({ ...containerDraft(pod), name: pod.name, locked: pod.locked });
+  const current = { ...containerDraft(pod), name: pod.name, locked: pod.locked };
+  const { draft, conflicts, change, reset } = useDraft(current);
   const changed = changedFields(pod, draft);
   const restarts = pod.status === 'RUNNING' && Object.keys(changed).some((name) => RESTARTING.includes(name));
   return (
@@ -45,21 +47,25 @@ function EditPod({ pod }: { pod: Pod }) {
         submit={restarts ? 'Save and restart' : 'Save'}
         disabled={Object.keys(changed).length === 0 || containerProblems(draft).length > 0}
         onSubmit={() => save.mutateAsync({ path: `/v2/pods/${pod.id}`, method: 'PATCH', body: changed })}
-        onDone={() => toasts.done('Saved')}
+        onDone={() => {
+          reset();
+          toasts.done('Saved');
+        }}
       >
         <TextField
           label="Name"
           required
           value={draft.name}
-          onChange={(event) => setDraft({ ...draft, name: event.target.value })}
+          onChange={(event) => change({ name: event.target.value })}
         />
-        <ContainerFields draft={draft} onChange={(change) => setDraft({ ...draft, ...change })} />
+        <ContainerFields draft={draft} onChange={change} />
         <CheckField
           label="Locked"
           hint="It cannot be stopped, reset or terminated until it is unlocked"
           checked={draft.locked}
-          onChange={(event) => setDraft({ ...draft, locked: event.target.checked })}
+          onChange={(event) => change({ locked: event.target.checked })}
         />
+        <ConflictNote fields={conflicts} current={current} />
         {restarts && (
           <Note tone="warn">
             This restarts the pod: what runs in it ends, and its container disk is emptied. Volumes stay.

@@ -19,7 +19,9 @@ const ABOUT: Record<Action, { label: string; done: string; lost: string }> = {
   retry: {
     label: 'Retry',
     done: 'retried',
-    lost: 'The same jobs go to the end of the queue. Their errors are forgotten; jobs that did not fail are left alone.',
+    lost:
+      'The same jobs go to the end of the queue. Their errors are forgotten; jobs that did not fail are ' +
+      'left alone.',
   },
   redrive: {
     label: 'Send again',

@@ -1,21 +1,35 @@
 import { useState } from 'react';
-import type { FormEvent } from 'react';
 import { useNavigate } from '@tanstack/react-router';
 import { useApi, useWrite } from '../../api/queries.ts';
 import { usePermissions } from '../../api/session.ts';
 import type { Endpoint } from '../../api/types.ts';
-import { Button } from '../../components/button.tsx';
+import {
+  containerBody,
+  ContainerFields,
+  containerProblems,
+  EMPTY_CONTAINER,
+} from '../../components/container-fields.tsx';
+import type { ContainerDraft } from '../../components/container-fields.tsx';
 import { Command } from '../../components/copy.tsx';
-import { Segmented, SelectField, TextArea, TextField } from '../../components/form.tsx';
+import { SubmitForm } from '../../components/form-dialog.tsx';
+import { Segmented, SelectField, TextField } from '../../components/form.tsx';
 import { Card, Page } from '../../components/page.tsx';
-import { ErrorNote, Note } from '../../components/states.tsx';
-import { parseEnv } from '../../components/env-text.ts';
+import { EmptyState } from '../../components/states.tsx';
 
 interface GpuType {
   id: string;
   name: string;
   pool: string | null;
   virtual: boolean;
+}
+
+interface Draft extends ContainerDraft {
+  name: string;
+  type: 'QUEUE' | 'LOAD_BALANCER';
+  /** `cpu`, or the id of a GPU pool. */
+  hardware: string;
+  min: string;
+  max: string;
 }
 
 const EXAMPLES: readonly (readonly [image: string, about: string])[] = [
@@ -26,134 +40,127 @@ const EXAMPLES: readonly (readonly [image: string, about: string])[] = [
   ['local/python-echo', 'Python echo'],
 ];
 
+const FIRST: Draft = {
+  ...EMPTY_CONTAINER,
+  disk: '',
+  name: 'my-endpoint',
+  image: 'local/echo',
+  type: 'QUEUE',
+  hardware: 'cpu',
+  min: '0',
+  max: '3',
+};
+
 export default function NewEndpointPage() {
   const { write } = usePermissions();
-  const navigate = useNavigate();
-  const gpus = useApi<{ gpus?: GpuType[]; gpuTypes?: GpuType[] }>('/v2/catalog/gpus');
-  const create = useWrite<Endpoint>('=/v2/serverless');
-  const [fields, setFields] = useState({
-    name: 'my-endpoint',
-    image: 'local/echo',
-    type: 'QUEUE' as 'QUEUE' | 'LOAD_BALANCER',
-    hardware: 'cpu',
-    min: '0',
-    max: '3',
-    env: '',
-  });
-  const env = parseEnv(fields.env);
-  const set = (next: Partial<typeof fields>): void => setFields({ ...fields, ...next });
-  const pools = [
-    ...new Set((gpus.data?.gpus ?? gpus.data?.gpuTypes ?? []).map(({ pool, id }) => pool ?? id)),
-  ];
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    const body = {
-      name: fields.name,
-      type: fields.type,
-      image: fields.image,
-      ...(fields.hardware === 'cpu'
-        ? { cpu: [{ id: 'cpu3c', vcpuCount: 2 }] }
-        : { gpu: { pools: [fields.hardware], count: 1 } }),
-      workers: { min: Number(fields.min), max: Number(fields.max) },
-      scaling:
-        fields.type === 'QUEUE'
-          ? { type: 'QUEUE_DELAY', queueDelay: 4 }
-          : { type: 'REQUEST_COUNT', requestCount: 4 },
-      ...(Object.keys(env.env).length > 0 && { env: env.env }),
-    };
-    create.mutateAsync({ path: '/v2/serverless', body }).then(
-      ({ id }) => navigate({ to: `/serverless/${id}/playground` }),
-      () => undefined,
-    );
-  };
   return (
     <Page
       title="New endpoint"
       crumbs={[{ to: '/serverless', label: 'Serverless' }]}
       description="An image that handles jobs, or serves HTTP."
     >
-      {!write && <Note tone="warn">Your key may not create endpoints.</Note>}
-      <Card title="From a folder of yours">
-        <div className="stack">
-          <p className="muted">
-            A folder with a handler.ts, handler.js or handler.py becomes an endpoint with one command:
-          </p>
-          <Command>npx berth deploy ./my-folder</Command>
-        </div>
-      </Card>
-      <Card title="From an image">
-        <form className="stack lg" onSubmit={submit}>
-          <Segmented
-            label="Type"
-            value={fields.type}
-            options={[
-              ['QUEUE', 'Queue: jobs'],
-              ['LOAD_BALANCER', 'Load balancer: HTTP'],
-            ]}
-            onChange={(type) => set({ type })}
-          />
-          <div className="grid two">
-            <TextField
-              label="Name"
-              required
-              value={fields.name}
-              onChange={(event) => set({ name: event.target.value })}
-            />
-            <SelectField
-              label="Example"
-              value={EXAMPLES.some(([image]) => image === fields.image) ? fields.image : ''}
-              onChange={(event) => event.target.value !== '' && set({ image: event.target.value })}
-              options={[...EXAMPLES, ['', 'An image of your own']]}
-            />
-            <TextField
-              label="Image"
-              required
-              value={fields.image}
-              onChange={(event) => set({ image: event.target.value })}
-              hint="local/NAME runs without containers; any other image needs Docker or Kubernetes."
-            />
-            <SelectField
-              label="Hardware"
-              value={fields.hardware}
-              onChange={(event) => set({ hardware: event.target.value })}
-              options={[
-                ['cpu', 'CPU, 2 vCPU and 4 GB'],
-                ...pools.map((pool) => [pool, `GPU: ${pool}`] as const),
-              ]}
-            />
-            <TextField
-              label="Workers at least"
-              type="number"
-              min={0}
-              value={fields.min}
-              onChange={(event) => set({ min: event.target.value })}
-              hint="0: nothing runs and costs while there is no work."
-            />
-            <TextField
-              label="Workers at most"
-              type="number"
-              min={0}
-              value={fields.max}
-              onChange={(event) => set({ max: event.target.value })}
-            />
-          </div>
-          <TextArea
-            label="Environment variables"
-            hint="NAME=value, one in a line; a whole .env file can be pasted."
-            problem={env.problems[0]}
-            value={fields.env}
-            onChange={(event) => set({ env: event.target.value })}
-          />
-          {create.error !== null && <ErrorNote error={create.error} />}
-          {write && (
-            <div className="row end">
-              <Button type="submit" look="primary" disabled={create.isPending || env.problems.length > 0}>
-                Create the endpoint
-              </Button>
+      {write ? (
+        <>
+          <Card title="From an image">
+            <NewEndpoint />
+          </Card>
+          <Card title="From a folder of yours">
+            <div className="stack">
+              <p className="muted">
+                A folder with a handler.ts, handler.js or handler.py becomes an endpoint with one command:
+              </p>
+              <Command>npx berth deploy ./my-folder</Command>
             </div>
-          )}
-        </form>
-      </Card>
+          </Card>
+        </>
+      ) : (
+        <EmptyState title="Your key may not create endpoints">
+          Sign in with a key that may write, or ask whoever manages this account.
+        </EmptyState>
+      )}
     </Page>
   );
+}
+
+function NewEndpoint() {
+  const navigate = useNavigate();
+  const gpus = useApi<{ gpus?: GpuType[] }>('/v2/catalog/gpus');
+  const create = useWrite<Endpoint>('=/v2/serverless');
+  const [draft, setDraft] = useState(FIRST);
+  const change = (part: Partial<Draft>): void => setDraft((current) => ({ ...current, ...part }));
+  const pools = [...new Set((gpus.data?.gpus ?? []).map(({ pool, id }) => pool ?? id))];
+  const submit = async (): Promise<void> => {
+    const { id } = await create.mutateAsync({ path: '/v2/serverless', body: endpointBody(draft) });
+    await navigate({ to: `/serverless/${id}/playground` });
+  };
+  return (
+    <SubmitForm
+      submit="Create the endpoint"
+      onSubmit={submit}
+      disabled={containerProblems(draft).length > 0 || draft.name === '' || draft.image === ''}
+    >
+      <Segmented
+        label="Type"
+        value={draft.type}
+        options={[
+          ['QUEUE', 'Queue: jobs'],
+          ['LOAD_BALANCER', 'Load balancer: HTTP'],
+        ]}
+        onChange={(type) => change({ type })}
+      />
+      <div className="grid two">
+        <TextField
+          label="Name"
+          required
+          value={draft.name}
+          onChange={(event) => change({ name: event.target.value })}
+        />
+        <SelectField
+          label="Example"
+          value={EXAMPLES.some(([image]) => image === draft.image) ? draft.image : ''}
+          onChange={(event) => event.target.value !== '' && change({ image: event.target.value })}
+          options={[...EXAMPLES, ['', 'An image of your own']]}
+        />
+        <SelectField
+          label="Hardware"
+          value={draft.hardware}
+          onChange={(event) => change({ hardware: event.target.value })}
+          options={[['cpu', 'CPU, 2 vCPU and 4 GB'], ...pools.map((pool) => [pool, `GPU: ${pool}`] as const)]}
+        />
+        <div className="grid two">
+          <TextField
+            label="Workers at least"
+            type="number"
+            min={0}
+            value={draft.min}
+            hint="0: nothing runs and costs while there is no work."
+            onChange={(event) => change({ min: event.target.value })}
+          />
+          <TextField
+            label="Workers at most"
+            type="number"
+            min={0}
+            value={draft.max}
+            onChange={(event) => change({ max: event.target.value })}
+          />
+        </div>
+      </div>
+      <ContainerFields draft={draft} onChange={change} />
+    </SubmitForm>
+  );
+}
+
+function endpointBody(draft: Draft): Record<string, unknown> {
+  const { name, type, hardware, min, max } = draft;
+  return {
+    name,
+    type,
+    ...containerBody(draft),
+    ...(hardware === 'cpu'
+      ? { cpu: [{ id: 'cpu3c', vcpuCount: 2 }] }
+      : { gpu: { pools: [hardware], count: 1 } }),
+    workers: { min: Number(min), max: Number(max) },
+    scaling:
+      type === 'QUEUE' ? { type: 'QUEUE_DELAY', queueDelay: 4 } : { type: 'REQUEST_COUNT', requestCount: 4 },
+  };
 }

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useMemo, useRef, useState } from 'react';
 import { Link } from '@tanstack/react-router';
 import { useApi } from '../../api/queries.ts';
 import type { Endpoint, JobPage } from '../../api/types.ts';
@@ -119,6 +119,7 @@ function Answer({ endpointId, mode, body }: { endpointId: string; mode: Mode; bo
   const [update, setUpdate] = useState<RunUpdate>();
   const [error, setError] = useState<Error>();
   const [running, setRunning] = useState<AbortController>();
+  const isWrong = useMemo(() => jsonProblem(body) !== undefined, [body]);
   const current = useRef<AbortController>(undefined);
   useEffect(() => () => current.current?.abort(), []);
   const run = async (): Promise<void> => {
@@ -140,7 +141,7 @@ function Answer({ endpointId, mode, body }: { endpointId: string; mode: Mode; bo
       title="Answer"
       actions={
         running === undefined ? (
-          <Button look="primary" disabled={jsonProblem(body) !== undefined} onClick={() => void run()}>
+          <Button look="primary" disabled={isWrong} onClick={() => void run()}>
             Run
           </Button>
         ) : (
@@ -186,7 +187,10 @@ function Answer({ endpointId, mode, body }: { endpointId: string; mode: Mode; bo
 
 function Snippets({ endpointId, mode, body }: { endpointId: string; mode: Mode; body: string }) {
   const [language, setLanguage] = useState<Language>('curl');
-  const text = snippet(language, { origin: location.origin, endpointId, mode, body });
+  const text = useMemo(
+    () => snippet(language, { origin: location.origin, endpointId, mode, body }),
+    [language, endpointId, mode, body],
+  );
   return (
     <Card
       title="The same as a program"

@@ -69,7 +69,10 @@ export default function ReleasesTab({ endpoint: { id } }: TabProps) {
             open={chosen !== undefined}
             onClose={() => setChosen(undefined)}
             title={`Roll back to release ${chosen?.version ?? ''}?`}
-            lost="A new release gets the configuration of that one. Workers of the current release end their jobs and are replaced. Nothing is deleted."
+            lost={
+              'A new release gets the configuration of that one. Workers of the current release end their ' +
+              'jobs and are replaced. Nothing is deleted.'
+            }
             action="Roll back"
             danger={false}
             onConfirm={async () => {

@@ -5,7 +5,9 @@ import { useWrite } from '../../api/queries.ts';
 import { usePermissions } from '../../api/session.ts';
 import type { Endpoint } from '../../api/types.ts';
 import { Button } from '../../components/button.tsx';
+import { ConflictNote } from '../../components/conflict-note.tsx';
 import { ConfirmDialog } from '../../components/dialog.tsx';
+import { useDraft } from '../../components/draft.ts';
 import { CheckField, TextArea, TextField } from '../../components/form.tsx';
 import { Card, Facts } from '../../components/page.tsx';
 import { ErrorNote } from '../../components/states.tsx';
@@ -39,24 +41,14 @@ export default function SettingsTab({ endpoint }: TabProps) {
 
 /** What is typed stays until it is saved, whatever the server answers or sends meanwhile. */
 function SettingsForm({ endpoint }: { endpoint: Endpoint }) {
-  const [fields, setFields] = useState(() => ({
-    name: endpoint.name,
-    image: endpoint.image,
-    min: String(endpoint.workers.min),
-    max: String(endpoint.workers.max),
-    idleTimeout: String(endpoint.workers.idleTimeout ?? ''),
-    timeout: String(endpoint.timeout / 1000),
-    jobTtl: String(endpoint.jobTtl / 1000),
-    maxRetries: String(endpoint.maxRetries),
-    env: formatEnv(endpoint.env),
-    accelerate: endpoint.accelerate,
-  }));
+  const current = fieldsOf(endpoint);
+  const { draft: fields, conflicts, change, reset } = useDraft(current);
   const save = useWrite<Endpoint>(`/v2/serverless/${endpoint.id}`, '=/v2/serverless');
   const toasts = useToasts();
   const env = parseEnv(fields.env);
   const input = (name: Exclude<keyof typeof fields, 'accelerate'>) => ({
     value: fields[name],
-    onChange: (event: { target: { value: string } }) => setFields({ ...fields, [name]: event.target.value }),
+    onChange: (event: { target: { value: string } }) => change({ [name]: event.target.value }),
   });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
@@ -67,7 +59,10 @@ function SettingsForm({ endpoint }: { endpoint: Endpoint }) {
         body: changes(endpoint, fields, env.env),
       })
       .then(
-        () => toasts.done('Saved. A change of the container makes a new release'),
+        () => {
+          reset();
+          toasts.done('Saved. A change of the container makes a new release');
+        },
         () => undefined,
       );
   };
@@ -95,7 +90,10 @@ function SettingsForm({ endpoint }: { endpoint: Endpoint }) {
         </div>
         <TextArea
           label="Environment variables"
-          hint="NAME=value, one in a line; a whole .env file can be pasted. A secret is {{ RUNPOD_SECRET_name }}."
+          hint={
+            'NAME=value, one in a line; a whole .env file can be pasted. A secret is {{ ' +
+            'RUNPOD_SECRET_name }}.'
+          }
           problem={env.problems[0]}
           rows={6}
           {...input('env')}
@@ -103,8 +101,9 @@ function SettingsForm({ endpoint }: { endpoint: Endpoint }) {
         <CheckField
           label="Accelerate workers with the public Python SDK"
           checked={fields.accelerate}
-          onChange={(event) => setFields({ ...fields, accelerate: event.target.checked })}
+          onChange={(event) => change({ accelerate: event.target.checked })}
         />
+        <ConflictNote fields={conflicts} current={current} />
         {save.error !== null && <ErrorNote error={save.error} />}
         <div className="row end">
           <Button type="submit" look="primary" disabled={save.isPending || env.problems.length > 0}>
@@ -116,15 +115,26 @@ function SettingsForm({ endpoint }: { endpoint: Endpoint }) {
   );
 }
 
+/** The settings as they are typed. */
+function fieldsOf(endpoint: Endpoint) {
+  return {
+    name: endpoint.name,
+    image: endpoint.image,
+    min: String(endpoint.workers.min),
+    max: String(endpoint.workers.max),
+    idleTimeout: String(endpoint.workers.idleTimeout ?? ''),
+    timeout: String(endpoint.timeout / 1000),
+    jobTtl: String(endpoint.jobTtl / 1000),
+    maxRetries: String(endpoint.maxRetries),
+    env: formatEnv(endpoint.env),
+    accelerate: endpoint.accelerate,
+  };
+}
+
 /** Only what differs is sent: another tab may have changed the rest. */
 function changes(
   endpoint: Endpoint,
-  fields: Record<
-    'name' | 'image' | 'min' | 'max' | 'idleTimeout' | 'timeout' | 'jobTtl' | 'maxRetries',
-    string
-  > & {
-    accelerate: boolean;
-  },
+  fields: ReturnType<typeof fieldsOf>,
   env: Record<string, string>,
 ): Record<string, unknown> {
   const { idleTimeout } = endpoint.workers;
@@ -168,7 +178,10 @@ function Danger({ endpoint }: { endpoint: Endpoint }) {
         open={open}
         onClose={() => setOpen(false)}
         title={`Delete ${endpoint.name}?`}
-        lost="Waiting and running jobs, stored results, releases and logs of its workers are lost. Network volumes, templates and the image stay."
+        lost={
+          'Waiting and running jobs, stored results, releases and logs of its workers are lost. Network ' +
+          'volumes, templates and the image stay.'
+        }
         action="Delete the endpoint"
         word={endpoint.name}
         onConfirm={async () => {
