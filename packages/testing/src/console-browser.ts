@@ -31,10 +31,13 @@ export interface ConsoleFixture extends ServerFixture {
 /** A server and a browser for the tests of a suite. At their end, no script of a page has met an error. */
 export function consoleFixture(kind: DatabaseKind, env: Record<string, string> = {}): ConsoleFixture {
   before(buildConsole);
+  let browser: Browser | undefined;
+  // Before the server stops, whose log may fail the suite: the hooks after that do not run.
+  after(() => browser?.close());
   const stage = serverFixture(kind, env) as ConsoleFixture;
   stage.problems = [];
   before(async () => {
-    stage.browser = await launchChromium();
+    stage.browser = browser = await launchChromium();
     stage.visit = async () => (await newContext(stage)).newPage();
     stage.signIn = async (key = stage.server.key) => {
       const context = await newContext(stage);
@@ -46,10 +49,7 @@ export function consoleFixture(kind: DatabaseKind, env: Record<string, string> =
       return page;
     };
   });
-  after(async () => {
-    await stage.browser?.close();
-    assert.deepEqual(stage.problems, []);
-  });
+  after(() => assert.deepEqual(stage.problems, []));
   return stage;
 }
 

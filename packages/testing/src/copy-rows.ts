@@ -1,6 +1,8 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { SQLITE_FILE } from '../../cloud/src/store/sqlite/copy-database.ts';
+import { Sealer } from '../../cloud/src/support/crypto.ts';
+import { loadMasterKey } from '../../cloud/src/support/master-key.ts';
 
 /** Letters of an id, in order, so that the numbers 0, 1, 2 … become ids that no other row has. */
 const COPY_ID = `printf('copy%010d', n)`;
@@ -17,14 +19,18 @@ export class RowCopier {
 
   constructor(data: string) {
     this.#database = new DatabaseSync(join(data, SQLITE_FILE));
+    const sealer = new Sealer(loadMasterKey(data, undefined, undefined));
+    // A sealed value opens only in the row that it was made for.
+    this.#database.function('seal_nothing', (context) => sealer.seal('{}', String(context)));
   }
 
-  /** Copies of an endpoint or pod; their names are `prefix` and a number. */
+  /** Copies of an endpoint or pod, without its environment; their names are `prefix` and a number. */
   copyResources(table: 'endpoints' | 'pods', id: string, count: number, prefix: string): void {
     this.#copy(table, `id = '${id}'`, count, {
       id: COPY_ID,
       name: `'${prefix}' || n`,
       created_at: 'created_at - n',
+      sealed_env: `seal_nothing('${table === 'pods' ? 'pod' : 'endpoint'} ' || ${COPY_ID})`,
     });
   }
 
