@@ -17,7 +17,7 @@ import { withCleanup } from './support/cleanup-scope.ts';
 import { median, quantile } from './support/statistics.ts';
 import { waitUntilIdle } from './support/wait-until-idle.ts';
 
-const LOADS = 9;
+const LOADS = 5;
 const SLOWDOWN = 4;
 const PODS = 10_000;
 const VIEWPORT = { width: 1280, height: 850 };
