@@ -41,6 +41,7 @@ export const commands: Readonly<Record<string, CommandLoader>> = {
   'volume resize': async () => (await import('./commands/volume-resize.command.ts')).volumeResize,
   'volume cp': async () => (await import('./commands/volume-cp.command.ts')).volumeCp,
   'volume rm': async () => (await import('./commands/volume-rm.command.ts')).volumeRm,
+  'volume serve': async () => (await import('./commands/volume-serve.command.ts')).volumeServe,
   'pod cp': async () => (await import('./commands/pod-cp.command.ts')).podCp,
   'job ls': async () => (await import('./commands/job.command.ts')).jobLs,
   'job get': async () => (await import('./commands/job.command.ts')).jobGet,

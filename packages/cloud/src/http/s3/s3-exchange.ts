@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { VolumeContents } from '../../resources/volumes/volume-contents.ts';
-import type { VolumeObjects } from '../../resources/volumes/volume-objects.ts';
-import type { MultipartUploads } from '../../resources/volumes/multipart-uploads.ts';
+import type { ObjectStore, UploadStore } from '../../resources/volumes/volume-backend.ts';
 import type { NetworkVolume } from '../../domain/records.ts';
 import type { S3Url } from './s3-url.ts';
 import type { AuthenticatedS3Request } from '../../auth/s3-authenticator.ts';
@@ -21,8 +20,8 @@ export interface S3Exchange {
 /** A request about a bucket or what is in it. */
 export interface S3BucketExchange extends S3Exchange {
   volume: NetworkVolume;
-  objects: VolumeObjects;
-  uploads: MultipartUploads;
+  objects: ObjectStore;
+  uploads: UploadStore;
   /** Another volume of the same account, for a copy between two. */
   otherVolume(id: string): Promise<NetworkVolume>;
   contents: VolumeContents;

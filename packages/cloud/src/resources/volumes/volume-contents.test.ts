@@ -55,7 +55,7 @@ describe('the data of removed volumes', () => {
       volume,
       remove: async () => {
         await context.store.volumes.remove(volume.accountId, volume.id, audit);
-        await contents.remove(volume.id);
+        await contents.remove(volume);
       },
     };
   };

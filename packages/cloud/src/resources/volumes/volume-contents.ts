@@ -7,7 +7,9 @@ import { removeTree } from '../../support/remove-tree.ts';
 import type { ResourceContext } from '../resource-context.ts';
 import { volumeStatePath, volumeDirectoryPath } from './volume-paths.ts';
 import { VolumeDirectory } from './volume-directory.ts';
-import { isMissingPathError, lstatIfExists, withParentDirectory } from '../../support/directory-handle.ts';
+import { isMissingPathError } from '../../support/directory-handle.ts';
+import { removeFolder } from './remove-folder.ts';
+import type { ObjectStore, UploadStore, VolumeBackend } from './volume-backend.ts';
 import { VolumeObjects } from './volume-objects.ts';
 import { MultipartUploads } from './multipart-uploads.ts';
 import { VolumeUsageMeter } from './volume-usage.ts';
@@ -22,7 +24,19 @@ export type FileOwnerOf = (
   volume: Pick<NetworkVolume, 'accountId' | 'dataCenterId'>,
 ) => Promise<FileOwner | undefined>;
 
-/** The files of network volumes, on a local disk or one that several servers share. */
+/** Volumes of data centers that keep them by themselves, such as claims of a Kubernetes cluster. */
+export interface ExternalVolumes {
+  /** Undefined if the volume is a folder that this server sees. */
+  backend(volume: NetworkVolume): VolumeBackend | undefined;
+  create(volume: NetworkVolume): Promise<void>;
+  /** Makes it as large as the record says. */
+  grow(volume: NetworkVolume): Promise<void>;
+  remove(volume: NetworkVolume): Promise<void>;
+  /** Its usage; null if it is not known without starting something and `mayStart` is false. */
+  usage(volume: NetworkVolume, mayStart: boolean): Promise<VolumeUsage | null>;
+}
+
+/** The files of network volumes: on a local disk, one that several servers share, or behind volume servers. */
 export class VolumeContents {
   readonly #context: ResourceContext;
   readonly #data: string;
@@ -31,6 +45,7 @@ export class VolumeContents {
   readonly #usages = new Map<string, VolumeUsageMeter>();
 
   readonly #fileOwner: FileOwnerOf;
+  readonly #external: ExternalVolumes | undefined;
 
   /** `onProblem` is called when the data of a deleted volume cannot be removed. */
   constructor(
@@ -38,14 +53,20 @@ export class VolumeContents {
     data: string,
     onProblem: (error: unknown) => void = () => undefined,
     fileOwner: FileOwnerOf = () => Promise.resolve(undefined),
+    external?: ExternalVolumes,
   ) {
     this.#context = context;
     this.#data = data;
     this.#onProblem = onProblem;
     this.#fileOwner = fileOwner;
+    this.#external = external;
   }
 
-  objects(volume: NetworkVolume): VolumeObjects {
+  objects(volume: NetworkVolume): ObjectStore {
+    return this.#external?.backend(volume)?.objects ?? this.#localObjects(volume);
+  }
+
+  #localObjects(volume: NetworkVolume): VolumeObjects {
     const { ids, disk } = this.#context;
     return new VolumeObjects({
       checkRoom: () => disk?.checkRoom(),
@@ -57,10 +78,12 @@ export class VolumeContents {
     });
   }
 
-  uploads(volume: NetworkVolume): MultipartUploads {
+  uploads(volume: NetworkVolume): UploadStore {
+    const remote = this.#external?.backend(volume)?.uploads;
+    if (remote !== undefined) return remote;
     const { ids, clock } = this.#context;
     return new MultipartUploads({
-      objects: this.objects(volume),
+      objects: this.#localObjects(volume),
       directory: this.#directory(volume),
       usage: this.#usage(volume.id),
       locks: this.#locks,
@@ -71,29 +94,36 @@ export class VolumeContents {
 
   /** Deletes a folder with all that is in it; false where there is none. Links are deleted and not followed. */
   async removeFolder(volume: NetworkVolume, names: readonly string[]): Promise<boolean> {
-    const removed = await withParentDirectory(
-      volumeDirectoryPath(this.#data, volume.id),
-      names,
-      async ({ directory, name }) => {
-        if ((await lstatIfExists(directory.pathOf(name)))?.isDirectory() !== true) return false;
-        await removeTree(directory.pathOf(name));
-        await directory.sync();
-        return true;
-      },
-    );
+    const remote = this.#external?.backend(volume);
+    if (remote !== undefined) return remote.removeFolder(names);
+    const removed = await removeFolder(volumeDirectoryPath(this.#data, volume.id), names);
     this.#usage(volume.id).invalidate();
-    return removed === true;
+    return removed;
   }
 
-  usage(volume: Pick<NetworkVolume, 'id'>): Promise<VolumeUsage> {
+  /** `mayStart`: a volume server may be started to measure it. Null if the usage is not known then. */
+  async usage(volume: NetworkVolume, mayStart = true): Promise<VolumeUsage | null> {
+    if (this.#external?.backend(volume) !== undefined) return this.#external.usage(volume, mayStart);
     return this.#usage(volume.id).current();
+  }
+
+  /** Called after a volume was created. One that is a folder is created with its first file. */
+  async create(volume: NetworkVolume): Promise<void> {
+    await this.#external?.create(volume).catch(this.#onProblem);
+  }
+
+  /** Called before a volume grows. Throws if it cannot. */
+  async grow(volume: NetworkVolume): Promise<void> {
+    await this.#external?.grow(volume);
   }
 
   /**
    * Called after a volume was deleted. Moves its data away at once; deleting the files can take long and
    * happens in the background.
    */
-  async remove(id: string): Promise<void> {
+  async remove(volume: NetworkVolume): Promise<void> {
+    const { id } = volume;
+    await this.#external?.remove(volume);
     this.#usages.delete(id);
     const bin = volumeStatePath(this.#data, REMOVED_DIRECTORY);
     await mkdir(bin, { recursive: true });

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { chown, mkdir, open, rmdir } from 'node:fs/promises';
+import { chmod, chown, mkdir, open, rmdir } from 'node:fs/promises';
 import type { FileOwner } from '../../support/file-owner.ts';
 import { BerthError } from '../../support/errors.ts';
 
@@ -10,6 +10,8 @@ export interface VolumeDirectoryOptions {
   statePath: string;
   /** Whether the volume still exists. */
   volumeExists(): Promise<boolean>;
+  /** Who may use the volume's directory. Default: only its owner. */
+  mode?: number;
   /** Whom its files belong to. Default: the user that runs Berth. */
   fileOwner?(): Promise<FileOwner | undefined>;
 }
@@ -22,12 +24,14 @@ export interface VolumeDirectoryOptions {
 export class VolumeDirectory {
   readonly path: string;
   readonly statePath: string;
+  readonly #mode: number;
   readonly #volumeExists: () => Promise<boolean>;
   readonly #fileOwner: () => Promise<FileOwner | undefined>;
 
-  constructor({ path, statePath, volumeExists, fileOwner }: VolumeDirectoryOptions) {
+  constructor({ path, statePath, mode = 0o700, volumeExists, fileOwner }: VolumeDirectoryOptions) {
     this.path = path;
     this.statePath = statePath;
+    this.#mode = mode;
     this.#volumeExists = volumeExists;
     this.#fileOwner = fileOwner ?? (() => Promise.resolve(undefined));
   }
@@ -51,9 +55,10 @@ export class VolumeDirectory {
     return this.#fileOwner();
   }
 
-  /** Other users of the machine cannot enter them. */
   async #create(): Promise<void> {
-    const created = await mkdir(this.path, { recursive: true, mode: 0o700 });
+    const created = await mkdir(this.path, { recursive: true, mode: this.#mode });
+    // The umask of the process does not count.
+    if (created !== undefined && this.#mode !== 0o700) await chmod(this.path, this.#mode);
     await mkdir(this.statePath, { recursive: true, mode: 0o700 });
     const owner = created === undefined ? undefined : await this.#fileOwner();
     if (owner !== undefined) await chown(this.path, owner.uid, owner.gid);

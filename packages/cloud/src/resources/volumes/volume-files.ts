@@ -3,7 +3,8 @@ import type { Caller } from '../../domain/caller.ts';
 import type { NetworkVolume } from '../../domain/records.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
 import { objectPath } from './object-key.ts';
-import type { OpenObject, VolumeObjects } from './volume-objects.ts';
+import type { ObjectStore } from './volume-backend.ts';
+import type { OpenObject } from './volume-objects.ts';
 import type { VolumeContents } from './volume-contents.ts';
 import type { Volumes } from './volumes.ts';
 
@@ -106,7 +107,7 @@ export class VolumeFiles {
     await this.#contents.removeFolder(volume, objectPath(key).names);
   }
 
-  async #checkEmpty(objects: VolumeObjects, key: string): Promise<void> {
+  async #checkEmpty(objects: ObjectStore, key: string): Promise<void> {
     const { objects: files } = await objects.list({ prefix: `${key}/`, delimiter: '', after: '', limit: 2 });
     if (files.some((file) => file.key !== `${key}/`))
       throw new BerthError(
@@ -115,7 +116,7 @@ export class VolumeFiles {
       );
   }
 
-  async #objects(caller: Caller, id: string): Promise<VolumeObjects> {
+  async #objects(caller: Caller, id: string): Promise<ObjectStore> {
     const volume: NetworkVolume = await this.#volumes.get(caller, id);
     return this.#contents.objects(volume);
   }

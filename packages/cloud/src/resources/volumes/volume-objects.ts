@@ -1,8 +1,9 @@
 import { constants } from 'node:fs';
-import type { BigIntStats, ReadStream } from 'node:fs';
+import type { BigIntStats } from 'node:fs';
 import { chown, copyFile, open, rename, rm } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import type { KeyedMutex } from '../../support/keyed-mutex.ts';
 import type { FileOwner } from '../../support/file-owner.ts';
 import type { Ids } from '../../support/ids.ts';
@@ -29,7 +30,7 @@ import type { VolumeUsageMeter } from './volume-usage.ts';
 /** An open object: all reads are from one file, even if another one replaces it. */
 export interface OpenObject extends StoredObject {
   /** Reads the bytes from `from` to `to`, both included. The stream must be read to its end or destroyed. */
-  read(from: number, to: number): ReadStream;
+  read(from: number, to: number): Readable;
   close(): Promise<void>;
 }
 

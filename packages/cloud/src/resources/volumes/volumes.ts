@@ -54,6 +54,7 @@ export class Volumes {
     await withinQuotas(this.#context, caller.accountId, { volumeBytes: size * VOLUME_BYTES_PER_GB }, () =>
       store.volumes.insert(volume, auditEntry(this.#context, caller, 'create', RESOURCE, volume.id)),
     );
+    await this.#contents?.create(volume);
     this.#announce(caller, volume.id);
     return volume;
   }
@@ -61,14 +62,19 @@ export class Volumes {
   async update(caller: Caller, id: string, change: VolumeUpdate, rule: ResizeRule): Promise<NetworkVolume> {
     const before = change.size === undefined ? undefined : await this.get(caller, id);
     const added = Math.max(0, (change.size ?? 0) - (before?.size ?? 0)) * VOLUME_BYTES_PER_GB;
-    const write = (): Promise<NetworkVolume | undefined> =>
-      this.#context.store.volumes.change(caller.accountId, id, (current) => {
+    const write = async (): Promise<NetworkVolume | undefined> => {
+      // Before the record: a size that the storage refuses is not kept.
+      const size = before === undefined ? undefined : resizedTo(before.size, change.size, rule);
+      if (before !== undefined && size !== undefined && size > before.size)
+        await this.#contents?.grow({ ...before, size });
+      return this.#context.store.volumes.change(caller.accountId, id, (current) => {
         const record = { ...current, ...change, size: resizedTo(current.size, change.size, rule) };
         return {
           record,
           audit: auditEntry(this.#context, caller, 'update', RESOURCE, id, diffRecords(current, record)),
         };
       });
+    };
     const changed = await withinQuotas(this.#context, caller.accountId, { volumeBytes: added }, write);
     if (changed === undefined) throw notFound(RESOURCE, id);
     this.#announce(caller, id);
@@ -86,6 +92,7 @@ export class Volumes {
   }
 
   async remove(caller: Caller, id: string): Promise<void> {
+    const volume = await this.get(caller, id);
     const removed = await this.#context.store.volumes.remove(
       caller.accountId,
       id,
@@ -93,17 +100,19 @@ export class Volumes {
     );
     if (!removed) throw notFound(RESOURCE, id);
     this.#announce(caller, id);
-    await this.#contents?.remove(id);
+    await this.#contents?.remove(volume);
   }
 
   /**
    * The usage of each volume; null if measuring takes too long. The measurement continues, so a later request
-   * may have it.
+   * may have it. Only for a single volume something is started to measure it.
    */
   usages(volumes: readonly NetworkVolume[]): Promise<(VolumeUsage | null)[]> {
     const timeout = new Promise<null>((resolve) => setTimeout(() => resolve(null), USAGE_TIMEOUT_MS).unref());
     return Promise.all(
-      volumes.map((volume) => Promise.race([this.#contents?.usage(volume) ?? null, timeout])),
+      volumes.map((volume) =>
+        Promise.race([this.#contents?.usage(volume, volumes.length === 1) ?? null, timeout]),
+      ),
     );
   }
 
