@@ -190,6 +190,7 @@ async function composeApp(app: AppContext): Promise<App> {
       engines.start((dataCenterId) => compute.connectDataCenter(dataCenterId));
       services.imageExpiry.start();
       void services.volumeContents.deleteRemovedData();
+      services.sharedImages?.start();
     },
     destroyConnections: async () => {
       http.destroyConnections();
@@ -198,6 +199,7 @@ async function composeApp(app: AppContext): Promise<App> {
     close: async () => {
       disk.close();
       await services.imageExpiry.close();
+      await services.sharedImages?.close();
       services.resources.events.close();
       if (config.database === '') limits.stop();
       else {

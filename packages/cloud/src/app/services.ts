@@ -11,7 +11,9 @@ import { Endpoints } from '../resources/endpoints/endpoints.ts';
 import type { FlashApps } from '../resources/flash/flash-apps.ts';
 import { Hub } from '../resources/hub/hub.ts';
 import { ImageExpiry } from '../resources/images/image-expiry.ts';
+import { ImageSnapshots } from '../resources/images/image-snapshots.ts';
 import { Images } from '../resources/images/images.ts';
+import { SharedImages } from '../resources/images/shared-images.ts';
 import { ApiKeys } from '../resources/keys/api-keys.ts';
 import { LoginRequests } from '../resources/keys/login-requests.ts';
 import { S3Keys } from '../resources/keys/s3-keys.ts';
@@ -62,6 +64,8 @@ export interface Services {
   resources: AllServices;
   volumeContents: VolumeContents;
   imageExpiry: ImageExpiry;
+  /** Undefined with a single server. */
+  sharedImages: SharedImages | undefined;
   accountRemoval: AccountRemoval;
 }
 
@@ -107,9 +111,26 @@ export function createServices(
   );
   const clusters = new Clusters(context, { pods, networkRange: config.clusterNetwork });
   const volumes = new Volumes(context, catalog, volumeContents);
+  const imagesFolder = join(dataDirectory, 'images');
+  const snapshots = new ImageSnapshots(imagesFolder);
+  const sharedImages =
+    config.database === ''
+      ? undefined
+      : new SharedImages({
+          archives: store.imageArchives,
+          snapshots,
+          ids,
+          onProblem: (what, error) => log.warn({ err: error }, what),
+        });
+  // What was deployed on another server becomes part of an endpoint right after.
+  events.subscribe('endpoint.changed', ({ source }) => {
+    if (source === 'other-server') void sharedImages?.sync();
+  });
   const images = new Images(context, {
-    folder: join(dataDirectory, 'images'),
+    folder: imagesFolder,
+    snapshots,
     lookupProblem: (image) => imageLookupProblem(engines.byDataCenter.values(), image),
+    ...(sharedImages !== undefined && { shared: sharedImages }),
   });
   const imageExpiry = new ImageExpiry({
     images,
@@ -141,6 +162,7 @@ export function createServices(
   return {
     volumeContents,
     imageExpiry,
+    sharedImages,
     accountRemoval,
     resources: {
       accounts: new Accounts(context, {

@@ -27,6 +27,7 @@ import { modelTable } from './tables/models.table.ts';
 import { podTable } from './tables/pods.table.ts';
 import { registryDelegationTable, registryTable } from './tables/registries.table.ts';
 import { s3KeyTable } from './tables/s3-keys.table.ts';
+import { imageArchiveTable } from './tables/image-archives.table.ts';
 import { sessionTable } from './tables/sessions.table.ts';
 import { serverTable } from './tables/servers.table.ts';
 import { secretTable } from './tables/secrets.table.ts';
@@ -91,6 +92,7 @@ export function createStore(
     keys: apiKeyTable(database),
     s3Keys: s3KeyTable(database, sealer),
     sessions: sessionTable(database),
+    imageArchives: imageArchiveTable(database),
     templates: templateTable(database, sealer),
     endpoints: endpointTable(database, sealer),
     pods: podTable(database, sealer, usage),

@@ -10,6 +10,7 @@ import type { OverviewStore } from './overview-store.ts';
 import type { LedgerStore } from './ledger-store.ts';
 import type { LeaderElection } from './leader-election.ts';
 import type { LoginRequestStore } from './login-request-store.ts';
+import type { ImageArchiveStore } from './image-archive-store.ts';
 import type { SessionStore } from './session-store.ts';
 import type { RepoModel } from '../domain/repo-model.ts';
 import type { PodStore } from './pod-store.ts';
@@ -39,6 +40,7 @@ export interface Store {
   readonly keys: ApiKeyStore;
   readonly s3Keys: S3KeyStore;
   readonly sessions: SessionStore;
+  readonly imageArchives: ImageArchiveStore;
   readonly templates: TemplateStore;
   readonly endpoints: EndpointStore;
   readonly pods: PodStore;

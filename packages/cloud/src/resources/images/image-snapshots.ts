@@ -53,6 +53,10 @@ export class ImageSnapshots {
     return join(this.#folder, name, `${digest}.uploaded`);
   }
 
+  folderOf(name: string, digest: string): string {
+    return join(this.#folder, name, digest);
+  }
+
   async names(): Promise<string[]> {
     return (await readEntries(this.#folder)).filter((name) => !name.startsWith('.'));
   }
@@ -78,13 +82,37 @@ export class ImageSnapshots {
     metadata: SnapshotMetadata,
     unique: string,
   ): Promise<boolean> {
+    return this.#write(name, digest, metadata, unique, (draft) => writeFiles(draft, files));
+  }
+
+  /** The same, from a tar archive. */
+  writeArchive(
+    name: string,
+    digest: string,
+    archive: AsyncIterable<Uint8Array>,
+    metadata: SnapshotMetadata,
+    unique: string,
+  ): Promise<boolean> {
+    return this.#write(name, digest, metadata, unique, async (draft) => {
+      const { unpackTar } = await import('../../support/tar/tar-unpack.ts');
+      await unpackTar(draft, archive);
+    });
+  }
+
+  async #write(
+    name: string,
+    digest: string,
+    metadata: SnapshotMetadata,
+    unique: string,
+    fill: (draft: string) => Promise<void>,
+  ): Promise<boolean> {
     const imageFolder = join(this.#folder, name);
     const draft = join(this.#folder, DRAFT_PREFIX + unique);
     await mkdir(imageFolder, { recursive: true, mode: 0o700 });
     await this.#dropOldDrafts(metadata.createdAt);
     try {
       await mkdir(draft, { mode: 0o700 });
-      await writeFiles(draft, files);
+      await fill(draft);
       writePrivateFile(join(imageFolder, `${digest}.json`), JSON.stringify(metadata));
       await rename(draft, join(imageFolder, digest));
       await syncDirectory(imageFolder);
@@ -105,6 +133,7 @@ export class ImageSnapshots {
     await rename(join(imageFolder, digest), draft);
     await rm(join(imageFolder, `${digest}.json`), { force: true });
     await rm(this.#uploadedFile(name, digest), { force: true });
+    await rm(join(imageFolder, `${digest}.shared`), { force: true });
     await rm(draft, { recursive: true, force: true });
   }
 

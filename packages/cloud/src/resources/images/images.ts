@@ -3,7 +3,7 @@ import { BerthError, notFound } from '../../support/errors.ts';
 import type { Caller } from '../../domain/caller.ts';
 import { auditEntry, withinQuotas } from '../resource-context.ts';
 import type { ResourceContext } from '../resource-context.ts';
-import { imageDigest, imageFileFindings } from '../../domain/images/image-files.ts';
+import { IMAGE_DIGEST_PATTERN, imageDigest, imageFileFindings } from '../../domain/images/image-files.ts';
 import type { ImageFile } from '../../domain/images/image-files.ts';
 import {
   localImageNameFindings,
@@ -12,6 +12,7 @@ import {
   qualifiedImageName,
 } from '../../domain/images/local-image-names.ts';
 import { ImageSnapshots } from './image-snapshots.ts';
+import type { SharedImages } from './shared-images.ts';
 import type { Snapshot } from './image-snapshots.ts';
 
 const RESOURCE = 'image';
@@ -32,6 +33,9 @@ export interface ListedImage extends Image {
 export interface ImagesOptions {
   /** The engine reads images from the same folder. */
   folder: string;
+  /** Where several servers need the images. */
+  shared?: Pick<SharedImages, 'publish' | 'remove'>;
+  snapshots?: ImageSnapshots;
   /** Images in use by something other than the account's endpoints and templates. */
   otherImagesInUse?(accountId: string): Promise<Iterable<string>>;
   /** Why no engine finds the image; undefined if one does, or none can tell. */
@@ -50,7 +54,7 @@ export class Images {
   constructor(context: ResourceContext, options: ImagesOptions) {
     this.#context = context;
     this.#options = options;
-    this.#snapshots = new ImageSnapshots(options.folder);
+    this.#snapshots = options.snapshots ?? new ImageSnapshots(options.folder);
   }
 
   /** Why an image that an endpoint would run cannot be found; undefined if it can, or if that is not known. */
@@ -84,7 +88,20 @@ export class Images {
         { field: 'size', to: metadata.size },
       ]);
     }
+    // Also of an image that is there: another server may not have it.
+    await this.#options.shared?.publish(qualifiedName, known ?? { digest, ...metadata });
     return toImage(accountId, name, known ?? { digest, ...metadata });
+  }
+
+  /** The files of an image as a tar archive; undefined if there is none. */
+  async archive(qualifiedName: string, digest: string): Promise<AsyncIterable<Uint8Array> | undefined> {
+    if (
+      !IMAGE_DIGEST_PATTERN.test(digest) ||
+      (await this.#snapshots.find(qualifiedName, digest)) === undefined
+    )
+      return undefined;
+    const { packTree } = await import('../../support/tar/tar-pack.ts');
+    return packTree(this.#snapshots.folderOf(qualifiedName, digest), '.');
   }
 
   /** The size of all images of an account. */
@@ -95,7 +112,7 @@ export class Images {
   /** Deletes every image of an account, also those in use: the account is being deleted. */
   async removeAll(accountId: string): Promise<void> {
     for (const { name, digest } of await this.#imagesOf(accountId))
-      await this.#snapshots.remove(qualifiedImageName(accountId, name), digest, this.#context.ids.resource());
+      await this.#removeSnapshot(qualifiedImageName(accountId, name), digest);
   }
 
   /** Newest first. */
@@ -128,7 +145,7 @@ export class Images {
         `${inUse.map(({ image }) => image).join(', ')} is in use by an endpoint, a template or a pod of this account; delete that, or give it another image`,
       );
     for (const { digest, image } of free) {
-      await this.#snapshots.remove(qualifiedName, digest, this.#context.ids.resource());
+      await this.#removeSnapshot(qualifiedName, digest);
       await this.#audit(caller, 'delete', image);
     }
     return { removed: free.map(({ image }) => image), kept: inUse.map(({ image }) => image) };
@@ -149,11 +166,7 @@ export class Images {
       ]);
       for (const { name, digest, image } of old) {
         if (used.has(image)) continue;
-        await this.#snapshots.remove(
-          qualifiedImageName(accountId, name),
-          digest,
-          this.#context.ids.resource(),
-        );
+        await this.#removeSnapshot(qualifiedImageName(accountId, name), digest);
         removed.push(image);
       }
     }
@@ -176,6 +189,11 @@ export class Images {
       (await endpoints.list(accountId)).map(({ id }) => workers.listReleases(id, { limit: RELEASES_KEPT })),
     );
     return releases.flat().map(({ endpoint }) => endpoint.image);
+  }
+
+  async #removeSnapshot(name: string, digest: string): Promise<void> {
+    await this.#options.shared?.remove({ name, digest });
+    await this.#snapshots.remove(name, digest, this.#context.ids.resource());
   }
 
   /** Images are files, not rows, so their audit entries are not part of another write. */

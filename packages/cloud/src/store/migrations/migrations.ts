@@ -24,6 +24,7 @@ import { failedJobs } from './0023-failed-jobs.ts';
 import { sessions } from './0024-sessions.ts';
 import { severalServers } from './0025-several-servers.ts';
 import { history } from './0026-history.ts';
+import { sharedImages } from './0027-shared-images.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: Migration[] = [
@@ -53,4 +54,5 @@ export const migrations: Migration[] = [
   sessions,
   severalServers,
   history,
+  sharedImages,
 ];
