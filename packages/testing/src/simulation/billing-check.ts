@@ -1,43 +1,32 @@
-import type { DatabaseSync } from 'node:sqlite';
 import { InvariantViolation } from './job-model.ts';
 import type { EngineInstance } from './simulated-engine.ts';
+import type { StoredStretch } from './simulation-storage.ts';
 
 const OPEN_END = Number.MAX_SAFE_INTEGER;
 /** Starts and ends are noticed this late, without a fault. */
 const SLACK_SECONDS = 10;
 
-interface Stretch {
-  beganAt: number;
-  endedAt: number;
-}
-
 /** Every instance is paid for from its start to its end: once, and no longer. */
 export function checkBilling(
-  connection: DatabaseSync,
+  stretches: readonly StoredStretch[],
   instances: readonly EngineInstance[],
   lastFaultAt: number,
 ): void {
-  const select = connection.prepare(
-    'select began_at as beganAt, ended_at as endedAt from usage_stretches where unit_id = ? order by began_at, id',
-  );
+  const paid = Map.groupBy(stretches, ({ unitId }) => unitId);
   // A pod may have had several instances.
-  for (const [id, runs] of Map.groupBy(instances, ({ spec }) => spec.id))
-    checkInstances(id, runs, select.all(id) as unknown as Stretch[], lastFaultAt);
-  const known = new Set(instances.map(({ spec }) => spec.id));
-  for (const row of connection
-    .prepare('select unit_id, sum(ended_at - began_at) as seconds from usage_stretches group by unit_id')
-    .all())
-    if (!known.has(String(row['unit_id'])) && Number(row['seconds']) > SLACK_SECONDS)
-      throw new InvariantViolation(
-        String(row['unit_id']),
-        `${row['seconds']} s were paid for an instance that never ran`,
-      );
+  const ran = Map.groupBy(instances, ({ spec }) => spec.id);
+  for (const [id, runs] of ran) checkInstances(id, runs, paid.get(id) ?? [], lastFaultAt);
+  for (const [id, found] of paid) {
+    const seconds = found.reduce((sum, { beganAt, endedAt }) => sum + (endedAt - beganAt), 0);
+    if (!ran.has(id) && seconds > SLACK_SECONDS)
+      throw new InvariantViolation(id, `${seconds} s were paid for an instance that never ran`);
+  }
 }
 
 function checkInstances(
   id: string,
   runs: readonly EngineInstance[],
-  stretches: readonly Stretch[],
+  stretches: readonly StoredStretch[],
   lastFaultAt: number,
 ): void {
   const ran = runs.reduce(

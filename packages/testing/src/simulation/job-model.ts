@@ -1,4 +1,4 @@
-import type { JournalEntry } from './simulation-database.ts';
+import type { JournalEntry } from './simulation-storage.ts';
 import { resultOf } from './simulated-worker.ts';
 import type { SimulatedWorker } from './simulated-worker.ts';
 

@@ -1,6 +1,8 @@
 import { parseArgs } from 'node:util';
 import { simulate } from './simulation.ts';
 import { SimulationDatabase } from './simulation-database.ts';
+import { PostgresSimulationDatabase } from './postgres-simulation-database.ts';
+import { startTestPostgres } from '../postgres-server.mjs';
 import { processorTime } from './virtual-time.ts';
 
 const { values } = parseArgs({
@@ -9,6 +11,7 @@ const { values } = parseArgs({
     count: { type: 'string' },
     minutes: { type: 'string' },
     length: { type: 'string', default: '40' },
+    store: { type: 'string', default: 'sqlite' },
     trace: { type: 'boolean', default: false },
     keep: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
@@ -17,13 +20,15 @@ const { values } = parseArgs({
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
 if (values.help) {
-  print(`npm run simulate -- [--seed N] [--count K] [--minutes M] [--length SECONDS] [--trace] [--keep]
+  print(`npm run simulate -- [--seed N] [--count K] [--minutes M] [--length SECONDS]
+  [--store sqlite|postgres] [--trace] [--keep]
 
-Runs the queue, the reconciler, the ledger and the clocks against crashes and other faults, in virtual time.
+Runs the queue, the reconcilers, the webhooks, the ledger and the clocks against crashes and other faults, in virtual time.
   --seed N     the first seed (default: 1)
   --count K    how many seeds (default: one; with --minutes as many as fit)
   --minutes M  how long to go on
   --length S   virtual seconds with load and faults in each run (default: 40)
+  --store S    sqlite, in memory (default), or a real PostgreSQL, ten times slower
   --trace      prints all that happened, not only what concerns the violation
   --keep       goes on after a seed that fails`);
   process.exit(0);
@@ -33,7 +38,9 @@ const first = Number(values.seed);
 const until = values.minutes === undefined ? Infinity : performance.now() + Number(values.minutes) * 60_000;
 const count =
   values.count === undefined ? (values.minutes === undefined ? 1 : Infinity) : Number(values.count);
-const database = await SimulationDatabase.create();
+const postgres = values.store === 'postgres' ? await startTestPostgres() : undefined;
+if (postgres !== undefined) process.env['BERTH_TEST_DATABASE_URL'] = postgres.url;
+const database = await (postgres === undefined ? SimulationDatabase : PostgresSimulationDatabase).create();
 let failures = 0;
 let done = 0;
 const began = processorTime();
@@ -56,3 +63,5 @@ print(
   `${done} seeds, ${failures} failed; ${Math.round((processorTime() - began) / Math.max(1, done))} ms of processor time each`,
 );
 process.exitCode = failures > 0 ? 1 : 0;
+await database.close();
+await postgres?.stop();

@@ -1,27 +1,25 @@
-import type { DatabaseSync } from 'node:sqlite';
 import { BerthError } from '../../../cloud/src/support/errors.ts';
 import type { DiskSync } from '../../../cloud/src/store/sqlite/wal-sync.ts';
 import type { SeededRandom } from '../safety/seeded-random.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
 const MAX_SYNC_MS = 3;
-const NO_LIMIT = 1_073_741_823;
 
 /** The disk below the database: syncs take a while and may fail, and it may be full. */
 export class SimulatedDisk implements DiskSync {
   readonly #time: VirtualTime;
   readonly #random: SeededRandom;
-  readonly #connection: DatabaseSync;
+  readonly #limitSize: (isLimited: boolean) => void;
   #running: Promise<void> | undefined;
   #next: Promise<void> | undefined;
   #slowUntil = 0;
   failureRate = 0;
   hasFailed = false;
 
-  constructor(time: VirtualTime, random: SeededRandom, connection: DatabaseSync) {
+  constructor(time: VirtualTime, random: SeededRandom, limitSize: (isLimited: boolean) => void) {
     this.#time = time;
     this.#random = random;
-    this.#connection = connection;
+    this.#limitSize = limitSize;
   }
 
   get pending(): Promise<void> | undefined {
@@ -46,14 +44,12 @@ export class SimulatedDisk implements DiskSync {
     this.#slowUntil = this.#time.now + milliseconds;
   }
 
-  /** SQLite itself refuses what needs another page. */
   fill(): void {
-    const pages = Number(this.#connection.prepare('pragma page_count').get()?.['page_count']);
-    this.#connection.exec(`pragma max_page_count = ${pages}`);
+    this.#limitSize(true);
   }
 
   free(): void {
-    this.#connection.exec(`pragma max_page_count = ${NO_LIMIT}`);
+    this.#limitSize(false);
   }
 
   #start(): Promise<void> {

@@ -358,7 +358,6 @@ export class SimulatedServer implements PodServer {
       ...clock,
       databaseTime: async () => ({ now: this.#databaseTime(), shared: databaseClock.shared }),
       saveShared: (shared) =>
-        // eslint-disable-next-line require-yield -- A transaction that writes nothing else.
         database.write(function* () {
           databaseClock.shared = shared;
         }),

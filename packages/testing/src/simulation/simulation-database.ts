@@ -3,50 +3,15 @@ import type { StatementSync } from 'node:sqlite';
 import { migrate } from '../../../cloud/src/store/migrations/migrate.ts';
 import { sqliteDatabase } from '../../../cloud/src/store/sqlite/open-database.ts';
 import type { Database } from '../../../cloud/src/store/database.ts';
+import { FIRST_ROWS, UNFINISHED } from './simulation-storage.ts';
+import type {
+  JournalEntry,
+  SimulationStorage,
+  StoredDelivery,
+  StoredPod,
+  StoredStretch,
+} from './simulation-storage.ts';
 import type { DiskSync } from '../../../cloud/src/store/sqlite/wal-sync.ts';
-
-/** One change of the row of a job, as it was committed. */
-export interface JournalEntry {
-  seq: number;
-  id: string;
-  endpointId: string;
-  /** Null where the row is new. */
-  before: string | null;
-  /** Null where the row was deleted. */
-  after: string | null;
-  leaseBefore: string | null;
-  workerBefore: string | null;
-  retriesBefore: number | null;
-  retries: number | null;
-  attempt: number;
-  ttl: number;
-  executionTimeout: number;
-  retention: number;
-  output: string | null;
-  error: string | null;
-  webhook: string | null;
-}
-
-/** A row of the log of webhooks. */
-export interface StoredDelivery {
-  id: string;
-  jobId: string;
-  state: string;
-  attempts: number;
-}
-
-export interface StoredPod {
-  wanted: string;
-  generation: number;
-  settled: number;
-}
-
-const UNFINISHED = `select 1 from workers where ended_at is null
-  union all select 1 from pods where wanted <> 'terminated' or settled = 0
-  union all select 1 from webhook_deliveries where next_at is not null limit 1`;
-
-/** Owns everything in a run. */
-export const ACCOUNT = 'account';
 
 const NO_SYNC: DiskSync = {
   sync: () => undefined,
@@ -55,6 +20,7 @@ const NO_SYNC: DiskSync = {
   hasFailed: false,
 };
 
+const NO_LIMIT = 1_073_741_823;
 const ROW = (row: 'old' | 'new'): string => `${row}.seq, ${row}.id, ${row}.endpoint_id`;
 const TERMS = (row: 'old' | 'new'): string =>
   `${row}.attempt, ${row}.ttl, ${row}.execution_timeout, ${row}.retention, ${row}.output, ${row}.error, ${row}.webhook`;
@@ -91,10 +57,10 @@ const JOURNAL = `
 /**
  * One database in memory for all runs of a process: to empty it is a hundred times faster than to create it.
  */
-export class SimulationDatabase {
-  readonly connection: DatabaseSync;
-  /** A worker was written for the first time: these of its endpoint shall run now. */
-  onWorker: (endpointId: string, active: readonly string[]) => void = () => undefined;
+export class SimulationDatabase implements SimulationStorage {
+  readonly kind = 'sqlite';
+  readonly #connection: DatabaseSync;
+  onWorker: SimulationStorage['onWorker'] = () => undefined;
   readonly #readJournal: StatementSync;
   readonly #clearJournal: StatementSync;
   readonly #selectUnfinished: StatementSync;
@@ -104,7 +70,7 @@ export class SimulationDatabase {
   #mayHaveChanged = false;
 
   private constructor(connection: DatabaseSync) {
-    this.connection = connection;
+    this.#connection = connection;
     connection.function('note_worker', (endpointId, active) => {
       this.onWorker(String(endpointId), JSON.parse(String(active)) as string[]);
       return null;
@@ -131,42 +97,60 @@ export class SimulationDatabase {
     return new SimulationDatabase(connection);
   }
 
-  /** An empty database, below a disk. */
-  open(disk: DiskSync): Database {
-    if (this.connection.isTransaction) this.connection.exec('rollback');
-    this.connection.exec('pragma foreign_keys = off');
-    for (const table of this.#tables) this.connection.exec(`delete from "${table}"`);
-    this.connection.exec('pragma foreign_keys = on');
-    this.connection.exec(
-      `insert into accounts (id, name, ssh_keys, created_at) values ('${ACCOUNT}', 'simulated', '[]', 0)`,
-    );
-    this.connection.exec(
-      "insert into leadership (name, holder, epoch, expires_at) values ('leader', '', 0, 0)",
-    );
+  async clear(): Promise<void> {
+    const connection = this.#connection;
+    if (connection.isTransaction) connection.exec('rollback');
+    this.limitSize(false);
+    connection.exec('pragma foreign_keys = off');
+    for (const table of this.#tables) connection.exec(`delete from "${table}"`);
+    connection.exec('pragma foreign_keys = on');
+    for (const statement of FIRST_ROWS) connection.exec(statement);
     this.#clearJournal.run();
-    return overConnection(this.connection, disk);
   }
 
-  /** Something that shall come to an end has not. */
-  hasUnfinished(): boolean {
+  open(disk: DiskSync): Database {
+    return overConnection(this.#connection, disk);
+  }
+
+  limitSize(isLimited: boolean): void {
+    const pages = Number(this.#connection.prepare('pragma page_count').get()?.['page_count']);
+    this.#connection.exec(`pragma max_page_count = ${isLimited ? pages : NO_LIMIT}`);
+  }
+
+  async hasUnfinished(): Promise<boolean> {
     return this.#selectUnfinished.get() !== undefined;
   }
 
-  /** The log of webhooks. */
-  deliveries(): StoredDelivery[] {
-    return this.connection
-      .prepare('select id, job_id as jobId, state, attempts from webhook_deliveries order by rowid')
-      .all() as unknown as StoredDelivery[];
+  async deliveries(): Promise<StoredDelivery[]> {
+    return this.#all<StoredDelivery>('select id, job_id as jobId, state, attempts from webhook_deliveries');
   }
 
-  /** The wanted state and the generation of a pod. */
-  pod(id: string): StoredPod | undefined {
+  async stretches(): Promise<StoredStretch[]> {
+    return this.#all<StoredStretch>(
+      `select unit_id as unitId, began_at as beganAt, ended_at as endedAt from usage_stretches
+        order by began_at, id`,
+    );
+  }
+
+  async pods(): Promise<ReadonlyMap<string, StoredPod>> {
+    const all = this.#all<StoredPod & { id: string }>('select id, wanted, generation, settled from pods');
+    return new Map(all.map((pod) => [pod.id, pod]));
+  }
+
+  podNow(id: string): StoredPod | undefined {
     return this.#selectPod.get(id) as unknown as StoredPod | undefined;
   }
 
-  /** What was committed since the last time. */
+  async close(): Promise<void> {
+    this.#connection.close();
+  }
+
+  #all<T>(query: string): T[] {
+    return this.#connection.prepare(query).all() as unknown as T[];
+  }
+
   takeJournal(): JournalEntry[] {
-    if (!this.#mayHaveChanged || this.connection.isTransaction) return [];
+    if (!this.#mayHaveChanged || this.#connection.isTransaction) return [];
     this.#mayHaveChanged = false;
     const entries = this.#readJournal.all() as unknown as JournalEntry[];
     if (entries.length > 0) this.#clearJournal.run();

@@ -24,8 +24,8 @@ import { DATA_CENTER, SimulatedServer } from './simulated-server.ts';
 import type { SimulatedWorld } from './simulated-server.ts';
 import { SimulatedWakeups } from './simulated-wakeups.ts';
 import { SimulatedWorker } from './simulated-worker.ts';
-import { ACCOUNT } from './simulation-database.ts';
-import type { SimulationDatabase } from './simulation-database.ts';
+import { ACCOUNT } from './simulation-storage.ts';
+import type { SimulationStorage } from './simulation-storage.ts';
 import { SimulationTrace } from './simulation-trace.ts';
 import { VirtualTime } from './virtual-time.ts';
 
@@ -40,7 +40,7 @@ const LOAD_MS = 40_000;
 
 export interface SimulationOptions {
   seed: number;
-  database: SimulationDatabase;
+  database: SimulationStorage;
   /** Virtual time with load and faults. */
   milliseconds?: number;
   /** Planted bugs: what the servers see of the store, and with which rules usage is recorded. */
@@ -63,8 +63,8 @@ export interface SimulationResult {
 
 /** Runs one seed: the same seed gives the same run. */
 export async function simulate(options: SimulationOptions): Promise<SimulationResult> {
-  const simulation = new Simulation(options);
-  return simulation.run();
+  await options.database.clear();
+  return new Simulation(options).run();
 }
 
 class Simulation {
@@ -95,9 +95,8 @@ class Simulation {
     const time = this.#time;
     this.#trace = new SimulationTrace(() => time.now);
     const count = choices.pick([1, 1, 2, 3]) ?? 1;
-    const isLocal = count === 1 && choices.chance(0.8);
-    const disk = new SimulatedDisk(time, random('disk'), database.connection);
-    disk.free();
+    const isLocal = count === 1 && choices.chance(0.8) && database.kind === 'sqlite';
+    const disk = new SimulatedDisk(time, random('disk'), (isLimited) => database.limitSize(isLimited));
     const opened = database.open(disk);
     const jobs = opened.jobs();
     let deliveries = 0;
@@ -178,7 +177,8 @@ class Simulation {
   async run(): Promise<SimulationResult> {
     const time = this.#time;
     const load = this.#options.milliseconds ?? LOAD_MS;
-    time.afterStep = () => this.#check();
+    time.afterStep = () => this.#afterStep();
+    time.isBusy = () => this.#options.database.isBusy?.() === true;
     time.install();
     try {
       for (const server of this.#servers) server.start();
@@ -186,8 +186,8 @@ class Simulation {
       this.#faults.start(load);
       await time.runUntil(load);
       await this.#waitForRest();
-      this.#check();
-      this.#checkRest();
+      await this.#afterStep();
+      await this.#checkRest();
     } catch (error) {
       if (!(error instanceof InvariantViolation)) throw error;
       this.#violation ??= error;
@@ -230,7 +230,7 @@ class Simulation {
 
   /** An instance of the generation that shall run is not ended by a server. */
   #checkPodMayEnd({ id, labels }: InstanceSpec): void {
-    const pod = labels['endpoint'] === undefined ? this.#options.database.pod(id) : undefined;
+    const pod = labels['endpoint'] === undefined ? this.#options.database.podNow?.(id) : undefined;
     if (pod?.wanted === 'running' && labels[GENERATION_LABEL] === String(pod.generation))
       this.#violation ??= new InvariantViolation(id, `${id} was stopped, though it shall run`);
   }
@@ -264,7 +264,14 @@ class Simulation {
     return worker;
   }
 
-  /** After every step. */
+  /** Resolves later only where the journal is read over a network. */
+  #afterStep(): Promise<void> | undefined {
+    const reading = this.#isDirty ? this.#options.database.readJournal?.() : undefined;
+    if (reading !== undefined) return reading.then(() => this.#check());
+    this.#check();
+    return undefined;
+  }
+
   #check(): void {
     if (this.#isDirty) {
       this.#isDirty = this.#storeCalls > 0;
@@ -277,33 +284,35 @@ class Simulation {
   async #waitForRest(): Promise<void> {
     const time = this.#time;
     const until = Math.max(time.now, this.#faults.lastAt) + REST_MS;
-    const rests = (): boolean =>
+    const rests = async (): Promise<boolean> =>
       time.now > this.#faults.lastAt &&
       this.#world.engine.running.length === 0 &&
       [...this.#model.jobs.values()].every(hasEnded) &&
       this.#podClient.isDone &&
-      !this.#options.database.hasUnfinished();
+      !(await this.#options.database.hasUnfinished());
     do await time.runUntil(time.now + LOOK_EVERY_MS);
-    while (time.now < until && !rests());
+    while (time.now < until && !(await rests()));
   }
 
   /** The faults are long over, and nobody submits any more. */
-  #checkRest(): void {
+  async #checkRest(): Promise<void> {
+    const { database } = this.#options;
     for (const job of this.#model.jobs.values())
       if (!hasEnded(job))
         throw new InvariantViolation(job.id, `a job is ${job.status}, long after the last fault`);
     for (const { spec } of this.#world.engine.running)
       throw new InvariantViolation(spec.id, `the instance ${spec.id} runs, though there is nothing to do`);
+    const pods = await database.pods();
     for (const id of this.#podClient.acknowledged)
-      if (this.#options.database.pod(id)?.wanted !== 'terminated')
+      if (pods.get(id)?.wanted !== 'terminated')
         throw new InvariantViolation(id, `${id} was acknowledged, and is not terminated in the end`);
     checkWebhooks(
-      this.#options.database.deliveries(),
+      await database.deliveries(),
       this.#world.receiver.received,
       this.#model.jobs.values(),
       this.#faults.lastAt !== -Infinity,
     );
-    checkBilling(this.#options.database.connection, this.#world.engine.history, this.#faults.lastAt);
+    checkBilling(await database.stretches(), this.#world.engine.history, this.#faults.lastAt);
   }
 
   #log(server: string): Log {

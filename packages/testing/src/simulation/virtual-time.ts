@@ -82,7 +82,9 @@ export class VirtualTime {
   #order = 0;
   steps = 0;
   /** Called after every event, when what it set in motion is done. */
-  afterStep: () => void = () => undefined;
+  afterStep: () => Promise<void> | undefined = () => undefined;
+  /** Whether something is under way that takes real time. Virtual time stands still meanwhile. */
+  isBusy: () => boolean = () => false;
 
   constructor(random: () => number) {
     this.#random = random;
@@ -127,17 +129,31 @@ export class VirtualTime {
   async runUntil(end: number): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     let isOver = false;
+    let isChecking = false;
     let pending = 0;
+    const fail = (error: unknown): void => {
+      isOver = true;
+      reject(error);
+    };
+    const step = (): void => {
+      isOver = !this.#step(end);
+      if (isOver) resolve();
+    };
     const turn = (): void => {
       pending -= 1;
-      if (!isOver) {
+      if (!isOver && !isChecking && !this.isBusy()) {
         try {
-          this.afterStep();
-          isOver = !this.#step(end);
-          if (isOver) resolve();
+          const checking = this.afterStep();
+          if (checking === undefined) step();
+          else {
+            isChecking = true;
+            checking
+              .then(step)
+              .catch(fail)
+              .finally(() => void (isChecking = false));
+          }
         } catch (error) {
-          isOver = true;
-          reject(error);
+          fail(error);
         }
       }
       if (!isOver && pending === 0) schedule();

@@ -1,7 +1,7 @@
 import { InvariantViolation } from './job-model.ts';
 import type { ModelJob } from './job-model.ts';
 import type { ReceivedWebhook } from './simulated-receiver.ts';
-import type { StoredDelivery } from './simulation-database.ts';
+import type { StoredDelivery } from './simulation-storage.ts';
 
 export const WEBHOOK_ATTEMPTS = 3;
 
