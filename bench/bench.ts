@@ -1,6 +1,6 @@
 // Measures Berth beside its peers on this machine: `npm run bench --
-// start|accept|drain|latency|steady|idle|depth|coldstart|gateway|ledger|pods|python|console`, without a word
-// all of them.
+// start|accept|drain|latency|steady|idle|depth|coldstart|gateway|ledger|pods|kills|python|console`, without a
+// word all of them.
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { accept } from './accept.bench.ts';
@@ -10,6 +10,7 @@ import { depth } from './depth.bench.ts';
 import { drain } from './drain.bench.ts';
 import { gateway } from './gateway.bench.ts';
 import { idle } from './idle.bench.ts';
+import { kills } from './kills.bench.ts';
 import { latency } from './latency.bench.ts';
 import { ledger } from './ledger.bench.ts';
 import { pods } from './pods.bench.ts';
@@ -34,6 +35,7 @@ const BENCHMARKS: Record<string, (bench: BenchContext) => Promise<void>> = {
   gateway,
   ledger,
   pods,
+  kills,
   python,
   console: webConsole,
 };
@@ -42,7 +44,11 @@ const WITH_PYTHON = ['accept', 'latency', 'coldstart', 'python'];
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
-  options: { rounds: { type: 'string', default: '3' }, seconds: { type: 'string', default: '5' } },
+  options: {
+    rounds: { type: 'string', default: '3' },
+    seconds: { type: 'string', default: '5' },
+    minutes: { type: 'string', default: '1' },
+  },
 });
 const unknown = positionals.find((word) => !Object.hasOwn(BENCHMARKS, word));
 if (unknown !== undefined) {
@@ -61,6 +67,7 @@ await withCleanup(async (stage) => {
     cleanup: stage,
     rounds: Number(values.rounds),
     seconds: Number(values.seconds),
+    minutes: Number(values.minutes),
   });
   const packages = ['bullmq', 'ioredis', 'graphile-worker', 'pg-boss', 'fastify'].map(
     (name) => `${name} ${packageVersion(name)}`,

@@ -19,6 +19,8 @@ export interface BenchContextOptions {
   rounds: number;
   /** Of one round. */
   seconds: number;
+  /** Of random kills. */
+  minutes: number;
 }
 
 /** What every part works with. */
@@ -28,16 +30,18 @@ export class BenchContext {
   readonly cleanup: CleanupScope;
   readonly rounds: number;
   readonly seconds: number;
+  readonly minutes: number;
   #postgres: Promise<Postgres> | undefined;
   #pythonSdk: Promise<PythonSdk> | undefined;
   #databases = 0;
 
-  constructor({ report, tools, cleanup, rounds, seconds }: BenchContextOptions) {
+  constructor({ report, tools, cleanup, rounds, seconds, minutes }: BenchContextOptions) {
     this.report = report;
     this.tools = tools;
     this.cleanup = cleanup;
     this.rounds = rounds;
     this.seconds = seconds;
+    this.minutes = minutes;
   }
 
   /** One PostgreSQL for the whole run, started on first use. */

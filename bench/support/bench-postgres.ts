@@ -2,6 +2,7 @@ import pg from 'pg';
 import { startTestPostgres } from '../../packages/testing/src/postgres-server.mjs';
 
 export interface Postgres {
+  url: string;
   version: string;
   /** Makes a database, empty or as a copy of another that nobody uses now; its URL. */
   database(name: string, template?: string): Promise<string>;
@@ -22,6 +23,7 @@ export async function startPostgres(): Promise<Postgres> {
       throw new Error(`this PostgreSQL has ${name} = ${value}; a comparison of durable queues needs it on`);
   }
   return {
+    url,
     version: (await setting('server_version')).split(' ')[0] ?? '',
     database: async (name, template = 'template1') => {
       await client.query(`create database ${name} template ${template}`);

@@ -76,6 +76,12 @@ export class SeveralServers {
     return this.seats.filter((seat) => seat !== leader);
   }
 
+  /** What a query answers with one number. */
+  async number(query: string): Promise<number> {
+    const { rows } = await this.#query.query<unknown[]>({ text: query, rowMode: 'array' });
+    return Number(rows[0]?.[0]);
+  }
+
   async execute(statement: string): Promise<void> {
     await this.#query.query(statement);
   }
