@@ -8,7 +8,7 @@ import { simulate } from './simulation.ts';
 import { SimulationDatabase } from './simulation-database.ts';
 
 /** `npm run simulate` runs more of them. */
-const SEEDS = Number(process.env['BERTH_SIMULATION_SEEDS'] ?? 1_000);
+const SEEDS = Number(process.env['BERTH_SIMULATION_SEEDS'] ?? 100);
 const FIRST_SEED = Number(process.env['SEED'] ?? 1);
 const THREADS = Math.min(2, availableParallelism());
 
