@@ -1,5 +1,5 @@
 // Measures Berth beside its peers on this machine: `npm run bench --
-// start|accept|drain|latency|steady|idle|depth|coldstart|gateway|ledger|pods|kills|python|console`, without a
+// start|accept|drain|latency|steady|idle|depth|coldstart|gateway|ledger|pods|kubernetes|kills|python|console`, without a
 // word all of them.
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -10,6 +10,7 @@ import { depth } from './depth.bench.ts';
 import { drain } from './drain.bench.ts';
 import { gateway } from './gateway.bench.ts';
 import { idle } from './idle.bench.ts';
+import { kubernetes } from './kubernetes.bench.ts';
 import { kills } from './kills.bench.ts';
 import { latency } from './latency.bench.ts';
 import { ledger } from './ledger.bench.ts';
@@ -35,6 +36,7 @@ const BENCHMARKS: Record<string, (bench: BenchContext) => Promise<void>> = {
   gateway,
   ledger,
   pods,
+  kubernetes,
   kills,
   python,
   console: webConsole,
