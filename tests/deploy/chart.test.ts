@@ -103,7 +103,7 @@ describe('the Helm chart', { skip: 'reason' in helm && helm.reason }, () => {
       data: Record<string, string>;
     };
     assert.deepEqual((parse(map.data['berth.yaml'] ?? '') as Record<string, unknown>)['dataCenters'], [
-      { id: 'K8S-1', engine: 'kubernetes', namespace: 'work' },
+      { id: 'K8S-1', engine: 'kubernetes', namespace: 'work', berthImage: 'ghcr.io/berth-cloud/berth:0.2.0' },
     ]);
     const without = kinds(await render('kubernetes.enabled=true', 'rbac.readNodes=false'));
     assert.deepEqual([without.includes('Role'), without.includes('ClusterRole')], [true, false]);

@@ -114,7 +114,13 @@ export async function createEngines(
   );
   if (docker !== undefined && dataCenters.some(({ engine }) => engine === 'docker'))
     engines.set('docker', await docker.engine());
-  const clusters = await createKubernetesEngines(config, { clock, log, address, installation });
+  const clusters = await createKubernetesEngines(config, {
+    clock,
+    log,
+    address,
+    installation,
+    masterKey,
+  });
   const onThisMachine = dataCenters.filter(({ engine }) => engine !== 'kubernetes');
   const catalog = new Catalog({ dataCenters: onThisMachine, engines, prices: config.prices });
   const signature = new PeerSignature(masterKey);

@@ -12,6 +12,7 @@ import { JobRoutes } from '../http/jobs/jobs.routes.ts';
 import { exposeQuotaUsage, exposeWebhookCounts, HttpMetrics } from '../http/metrics.ts';
 import { OpenAiRoutes } from '../http/openai/openai.routes.ts';
 import { RequestObserver } from '../http/request-observer.ts';
+import { SnapshotUrls } from '../auth/snapshot-urls.ts';
 import { S3Routes } from '../http/s3/s3.routes.ts';
 import { TerminalRoutes } from '../http/terminal/terminal.routes.ts';
 import { WorkerRoutes } from '../http/workers/workers.routes.ts';
@@ -69,6 +70,7 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
     {
       resources: services.resources,
       artifacts,
+      snapshotUrls: new SnapshotUrls(storage.masterKey),
       authenticator,
       sessions: auth.sessions,
       consoleFiles: CONSOLE_FILES,

@@ -1,10 +1,13 @@
 import { resolve } from 'node:path';
+import { SnapshotUrls } from '../auth/snapshot-urls.ts';
 import { KUBERNETES_DATA_CENTER } from '../domain/catalog/data-centers.ts';
 import type { KubernetesEngine } from '../engines/kubernetes/kubernetes-engine.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Config } from '../support/config/config.ts';
 import type { DataCenterConfig } from '../support/config/data-centers.setting.ts';
+import { deriveKey } from '../support/crypto.ts';
 import type { Log } from '../support/log.ts';
+import { createDeployedFolders } from './deployed-folders.ts';
 import type { ServerAddress } from './server-address.ts';
 
 const MS_PER_SECOND = 1000;
@@ -22,12 +25,13 @@ export interface KubernetesEnginesDeps {
   log: Log;
   address: ServerAddress;
   installation: () => string;
+  masterKey: Buffer;
 }
 
 /** The clusters by data center. The engine's code is loaded only where there is one. */
 export async function createKubernetesEngines(
   config: Config,
-  { clock, log, address, installation }: KubernetesEnginesDeps,
+  { clock, log, address, installation, masterKey }: KubernetesEnginesDeps,
 ): Promise<Map<string, ConnectedCluster>> {
   const configured = config.dataCenters.filter(({ engine }) => engine === 'kubernetes');
   const dataCenters: DataCenterConfig[] =
@@ -36,13 +40,17 @@ export async function createKubernetesEngines(
   const { KubernetesEngine } = await import('../engines/kubernetes/kubernetes-engine.ts');
   return new Map(
     dataCenters.map((dataCenter) => {
-      const engine = new KubernetesEngine({
+      const engine: KubernetesEngine = new KubernetesEngine({
         ...engineSettings(dataCenter, config),
         dataCenterId: dataCenter.id,
         installation: installation(),
+        volumeKey: deriveKey(masterKey, 'berth volume servers'),
         data: resolve(config.data),
         clock,
         log,
+        deployedFolders: createDeployedFolders(config, new SnapshotUrls(masterKey), () =>
+          Promise.resolve(workerUrl()),
+        ),
       });
       let isWarned = false;
       const workerUrl = (): string => {

@@ -43,6 +43,7 @@ import type { AccountLimits } from './accounts.ts';
 import type { AppContext } from './app-context.ts';
 import type { BackupServices } from './backups.ts';
 import type { Compute } from './compute.ts';
+import { createExternalVolumes } from './external-volumes.ts';
 import type { Engines } from './engines.ts';
 import type { Queue } from './queue.ts';
 import type { Storage } from './storage.ts';
@@ -105,9 +106,10 @@ export function createServices(
     (error) =>
       log.warn(
         { err: error },
-        'the data of a deleted network volume is still on disk, below volumes/.s3/.removed',
+        'storage of a network volume could not be created or deleted; deleted data on disk is below volumes/.s3/.removed',
       ),
     ({ accountId, dataCenterId }) => engines.fileOwner(accountId, dataCenterId),
+    createExternalVolumes(engines.byDataCenter),
   );
   const clusters = new Clusters(context, { pods, networkRange: config.clusterNetwork });
   const volumes = new Volumes(context, catalog, volumeContents);

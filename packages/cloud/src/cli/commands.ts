@@ -79,4 +79,5 @@ export const commands: Readonly<Record<string, CommandLoader>> = {
   restore: async () => (await import('./commands/restore.command.ts')).restore,
   upgrade: async () => (await import('./commands/upgrade.command.ts')).upgrade,
   doctor: async () => (await import('./commands/doctor.command.ts')).doctor,
+  runner: async () => (await import('./commands/runner.command.ts')).runner,
 };

@@ -5,6 +5,7 @@ import type { Clock } from '../support/clock.ts';
 import { BerthError, notFound, ruleError } from '../support/errors.ts';
 import { KeyedMutex } from '../support/keyed-mutex.ts';
 import type { Log } from '../support/log.ts';
+import { type DeployedFolders, isDeployedFolder, runnerSpec } from './deployed-folders.ts';
 import type { ContainerInstance } from './container-instance.ts';
 import { referenceProblem } from './image-reference.ts';
 import { isInstanceId } from './instance-id.ts';
@@ -28,6 +29,8 @@ export interface ContainerEngineOptions {
   /** The folder with the logs of instances. */
   logFolder: string;
   logRetentionMs?: number | undefined;
+  /** How it runs folders that were deployed; without it, it does not. */
+  deployedFolders?: DeployedFolders | undefined;
 }
 
 /** What a driver is given to start an instance. */
@@ -53,10 +56,18 @@ export abstract class ContainerEngine<I extends ContainerInstance> {
   readonly #logs: LogRetention;
   readonly #starts = new StartAttempts();
   readonly #listeners = new Set<(event: InstanceEvent) => void>();
+  readonly #deployedFolders: DeployedFolders | undefined;
 
-  constructor({ clock, log, logFolder, logRetentionMs = LOG_RETENTION_MS }: ContainerEngineOptions) {
+  constructor({
+    clock,
+    log,
+    logFolder,
+    logRetentionMs = LOG_RETENTION_MS,
+    deployedFolders,
+  }: ContainerEngineOptions) {
     this.clock = clock;
     this.#log = log;
+    this.#deployedFolders = deployedFolders;
     this.#logs = new LogRetention(logFolder, logRetentionMs, clock);
   }
 
@@ -84,12 +95,14 @@ export abstract class ContainerEngine<I extends ContainerInstance> {
   }
 
   imageProblem(image: string): string | undefined {
+    if (this.#deployedFolders !== undefined && isDeployedFolder(image))
+      return this.#deployedFolders.problem(image);
     return referenceProblem(image);
   }
 
   async start(spec: InstanceSpec): Promise<InstanceHandle> {
     const problem = isInstanceId(spec.id)
-      ? referenceProblem(spec.image)
+      ? this.imageProblem(spec.image)
       : `${JSON.stringify(spec.id)} is no id for an instance`;
     if (problem !== undefined) throw ruleError(problem);
     return this.#starts.run(spec.id, async (signal, onLogOpened) => {
@@ -123,7 +136,10 @@ export abstract class ContainerEngine<I extends ContainerInstance> {
       this.inventory.untrack(id);
     };
     try {
-      return (await this.launch(spec, { reportProgress, removePrevious, signal, log })).handle;
+      const folders = isDeployedFolder(spec.image) ? this.#deployedFolders : undefined;
+      if (folders !== undefined) await reportProgress(`Running ${spec.image} in a runner image.`);
+      const container = folders === undefined ? spec : await runnerSpec(spec, folders);
+      return (await this.launch(container, { reportProgress, removePrevious, signal, log })).handle;
     } catch (error) {
       await reportProgress(`Not started: ${error instanceof Error ? error.message : String(error)}`);
       await log.end();

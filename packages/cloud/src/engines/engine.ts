@@ -1,3 +1,4 @@
+import type { EngineVolumes } from './engine-volumes.ts';
 import type { InstanceFiles } from './instance-files.ts';
 import type {
   InstanceAddress,
@@ -43,6 +44,8 @@ export interface InstanceEngine extends Engine {
   readonly capabilities: EngineCapabilities;
   /** The files of its instances, if the driver can access them. */
   readonly files?: InstanceFiles;
+  /** The volumes that it keeps by itself. Without it, volumes are folders of this machine. */
+  readonly volumes?: EngineVolumes;
 
   /**
    * Why it cannot run this image, as a message for users; undefined if it can, as far as is known without

@@ -37,6 +37,8 @@ import { restV2Api } from './rest-v2/rest-v2.routes.ts';
 import { restApiRoutes } from './rest/rest-api.routes.ts';
 import { RestRateLimits } from './rest/rest-rate-limits.ts';
 import type { S3Routes } from './s3/s3.routes.ts';
+import { isSnapshotRequest, snapshotRoutes } from './snapshots.routes.ts';
+import type { SnapshotUrls } from '../auth/snapshot-urls.ts';
 import type { EndpointRouter } from './endpoint-router.ts';
 import { EndpointUrls } from './endpoint-urls.ts';
 
@@ -65,6 +67,7 @@ export interface HttpServerOptions {
 export interface HttpServerDeps {
   resources: AllServices;
   artifacts: FlashArtifacts;
+  snapshotUrls: SnapshotUrls;
   authenticator: Authenticator;
   sessions: Sessions;
   /** The folder with the built console. */
@@ -93,6 +96,7 @@ export function createHttpServer(
   {
     resources,
     artifacts,
+    snapshotUrls,
     authenticator,
     sessions,
     consoleFiles,
@@ -201,6 +205,7 @@ export function createHttpServer(
   loginPageRoutes(app);
   docsRoutes(app, DOCS_SITE);
   void app.register(artifactRoutes(artifacts));
+  void app.register(snapshotRoutes({ images: resources.images, urls: snapshotUrls }));
   void app.register(graphqlRoutes(resources, authenticator, graphql));
   return app;
 }
@@ -222,8 +227,8 @@ export interface PodSelfService {
 }
 
 /**
- * A server for workers and pods alone: the endpoints, and what a pod may do to itself. It does not listen
- * yet.
+ * A server for workers and pods alone: the endpoints, the deployed folders that they run, and what a pod may do to itself.
+ * It does not listen yet.
  */
 export function createWorkerServer(router: EndpointRouter, pods?: PodSelfService): Server {
   return createRoutedServer(
@@ -232,8 +237,10 @@ export function createWorkerServer(router: EndpointRouter, pods?: PodSelfService
       const queryKey = (request.url ?? '').includes('api_key=')
         ? new URLSearchParams(request.url?.split('?')[1]).get('api_key')
         : null;
-      if (pods?.isPodToken(bearerKey(request.headers.authorization) ?? queryKey ?? undefined) === true)
-        return pods.serve(request, response);
+      const isAllowed =
+        isSnapshotRequest(request) ||
+        pods?.isPodToken(bearerKey(request.headers.authorization) ?? queryKey ?? undefined) === true;
+      if (pods !== undefined && isAllowed) return pods.serve(request, response);
       const body = JSON.stringify({
         title: 'Forbidden',
         status: 403,

@@ -10,29 +10,36 @@ export interface ImageConfig {
 }
 
 /**
- * Writes an image with one layer, as `docker save` does, so that containerd can import it. No container
+ * Writes an image with these layers, as `docker save` does, so that containerd can import it. No container
  * engine is needed.
  */
-export function writeImageTar(path: string, name: string, layer: Buffer, config: ImageConfig): void {
+export function writeImageTar(
+  path: string,
+  name: string,
+  layers: readonly Buffer[],
+  config: ImageConfig,
+): void {
   const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
-  const digest = sha256(layer);
+  const digests = layers.map(sha256);
   const description = Buffer.from(
     JSON.stringify({
       architecture: process.arch === 'arm64' ? 'arm64' : 'amd64',
       os: 'linux',
       config,
-      rootfs: { type: 'layers', diff_ids: [`sha256:${digest}`] },
+      rootfs: { type: 'layers', diff_ids: digests.map((digest) => `sha256:${digest}`) },
     }),
   );
   const configName = `${sha256(description)}.json`;
-  const manifest = [{ Config: configName, RepoTags: [name], Layers: [`${digest}.tar`] }];
+  const manifest = [
+    { Config: configName, RepoTags: [name], Layers: digests.map((digest) => `${digest}.tar`) },
+  ];
   writeFileSync(
     path,
     Buffer.concat([
       ...fileArchive({
         'manifest.json': Buffer.from(JSON.stringify(manifest)),
         [configName]: description,
-        [`${digest}.tar`]: layer,
+        ...Object.fromEntries(layers.map((layer, index) => [`${digests[index]}.tar`, layer])),
       }),
     ]),
   );

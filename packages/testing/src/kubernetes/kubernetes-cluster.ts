@@ -12,13 +12,14 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { imageArchive, PROGRAMS } from '../docker-test-image.mjs';
 import { ClusterCertificates } from './cluster-certificates.ts';
 import { findClusterPrograms } from './cluster-programs.ts';
+import { berthLayer } from './berth-layer.ts';
 import { writeImageTar } from './image-tar.ts';
 import { writeNodeFiles } from './node-files.ts';
 
 const START_TIMEOUT_MS = 120_000;
 const POLL_INTERVAL_MS = 50;
 const MAX_CLUSTERS = 16;
-/** The image of every node: a shell, small programs, Node. */
+/** The image of every node: a shell, small programs, Node, and Berth. */
 export const KUBERNETES_TEST_IMAGE = 'localhost/berth-test:1';
 const KEEPER = join(import.meta.dirname, 'run-cluster.sh');
 
@@ -155,12 +156,14 @@ class TestCluster {
     const images = join(this.#folder, 'images');
     mkdirSync(images);
     const pausing = Buffer.concat([...imageArchive([join(this.#bin, 'pause')])]);
-    writeImageTar(join(images, '0-pause.tar'), 'localhost/pause:1', pausing, { Entrypoint: ['/bin/pause'] });
+    writeImageTar(join(images, '0-pause.tar'), 'localhost/pause:1', [pausing], {
+      Entrypoint: ['/bin/pause'],
+    });
     const programs = [...PROGRAMS, 'node', 'tar', 'stat', 'du'];
     writeImageTar(
       join(images, '1-test.tar'),
       KUBERNETES_TEST_IMAGE,
-      Buffer.concat([...imageArchive(programs)]),
+      [Buffer.concat([...imageArchive(programs)]), berthLayer()],
       {
         Cmd: ['sh', '-c', 'echo the command of the image; sleep 600'],
         Env: ['PATH=/bin'],

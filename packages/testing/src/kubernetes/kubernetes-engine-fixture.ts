@@ -7,6 +7,7 @@ import type { ObjectList, PodObject } from '../../../cloud/src/engines/kubernete
 import { readDetails } from '../../../cloud/src/engines/kubernetes/pod-labels.ts';
 import type { EngineFixture } from '../engine-fixture.ts';
 import { KUBERNETES_TEST_IMAGE } from './kubernetes-cluster.ts';
+import { BerthServiceAccount } from './service-account.ts';
 import type { TestCluster } from './with-kubernetes.ts';
 
 export interface KubernetesEngineFixture extends EngineFixture {
@@ -16,7 +17,10 @@ export interface KubernetesEngineFixture extends EngineFixture {
   names(kind: string): Promise<string[]>;
 }
 
-/** A data center in a namespace of its own, for a server that listens where pods reach it. */
+/**
+ * A data center in a namespace of its own, for a server that listens where pods reach it. The server has the rights of
+ * deploy/kubernetes/role.yaml, and no more.
+ */
 export async function kubernetesEngineFixture(
   { kubeconfig, host }: TestCluster,
   settings: Record<string, unknown> = {},
@@ -28,13 +32,15 @@ export async function kubernetesEngineFixture(
   // JSON is YAML.
   writeFileSync(config, JSON.stringify({ dataCenters: [{ id: 'LOCAL-1' }, dataCenter] }));
   const cluster = new KubernetesClient(() => readKubeconfig(kubeconfig));
+  const account = new BerthServiceAccount(kubeconfig, namespace);
+  const restricted = await account.create(folder);
   const pods = async (): Promise<PodObject[]> =>
     (await cluster.get<ObjectList<PodObject>>(`/api/v1/namespaces/${namespace}/pods`)).items;
   return {
     name: 'Kubernetes',
     dataCenterId: 'K8S-1',
     image: KUBERNETES_TEST_IMAGE,
-    env: { BERTH_CONFIG: config, BERTH_KUBECONFIG: kubeconfig, BERTH_HOST: host },
+    env: { BERTH_CONFIG: config, BERTH_KUBECONFIG: restricted, BERTH_HOST: host },
     cluster,
     namespace,
     names: async (kind) =>
@@ -51,7 +57,7 @@ export async function kubernetesEngineFixture(
           }),
       ),
     close: async () => {
-      await cluster.delete(`/api/v1/namespaces/${namespace}`);
+      await account.close();
       cluster.close();
       rmSync(folder, { recursive: true });
     },

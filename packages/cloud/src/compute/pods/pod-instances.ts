@@ -297,6 +297,7 @@ export class PodInstances {
       reason: null,
     });
     await this.#deps.volumeDisks.remove(pod.id);
+    if (pod.volumeSize > 0 && pod.networkVolumeId === null) await engine.volumes?.remove(pod.id);
   }
 
   /**

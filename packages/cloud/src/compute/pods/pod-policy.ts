@@ -85,9 +85,9 @@ export class PodPolicy implements ReconcilePolicy {
   }
 
   async #cleanUpDisks(): Promise<void> {
-    const { volumeDisks } = this.#deps;
+    const { volumeDisks, engines } = this.#deps;
     if (this.#hasRemovedOrphanedDisks) return volumeDisks.retryRemovals();
-    await volumeDisks.removeOrphans();
+    await volumeDisks.removeOrphans([...new Set(engines.values())].flatMap(({ volumes }) => volumes ?? []));
     this.#hasRemovedOrphanedDisks = true;
   }
 

@@ -1,5 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Pod } from '../../domain/pods/pod-record.ts';
+import type { EngineVolumes } from '../../engines/engine-volumes.ts';
 import type { PodStore } from '../../store/pod-store.ts';
 import type { Log } from '../../support/log.ts';
 import { removeTree } from '../../support/remove-tree.ts';
@@ -50,7 +52,7 @@ export class PodVolumeDisks {
    * Deletes the disks of terminated pods that an earlier server left. A disk without a record is kept: it may
    * belong to another database.
    */
-  async removeOrphans(): Promise<void> {
+  async removeOrphans(ofEngines: readonly Pick<EngineVolumes, 'list' | 'remove'>[] = []): Promise<void> {
     const { path, store, log } = this.#deps;
     for (const podId of await this.#names()) {
       const pod = await store.findInAnyAccount(podId);
@@ -59,8 +61,13 @@ export class PodVolumeDisks {
           { folder: join(path, podId) },
           'a volume disk belongs to no known pod; it is kept until you delete it',
         );
-      else if (pod.wanted === 'terminated' && pod.settled) await this.remove(podId);
+      else if (isEnded(pod)) await this.remove(podId);
     }
+    for (const volumes of ofEngines)
+      for (const id of await volumes.list()) {
+        const pod = await store.findInAnyAccount(id);
+        if (pod !== undefined && isEnded(pod)) await volumes.remove(id);
+      }
   }
 
   /** The directory is created with the first disk. */
@@ -72,4 +79,8 @@ export class PodVolumeDisks {
       throw error;
     }
   }
+}
+
+function isEnded({ wanted, settled }: Pick<Pod, 'wanted' | 'settled'>): boolean {
+  return wanted === 'terminated' && settled;
 }

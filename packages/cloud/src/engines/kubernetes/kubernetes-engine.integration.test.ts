@@ -8,7 +8,7 @@ const SERVER =
 
 await withKubernetes(() => {
   engineSuite('the Kubernetes engine', {
-    module: new URL('kubernetes-test-engine.ts', import.meta.url),
+    module: new URL('kubernetes-engine.fixture.ts', import.meta.url),
     shellImage: KUBERNETES_TEST_IMAGE,
     unsupportedImage: 'local/shell',
     listenCommand: ['node', '-e', SERVER],

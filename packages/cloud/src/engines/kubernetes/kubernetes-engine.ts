@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import type {
   AccountIsolation,
@@ -22,12 +23,15 @@ import {
   DEFAULT_CLUSTER_SETTINGS,
   type KubernetesEngineOptions,
 } from './kubernetes-options.ts';
+import { KubernetesVolumes } from './kubernetes-volumes.ts';
 import { PodFiles } from './pod-files.ts';
 import { PodInventory } from './pod-inventory.ts';
 import { INSTALLATION, labelValue, podName } from './pod-labels.ts';
 import { launchPod } from './pod-launch.ts';
 import { PodWaits } from './pod-waits.ts';
+import { PortForwards } from './port-forward.ts';
 import { TenantObjects } from './tenant-objects.ts';
+import { VolumeServerPods } from './volume-server-pods.ts';
 
 const PODS_CACHE_TTL_MS = 1000;
 
@@ -36,13 +40,18 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
   readonly kind = 'kubernetes';
   readonly capabilities: EngineCapabilities = { images: 'containers', terminal: true, sharesCores: false };
   readonly files: PodFiles;
+  /** Undefined where volumes are folders. */
+  readonly volumes?: KubernetesVolumes;
   protected readonly inventory: PodInventory;
   readonly #client: KubernetesClient;
   readonly #settings: ClusterSettings;
   readonly #installation: string;
   readonly #dataCenterId: string;
   readonly #waits = new PodWaits();
+  readonly #forwards: PortForwards | undefined;
   readonly #tenants: TenantObjects;
+  readonly #claims: KubernetesVolumes;
+  readonly #volumeServers: VolumeServerPods;
   readonly #nodes: () => Promise<readonly NodeObject[]>;
   readonly #pods: () => Promise<readonly PodObject[]>;
   #watch: ListWatch<PodObject> | undefined;
@@ -54,22 +63,46 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
     clock = systemClock,
     log,
     logRetentionMs,
+    volumeKey = randomBytes(32),
+    deployedFolders,
     ...settings
   }: KubernetesEngineOptions) {
-    super({ clock, log, logRetentionMs, logFolder: join(resolve(data), 'kubernetes', dataCenterId, 'logs') });
+    super({
+      clock,
+      log,
+      logRetentionMs,
+      deployedFolders,
+      logFolder: join(resolve(data), 'kubernetes', dataCenterId, 'logs'),
+    });
     this.#settings = { ...DEFAULT_CLUSTER_SETTINGS, ...settings };
     this.#installation = installation;
     this.#dataCenterId = dataCenterId;
     this.#client = new KubernetesClient(lazyClusterAccess(this.#settings));
     const { namespace } = this.#settings;
     const shared = { client: this.#client, namespace, installation, dataCenterId };
+    this.#forwards = this.#settings.portForwarding ? new PortForwards(this.#client) : undefined;
     this.inventory = new PodInventory({
       ...this.inventoryDeps,
       ...shared,
       clock,
       startTimeoutMs: this.#settings.startTimeoutMs,
+      forwards: this.#forwards,
     });
     this.#tenants = new TenantObjects({ ...shared, settings: this.#settings });
+    this.#volumeServers = new VolumeServerPods({
+      ...shared,
+      settings: this.#settings,
+      key: volumeKey,
+      forwards: this.#forwards,
+    });
+    this.#claims = new KubernetesVolumes({
+      ...shared,
+      settings: this.#settings,
+      servers: this.#volumeServers,
+      ensureNamespace: () => this.#tenants.ensureNamespace(),
+      onProblem: (what, error) => this.logProblem(what, error),
+    });
+    if (!this.#settings.sharedFolders) this.volumes = this.#claims;
     this.#nodes = clusterNodesReader({
       client: this.#client,
       settings: this.#settings,
@@ -118,7 +151,7 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
       dataCenterId: this.#dataCenterId,
       waits: this.#waits,
       nodes: this.#nodes,
-      prepare: (wanted) => this.#tenants.prepare(wanted),
+      prepare: (wanted) => this.#tenants.prepare(wanted, this.#claims),
     });
     const instance = this.inventory.track(pod);
     if (instance === undefined) throw new BerthError('unavailable', `the pod of ${spec.id} was changed`);
@@ -138,10 +171,12 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
         for (const pod of pods) this.#waits.notify(pod);
         await this.inventory.open();
         await this.inventory.handleList(pods);
+        for (const pod of pods) await this.#volumeServers.handlePod(pod);
       },
       onChange: async (type, pod) => {
         this.#waits.notify(pod);
         await this.inventory.handleChange(type, pod);
+        if (type !== 'DELETED') await this.#volumeServers.handlePod(pod);
       },
       onProblem: (what, error) => this.logProblem(what, error),
     });
@@ -162,6 +197,8 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
   }
 
   protected async closeConnections(): Promise<void> {
+    this.#claims.close();
+    await this.#forwards?.close();
     await this.#watch?.close();
     this.#client.close();
   }

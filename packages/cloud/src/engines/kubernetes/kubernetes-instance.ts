@@ -14,6 +14,7 @@ import type { PodObject } from './kubernetes-objects.ts';
 import { notRunning, runInPod, startPodExecution } from './pod-execution.ts';
 import type { InstanceDetails } from './pod-labels.ts';
 import { PodOutput } from './pod-output.ts';
+import type { PortForwards } from './port-forward.ts';
 import { podState } from './pod-state.ts';
 import { parseUsage, USAGE_COMMAND } from './pod-usage.ts';
 
@@ -31,6 +32,8 @@ export interface KubernetesInstanceOptions {
   details: InstanceDetails;
   logFolder: string;
   clock: Clock;
+  /** Reaches ports through the API server; without it, by the pod's address. */
+  forwards: PortForwards | undefined;
   /** Called once, when the end is known. */
   onEnded: (instance: KubernetesInstance) => void;
   /** Called with failures that no caller waits for. */
@@ -126,6 +129,7 @@ export class KubernetesInstance implements ContainerInstance {
     this.#instance = this.#describe(pod, 'exited');
     this.#causes = podState(pod).reasons;
     this.#deps.onEnded(this);
+    void this.#deps.forwards?.close(this.#path);
     this.#gone.resolve();
     this.finalizeLog().catch((error: unknown) =>
       this.#deps.onProblem(`the log of ${this.id} could not be completed`, error),
@@ -228,10 +232,16 @@ export class KubernetesInstance implements ContainerInstance {
     const known = this.#addressCache.get(port);
     if (known !== undefined && known.until > performance.now()) return known.address;
     this.#addressCache.delete(port);
-    if (!(await connectionOpens(host, port)) || !this.isRunning) return undefined;
-    const address = { host, port };
+    const address = await this.#findAddress(host, port);
+    if (address === undefined || !this.isRunning) return undefined;
     this.#addressCache.set(port, { address, until: performance.now() + ADDRESS_CACHE_TTL_MS });
     return address;
+  }
+
+  async #findAddress(host: string, port: number): Promise<InstanceAddress | undefined> {
+    const { forwards } = this.#deps;
+    if (forwards !== undefined) return forwards.address(this.#path, port);
+    return (await connectionOpens(host, port)) ? { host, port } : undefined;
   }
 
   /** Undefined when it does not run, or its image has no shell. */

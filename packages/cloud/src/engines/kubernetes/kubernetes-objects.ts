@@ -79,6 +79,12 @@ export interface SecretObject extends KubernetesObject {
   metadata: ObjectMetadata;
 }
 
+export interface ClaimObject extends KubernetesObject {
+  metadata: ObjectMetadata;
+  spec: { resources?: { requests?: Record<string, string> } };
+  status?: { phase?: string; capacity?: Record<string, string> };
+}
+
 export interface ObjectList<T> {
   metadata: { resourceVersion: string; continue?: string };
   items: T[];

@@ -1,5 +1,7 @@
+import type { DeployedFolders } from '../deployed-folders.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
+import { berthVersion } from '../../support/program-files.ts';
 
 export interface Toleration {
   key?: string;
@@ -36,8 +38,12 @@ export interface ClusterSettings {
   storageClasses?: Readonly<Record<string, string>>;
   /** How claims of network volumes are mounted, where the class cannot do ReadWriteMany. */
   sharedAccessMode?: 'ReadWriteMany' | 'ReadWriteOnce';
+  /** The image of Berth, for the pods that serve the files of claims. */
+  berthImage: string;
   /** Tenants are closed off from each other with network policies. */
   networkPolicies: boolean;
+  /** Ports of pods are reached through the API server, where this server has no route to the cluster's network. */
+  portForwarding: boolean;
   /** The node label with the GPU's name. */
   gpuLabel: string;
   gpuResource: string;
@@ -51,7 +57,9 @@ export const DEFAULT_CLUSTER_SETTINGS: ClusterSettings = {
   namespace: 'berth',
   cpuRequestRatio: 1,
   sharedFolders: false,
+  berthImage: `ghcr.io/berth-cloud/berth:${berthVersion()}`,
   networkPolicies: true,
+  portForwarding: false,
   gpuLabel: 'nvidia.com/gpu.product',
   gpuResource: 'nvidia.com/gpu',
   scheduleTimeoutMs: 120_000,
@@ -63,9 +71,13 @@ export interface KubernetesEngineOptions extends Partial<ClusterSettings> {
   dataCenterId: string;
   /** The id of this Berth installation. Only pods with its label are managed. */
   installation: string;
+  /** Makes the tokens of volume servers; all servers of the installation have the same. */
+  volumeKey?: Buffer;
   /** The data folder, with the logs in a subfolder. */
   data: string;
   clock?: Clock;
   log?: Log;
   logRetentionMs?: number;
+  /** How it runs folders that were deployed; without it, it does not. */
+  deployedFolders?: DeployedFolders | undefined;
 }

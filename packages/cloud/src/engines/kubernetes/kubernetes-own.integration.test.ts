@@ -7,13 +7,14 @@ import { Readable } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
 import { fileArchive } from '../../../../testing/src/docker-test-image.mjs';
 import { KUBERNETES_TEST_IMAGE } from '../../../../testing/src/kubernetes/kubernetes-cluster.ts';
+import { waitFor } from '../../../../testing/src/wait-for.ts';
 import { withKubernetes } from '../../../../testing/src/kubernetes/with-kubernetes.ts';
 import type { InstanceSpec } from '../instance.ts';
 import { hasCode } from '../suite/engine-fixture.ts';
 import { readKubeconfig } from './client/kubeconfig.ts';
 import { KubernetesClient } from './client/kubernetes-client.ts';
 import { KubernetesEngine } from './kubernetes-engine.ts';
-import { testEngineOptions } from './kubernetes-test-engine.ts';
+import { testEngineOptions } from './kubernetes-engine.fixture.ts';
 
 await withKubernetes(({ kubeconfig }) => {
   describe('the Kubernetes engine by itself', () => {
@@ -80,6 +81,60 @@ await withKubernetes(({ kubeconfig }) => {
         engine.start(spec('true', { gpus: { typeId: 'NVIDIA L4', count: 1 } })),
         hasCode('capacity', /nvidia\.com\/gpu|wanted GPU/),
       );
+    });
+
+    test('GPUs are known from the labels of nodes, asked for, and counted', async () => {
+      // As the device plugin and GPU feature discovery say it.
+      const resource = { 'nvidia.com/gpu': '2' };
+      await admin.merge('/api/v1/nodes/node-0', {
+        metadata: { labels: { 'nvidia.com/gpu.product': 'NVIDIA-A40' } },
+      });
+      await admin.merge('/api/v1/nodes/node-0/status', {
+        status: { capacity: resource, allocatable: resource },
+      });
+      const gpuEngine = new KubernetesEngine({ ...options, scheduleTimeoutMs: 1000 });
+      const free = async (): Promise<unknown> =>
+        (await gpuEngine.capacity()).gpus.map(({ gpuTypeId, total, free: left }) => [gpuTypeId, total, left]);
+      assert.deepEqual(await free(), [['NVIDIA A40', 2, 2]]);
+      const wanted = spec('echo GPUs: $NVIDIA_VISIBLE_DEVICES; sleep 600', {
+        gpus: { typeId: 'NVIDIA A40', count: 2 },
+      });
+      await gpuEngine.start(wanted);
+      await waitFor('both are taken', async () => JSON.stringify(await free()) === '[["NVIDIA A40",2,0]]');
+      await assert.rejects(
+        gpuEngine.start(spec('true', { gpus: { typeId: 'NVIDIA A40', count: 1 } })),
+        hasCode('capacity', /nvidia\.com\/gpu/),
+      );
+      await gpuEngine.remove(wanted.id);
+      await gpuEngine.close();
+      await admin.merge('/api/v1/nodes/node-0', { metadata: { labels: { 'nvidia.com/gpu.product': null } } });
+    });
+
+    test('a port is reached through the API server, where there is no route to the pod', async () => {
+      const outside = new KubernetesEngine({ ...options, portForwarding: true });
+      const server = `require('node:http').createServer(async (request, response) => {
+        let size = 0;
+        for await (const chunk of request) size += chunk.length;
+        response.end(Buffer.alloc(size, 'x'));
+      }).listen(8080)`;
+      const wanted = spec('', {
+        command: { entrypoint: ['node', '-e'], cmd: [server] },
+        ports: [
+          { port: 8080, protocol: 'http' },
+          { port: 8081, protocol: 'http' },
+        ],
+      });
+      after(() => outside.close());
+      await outside.start(wanted);
+      const address = await waitFor('the port answers', () => outside.address(wanted.id, 8080));
+      assert.equal(address.host, '127.0.0.1');
+      assert.equal(await outside.address(wanted.id, 8081), undefined, 'nothing listens there');
+      const body = Buffer.alloc(3_000_000, 'y');
+      const answers = await Promise.all(
+        [1, 2, 3].map(() => fetch(`http://127.0.0.1:${address.port}/`, { method: 'POST', body })),
+      );
+      for (const answer of answers) assert.equal((await answer.arrayBuffer()).byteLength, body.length);
+      await outside.remove(wanted.id);
     });
 
     test('files are copied into and out of a pod', async () => {

@@ -7,6 +7,7 @@ import { deletePod, KubernetesInstance } from './kubernetes-instance.ts';
 import type { ObjectList, PodObject, SecretObject } from './kubernetes-objects.ts';
 import { ownershipSelector, readDetails } from './pod-labels.ts';
 import { podState } from './pod-state.ts';
+import type { PortForwards } from './port-forward.ts';
 
 const PAGE = 500;
 /** A secret without a pod is of a start that was interrupted, unless it is this new. */
@@ -20,6 +21,8 @@ export interface PodInventoryDeps extends InstanceInventoryDeps {
   dataCenterId: string;
   clock: Clock;
   startTimeoutMs: number;
+  /** Reaches ports through the API server; without it, by the pod's address. */
+  forwards: PortForwards | undefined;
 }
 
 /** The known instances, kept in sync with the pods of the cluster. */
@@ -43,7 +46,7 @@ export class PodInventory extends InstanceInventory<KubernetesInstance> {
   track(pod: PodObject): KubernetesInstance | undefined {
     const details = readDetails(pod.metadata);
     if (details === undefined) return undefined;
-    const { client, namespace, clock, logs, onProblem } = this.#deps;
+    const { client, namespace, clock, logs, forwards, onProblem } = this.#deps;
     const instance = new KubernetesInstance({
       client,
       namespace,
@@ -51,6 +54,7 @@ export class PodInventory extends InstanceInventory<KubernetesInstance> {
       details,
       logFolder: logs.folder(details.id),
       clock,
+      forwards,
       onEnded: () => this.emitStatus(instance),
       onProblem: (what, error) => onProblem(what, error),
     });

@@ -4,13 +4,14 @@ import type { StartContext } from '../container-engine.ts';
 import type { InstanceSpec } from '../instance.ts';
 import { notAcceleratedLine } from '../python-hook.ts';
 import type { KubernetesClient } from './client/kubernetes-client.ts';
-import { isConflict, isNotFound, toKubernetesError } from './client/kubernetes.errors.ts';
+import { isConflict, toKubernetesError } from './client/kubernetes.errors.ts';
 import { productName, productsOf } from './gpu-nodes.ts';
 import { deletePod, readPod } from './kubernetes-instance.ts';
 import type { EventObject, NodeObject, ObjectList, PodObject } from './kubernetes-objects.ts';
 import type { ClusterSettings } from './kubernetes-options.ts';
 import { INSTALLATION, labelValue } from './pod-labels.ts';
 import { type InstanceManifests, instanceManifests } from './pod-manifest.ts';
+import { adoptSecrets, createSecrets, deleteSecrets } from './pod-secrets.ts';
 import type { PodWaits } from './pod-waits.ts';
 import { podState } from './pod-state.ts';
 
@@ -75,59 +76,11 @@ async function findProducts(typeId: string, { nodes, settings }: PodLaunchDeps):
   return products.length > 0 ? products : [productName(typeId)];
 }
 
-function secretsOf({ environment, pullSecret }: InstanceManifests): Record<string, unknown>[] {
-  return [environment, ...(pullSecret === undefined ? [] : [pullSecret])];
-}
-
-function secretPath(secret: Record<string, unknown>, { namespace }: ClusterSettings): string {
-  return `/api/v1/namespaces/${namespace}/secrets/${(secret['metadata'] as { name: string }).name}`;
-}
-
-/** Before the pod, which does not start without them. One that an earlier start left is replaced. */
-async function createSecrets(manifests: InstanceManifests, deps: PodLaunchDeps): Promise<void> {
-  const { client, settings } = deps;
-  const create = (secret: Record<string, unknown>): Promise<unknown> =>
-    client.create(`/api/v1/namespaces/${settings.namespace}/secrets`, secret);
-  await Promise.all(
-    secretsOf(manifests).map(async (secret) => {
-      try {
-        await create(secret);
-      } catch (error) {
-        if (!isConflict(error)) throw error;
-        await client.delete(secretPath(secret, settings)).catch(ignoreNotFound);
-        await create(secret);
-      }
-    }),
-  );
-}
-
-/** The cluster deletes the secrets with the pod, also while Berth is down. */
-async function adoptSecrets(
-  manifests: InstanceManifests,
-  { metadata: { name, uid } }: PodObject,
-  { client, settings }: PodLaunchDeps,
-): Promise<void> {
-  const ownerReferences = [{ apiVersion: 'v1', kind: 'Pod', name, uid }];
-  await Promise.all(
-    secretsOf(manifests).map((secret) =>
-      client.merge(secretPath(secret, settings), { metadata: { ownerReferences } }),
-    ),
-  );
-}
-
-async function deleteSecrets(
-  manifests: InstanceManifests,
-  { client, settings }: PodLaunchDeps,
-): Promise<void> {
-  for (const secret of secretsOf(manifests))
-    await client.delete(secretPath(secret, settings)).catch(() => undefined);
-}
-
 /** A name that is taken is our own earlier create, or a pod that is being deleted. */
-async function createPod(
-  manifests: InstanceManifests,
+export async function createPod(
+  manifests: Pick<InstanceManifests, 'name' | 'pod'>,
   path: string,
-  deps: PodLaunchDeps,
+  deps: Pick<PodLaunchDeps, 'client' | 'settings' | 'signal' | 'installation'>,
 ): Promise<PodObject> {
   const { client, settings, signal, installation } = deps;
   for (let tries = 1; ; tries += 1) {
@@ -220,11 +173,15 @@ class StartExplanation {
 
   /** Only events tell that an image is being pulled. */
   async readEvents({ metadata: { uid } }: PodObject, client: KubernetesClient): Promise<void> {
-    const { items } = await client
-      .get<ObjectList<EventObject>>(`/api/v1/namespaces/${this.#deps.settings.namespace}/events`, {
+    let items: EventObject[] = [];
+    try {
+      const path = `/api/v1/namespaces/${this.#deps.settings.namespace}/events`;
+      ({ items } = await client.get<ObjectList<EventObject>>(path, {
         fieldSelector: `involvedObject.uid=${uid}`,
-      })
-      .catch(() => ({ items: [] }));
+      }));
+    } catch (error) {
+      await this.report(`What it waits for is not known: ${toKubernetesError(error).message}`);
+    }
     for (const { reason, message = '' } of items) {
       if (reason === 'Pulling') await this.report(`Pulling the image ${this.#spec.image}.`);
       const [, duration] = /Successfully pulled image .* in ([\d.]+\w+)/.exec(message) ?? [];
@@ -234,8 +191,4 @@ class StartExplanation {
         await this.report(`A volume is not ready: ${message}`);
     }
   }
-}
-
-function ignoreNotFound(error: unknown): undefined {
-  if (!isNotFound(error)) throw error;
 }

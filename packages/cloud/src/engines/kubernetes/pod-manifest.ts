@@ -4,6 +4,7 @@ import type { InstanceSpec } from '../instance.ts';
 import { gpuAffinity } from './gpu-nodes.ts';
 import type { ClusterSettings } from './kubernetes-options.ts';
 import { ACCOUNT, instanceMetadata, labelValue, podName } from './pod-labels.ts';
+import { SHARED_DATA_FOLDER } from './volume-claims.ts';
 
 export const CONTAINER_NAME = 'main';
 /** For pods that others delete, such as a node that is drained. Berth names the period itself. */
@@ -144,10 +145,11 @@ function podSpec(
         },
         volumeMounts: [
           { name: 'shm', mountPath: '/dev/shm' },
-          ...spec.mounts.map(({ path, readOnly = false }, index) => ({
+          ...spec.mounts.map(({ path, readOnly = false, volume }, index) => ({
             name: `mount-${index}`,
             mountPath: path,
             readOnly,
+            ...(context.claims.has(path) && volume?.shared === true && { subPath: SHARED_DATA_FOLDER }),
           })),
         ],
       },

@@ -4,7 +4,7 @@ import { apiStatus, isConflict, isNotFound } from './client/kubernetes.errors.ts
 import type { ClusterSettings } from './kubernetes-options.ts';
 import { networkPolicy } from './network-policy.ts';
 import { labelValue } from './pod-labels.ts';
-import { volumeClaim } from './volume-claims.ts';
+import type { KubernetesVolumes } from './kubernetes-volumes.ts';
 
 export interface TenantObjectsDeps {
   client: KubernetesClient;
@@ -31,17 +31,29 @@ export class TenantObjects {
   }
 
   /** Returns the claims of its mounts by path. */
-  async prepare(spec: InstanceSpec): Promise<ReadonlyMap<string, string>> {
-    await (this.#namespace ??= this.#ensureNamespace().catch((error: unknown) => {
+  async prepare(
+    spec: InstanceSpec,
+    volumes: Pick<KubernetesVolumes, 'ensureClaim'>,
+  ): Promise<ReadonlyMap<string, string>> {
+    await this.ensureNamespace();
+    await this.#ensurePolicy(spec);
+    const claims = new Map<string, string>();
+    if (this.#deps.settings.sharedFolders) return claims;
+    const account = labelValue(spec.labels['account'] ?? '');
+    for (const { path, volume } of spec.mounts)
+      if (volume !== undefined) claims.set(path, await volumes.ensureClaim(volume, account));
+    return claims;
+  }
+
+  ensureNamespace(): Promise<void> {
+    return (this.#namespace ??= this.#createNamespace().catch((error: unknown) => {
       this.#namespace = undefined;
       throw error;
     }));
-    await this.#ensurePolicy(spec);
-    return this.#ensureClaims(spec);
   }
 
   /** The operator may have made it, and Berth then needs no right to do so. */
-  async #ensureNamespace(): Promise<void> {
+  async #createNamespace(): Promise<void> {
     const { client, namespace } = this.#deps;
     try {
       await client.get(`/api/v1/namespaces/${namespace}`);
@@ -69,21 +81,6 @@ export class TenantObjects {
       await client.merge(`${path}/${policy.metadata.name}`, policy);
     }
     this.#policies.set(account, this.serverUrl);
-  }
-
-  async #ensureClaims(spec: InstanceSpec): Promise<Map<string, string>> {
-    const { client, namespace, settings } = this.#deps;
-    const claims = new Map<string, string>();
-    if (settings.sharedFolders) return claims;
-    for (const { path, volume } of spec.mounts) {
-      if (volume === undefined) continue;
-      const claim = volumeClaim(volume, this.#deps, labelValue(spec.labels['account'] ?? ''));
-      await client
-        .create(`/api/v1/namespaces/${namespace}/persistentvolumeclaims`, claim)
-        .catch(ignoreConflict);
-      claims.set(path, claim.metadata.name);
-    }
-    return claims;
   }
 }
 

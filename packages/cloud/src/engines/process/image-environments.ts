@@ -52,6 +52,17 @@ export class ImageEnvironments {
     }
   }
 
+  /** The same, for a caller with a log of its own. */
+  async ensureWith(
+    image: string,
+    owner: string,
+    onLine: (line: string) => void,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const found = this.#pythonImage(image, owner);
+    return found === undefined ? undefined : this.#python.ensure(found, { onLine, signal });
+  }
+
   /** Begins the build that the first instance of an image would wait for. */
   async prepare(image: string, accountId: string): Promise<void> {
     if (imageProblem(image, this.#imagePaths) !== undefined) return;

@@ -10,6 +10,7 @@ export function delegateTo(engine: InstanceEngine): InstanceEngine {
     kind: engine.kind,
     capabilities: engine.capabilities,
     ...(engine.files !== undefined && { files: engine.files }),
+    ...(engine.volumes !== undefined && { volumes: engine.volumes }),
     capacity: () => engine.capacity(),
     ...(engine.isolation && { isolation: () => engine.isolation?.() ?? Promise.resolve('none' as const) }),
     imageProblem: (image) => engine.imageProblem(image),

@@ -34,7 +34,11 @@ describe('deployed folders of several servers', () => {
       ids: randomIds,
       onProblem: (what, error) => assert.fail(`${what}: ${String(error)}`),
     });
-    return { folder, shared, images: new Images(context, { folder, snapshots, ...(isShared && { shared }) }) };
+    return {
+      folder,
+      shared,
+      images: new Images(context, { folder, snapshots, ...(isShared && { shared }) }),
+    };
   }
   const files = (content: string) => [
     { path: 'handler.js', content: Buffer.from(content), executable: false },

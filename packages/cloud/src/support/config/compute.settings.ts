@@ -49,6 +49,21 @@ export const computeSettings = {
     default: 'berth',
     description: 'The namespace of pods and workers in data centers on Kubernetes that name none.',
   }),
+  'runner.image': defineSetting({
+    type: optionalTextType('the name of an image', (value) => value),
+    default: '',
+    description:
+      'The image that runs folders of berth deploy on Kubernetes: the image of Berth itself, or one made from it. ' +
+      'It fetches the folder from Berth. Without it, folders run on the process engine only.',
+    example: 'runner.image: ghcr.io/berth-cloud/berth:0.2.0',
+  }),
+  'runner.pythonImage': defineSetting({
+    type: optionalTextType('the name of an image', (value) => value),
+    default: '',
+    description:
+      'The same for folders with a handler.py, a requirements.txt or a pyproject.toml. Default: runner.image.',
+    example: 'runner.pythonImage: ghcr.io/berth-cloud/runner-python:0.2.0',
+  }),
   'process.isolation': defineSetting({
     type: enumType(['auto', 'users', 'none']),
     default: 'auto',

@@ -17,7 +17,11 @@ export interface KubernetesFields {
   sharedFolders?: boolean;
   storageClasses?: Record<string, string>;
   sharedAccessMode?: 'ReadWriteMany' | 'ReadWriteOnce';
+  /** The image of Berth, for pods that serve the files of volumes. */
+  berthImage?: string;
   networkPolicies?: boolean;
+  /** Ports of pods are reached through the API server. */
+  portForwarding?: boolean;
   gpuLabel?: string;
   gpuResource?: string;
   /** Seconds that a pod may wait for a node. */
@@ -65,7 +69,9 @@ export const kubernetesFields: Record<keyof KubernetesFields, (value: unknown) =
   sharedFolders: isBoolean,
   storageClasses: (value) => isMapping(value) && Object.values(value).every(isName),
   sharedAccessMode: (value) => value === 'ReadWriteMany' || value === 'ReadWriteOnce',
+  berthImage: isText,
   networkPolicies: isBoolean,
+  portForwarding: isBoolean,
   gpuLabel: isLabelName,
   gpuResource: isLabelName,
   scheduleTimeout: isSeconds,

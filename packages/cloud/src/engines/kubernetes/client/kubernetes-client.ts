@@ -65,8 +65,16 @@ export class KubernetesClient {
     return this.#sendWithRetry('GET', path, { query, signal }, true);
   }
 
-  /** A WebSocket to a subresource such as exec. */
-  async connect(path: string, query: Query, protocols: readonly string[]): Promise<WebSocket> {
+  /**
+   * A WebSocket to a subresource such as exec. `onOpen` is called before its first message: the promise may resolve after
+   * that.
+   */
+  async connect(
+    path: string,
+    query: Query,
+    protocols: readonly string[],
+    onOpen?: (socket: WebSocket) => void,
+  ): Promise<WebSocket> {
     const { default: Socket } = await import('ws');
     const access = await this.#openAccess();
     const { authorization, tls } = await access.credentials();
@@ -81,12 +89,16 @@ export class KubernetesClient {
     return new Promise((resolve, reject) => {
       socket.once('open', () => {
         socket.off('error', reject);
+        onOpen?.(socket);
         resolve(socket);
       });
       socket.once('error', reject);
       socket.once('unexpected-response', (_, response) => {
-        toApiError(response).then(reject, reject);
-        socket.terminate();
+        // The answer says why; that the socket did not open is no news.
+        socket.off('error', reject).on('error', () => undefined);
+        void toApiError(response)
+          .then(reject, reject)
+          .finally(() => socket.terminate());
       });
     });
   }

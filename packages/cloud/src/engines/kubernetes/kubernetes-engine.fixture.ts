@@ -1,4 +1,7 @@
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { BerthServiceAccount } from '../../../../testing/src/kubernetes/service-account.ts';
 import type { InstanceEngine } from '../engine.ts';
 import { KubernetesEngine } from './kubernetes-engine.ts';
 import type { KubernetesEngineOptions } from './kubernetes-options.ts';
@@ -24,6 +27,11 @@ export function testEngineOptions(data: string): KubernetesEngineOptions {
   };
 }
 
-export function openEngine(data: string): Promise<InstanceEngine> {
-  return Promise.resolve(new KubernetesEngine(testEngineOptions(data)));
+/** With the rights of deploy/kubernetes/role.yaml, and no more. */
+export async function openEngine(data: string): Promise<InstanceEngine> {
+  const options = testEngineOptions(data);
+  const { kubeconfig = '', namespace = '' } = options;
+  const own = join(data, 'kubeconfig');
+  if (!existsSync(own)) await new BerthServiceAccount(kubeconfig, namespace).create(data);
+  return new KubernetesEngine({ ...options, kubeconfig: own });
 }

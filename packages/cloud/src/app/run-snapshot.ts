@@ -1,0 +1,1 @@
+export { runSnapshot } from '../engines/process/snapshot-runner.ts';
