@@ -1,6 +1,6 @@
 // Measures Berth beside its peers on this machine: `npm run bench --
-// start|accept|drain|latency|steady|idle|depth|coldstart|gateway|ledger|pods|kubernetes|kills|python|console`, without a
-// word all of them.
+// start|accept|drain|latency|steady|idle|depth|coldstart|gateway|ledger|pods|kubernetes|kills|python
+// |console`, without a word all of them.
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { accept } from './accept.bench.ts';
