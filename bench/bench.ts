@@ -1,5 +1,5 @@
 // Measures Berth beside its peers on this machine: `npm run bench --
-// start|accept|drain|latency|steady|idle|depth|coldstart|gateway|ledger|pods|kubernetes|kills|python
+// start|accept|drain|latency|steady|idle|depth|coldstart|flood|gateway|ledger|pods|kubernetes|kills|python
 // |console`, without a word all of them.
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -8,6 +8,7 @@ import { coldstart } from './coldstart.bench.ts';
 import { webConsole } from './console.bench.ts';
 import { depth } from './depth.bench.ts';
 import { drain } from './drain.bench.ts';
+import { flood } from './flood.bench.ts';
 import { gateway } from './gateway.bench.ts';
 import { idle } from './idle.bench.ts';
 import { kubernetes } from './kubernetes.bench.ts';
@@ -33,6 +34,7 @@ const BENCHMARKS: Record<string, (bench: BenchContext) => Promise<void>> = {
   idle,
   depth,
   coldstart,
+  flood,
   gateway,
   ledger,
   pods,

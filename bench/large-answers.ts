@@ -1,14 +1,16 @@
 // How long `run` of one account takes while another account reads large results: `node bench/large-answers.ts
 // [seconds]`.
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { Agent, request } from 'node:http';
+import { Agent } from 'node:http';
 import { createQueueEndpoint } from '../packages/testing/src/queue-endpoint-client.ts';
 import type { QueueEndpointClient } from '../packages/testing/src/queue-endpoint-client.ts';
 import { startServerProcess } from '../packages/testing/src/server-process.ts';
 import type { ServerProcess } from '../packages/testing/src/server-process.ts';
 import { createTestDatabase } from '../packages/testing/src/test-database.ts';
+import { readWhole } from './support/read-whole.ts';
 
-const READERS = 30;
 const RESULT_BYTES = 10 * 1024 * 1024;
 const seconds = Number(process.argv[2] ?? 5);
 
@@ -25,24 +27,19 @@ try {
   await measureRuns(other, 2);
   const quiet = await measureRuns(other, seconds);
   const before = memoryInMb(server);
-  const stop = new AbortController();
-  let bytes = 0;
-  const readers = Array.from({ length: READERS }, async () => {
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    while (!stop.signal.aborted) {
-      const size = await readWhole(agent, `${server.url}/v2/${reader.id}/status/${job}`, reader.key);
-      bytes += size;
-    }
-    agent.destroy();
+  // In a process of their own: what they take to read must not count as the server's time.
+  const readers = fork(new URL('large-answers-readers.ts', import.meta.url), {
+    env: { ...process.env, URL: `${server.url}/v2/${reader.id}/status/${job}`, KEY: reader.key },
   });
+  await once(readers, 'message');
   const loaded = await measureRuns(other, seconds);
   const during = memoryInMb(server);
-  stop.abort();
-  await Promise.all(readers);
+  readers.send('stop');
+  const [bytes] = (await once(readers, 'message')) as [number];
   await new Promise((resolve) => setTimeout(resolve, 5_000));
   const after = memoryInMb(server);
   print(`quiet            p50 ${ms(quiet, 0.5)}  p99 ${ms(quiet, 0.99)}  (${quiet.length} runs)`);
-  print(`${READERS} large readers p50 ${ms(loaded, 0.5)}  p99 ${ms(loaded, 0.99)}  (${loaded.length} runs)`);
+  print(`30 large readers p50 ${ms(loaded, 0.5)}  p99 ${ms(loaded, 0.99)}  (${loaded.length} runs)`);
   print(`readers got ${Math.round(bytes / seconds / 1e6)} MB/s`);
   print(`memory: ${before} MB before, ${during} MB during, ${after} MB five seconds after`);
 } finally {
@@ -72,29 +69,6 @@ async function measureRuns(jobs: QueueEndpointClient, forSeconds: number): Promi
   }
   agent.destroy();
   return times.sort((one, another) => one - another);
-}
-
-function readWhole(agent: Agent, url: string, key: string, body?: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const asking = request(
-      url,
-      {
-        agent,
-        method: body === undefined ? 'GET' : 'POST',
-        headers: {
-          authorization: `Bearer ${key}`,
-          ...(body !== undefined && { 'content-length': body.length }),
-        },
-      },
-      (response) => {
-        let size = 0;
-        response.on('data', (chunk: Buffer) => (size += chunk.length));
-        response.on('end', () => resolve(size));
-        response.on('error', reject);
-      },
-    );
-    asking.on('error', reject).end(body);
-  });
 }
 
 function ms(sorted: readonly number[], share: number): string {

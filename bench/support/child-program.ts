@@ -23,10 +23,17 @@ export interface ProgramOptions {
   env?: Record<string, string>;
   /** The line on standard output that says it is up. */
   ready: RegExp;
+  timeoutMs?: number;
 }
 
 /** Starts a program and waits for the line that says it is up. */
-export async function startProgram({ command, args, env = {}, ready }: ProgramOptions): Promise<Program> {
+export async function startProgram({
+  command,
+  args,
+  env = {},
+  ready,
+  timeoutMs = START_TIMEOUT_MS,
+}: ProgramOptions): Promise<Program> {
   const child = spawn(command, args, {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, ...env },
@@ -37,7 +44,7 @@ export async function startProgram({ command, args, env = {}, ready }: ProgramOp
   const match = await new Promise<RegExpExecArray>((resolve, reject) => {
     const timer = setTimeout(
       () => reject(new Error(`${command} did not come up:\n${said.join('\n')}`)),
-      START_TIMEOUT_MS,
+      timeoutMs,
     );
     child.on('error', reject);
     void exited.then(() => reject(new Error(`${command} ${args.join(' ')} ended:\n${said.join('\n')}`)));

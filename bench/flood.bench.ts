@@ -1,0 +1,168 @@
+import type { BenchContext } from './support/bench-context.ts';
+import { callBerth } from './support/call-berth.ts';
+import { createEndpoint } from './support/berth-process.ts';
+import type { BerthProcess } from './support/berth-process.ts';
+import type { CleanupScope } from './support/cleanup-scope.ts';
+import { withCleanup } from './support/cleanup-scope.ts';
+import { startProgram } from './support/child-program.ts';
+import { HttpConnection } from './support/http-connection.ts';
+import { JOB_BODY } from './support/job-body.ts';
+import { MILLISECONDS } from './support/bench-report.ts';
+import { cpuSeconds, residentMegabytes } from './support/process-usage.ts';
+import { repositoryPath } from './support/repository-path.ts';
+import { quantile } from './support/statistics.ts';
+import type { FloodPlan, FloodTarget } from './flood/flood-plan.ts';
+
+const CROWD = { connections: 10_000, slowBodies: 2_000, streams: 1_000 };
+/** The accounts that the connections, slow bodies and streams belong to. */
+const CROWD_ACCOUNTS = 20;
+/** The accounts whose `run` is measured, and how often each of them calls. */
+const OTHER_ACCOUNTS = 5;
+const CALLS_PER_SECOND = 20;
+const WARM_SECONDS = 4;
+const MEASURE_SECONDS = 10;
+/** More than the crowd has, and few enough for 20,000 descriptors. */
+const MAX_CONNECTIONS = '16000';
+const CHATTY_PODS = 2;
+/** On a busy machine with two cores it takes minutes until all are connected. */
+const GATHER_TIMEOUT_MS = 180_000;
+const BARS = { p99: 20, refused: 0 };
+
+interface Measured {
+  times: number[];
+  refused: string[];
+}
+
+/** One tenant floods, thousands are connected: what the others notice of it. Limits are as they are by default. */
+export async function flood(bench: BenchContext): Promise<void> {
+  const { report } = bench;
+  const count = (value: number): string => value.toLocaleString('en-US');
+  report.part(
+    'flood',
+    `run of ${OTHER_ACCOUNTS} accounts, beside ${count(CROWD.connections)} open connections, ${count(CROWD.slowBodies)} slow bodies, ${count(CROWD.streams)} streams and one account that floods jobs, logs and uploads`,
+  );
+  await withCleanup(async (stage) => {
+    const berth = await bench.berth(stage, 'SQLite', {
+      BERTH_RATE_LIMITS: 'on',
+      BERTH_MAX_CONNECTIONS: MAX_CONNECTIONS,
+    });
+    const others = await targets(berth, 'other', OTHER_ACCOUNTS);
+    await measure(berth, others, WARM_SECONDS);
+    const quiet = await measure(berth, others, MEASURE_SECONDS);
+    const before = residentMegabytes(berth.pid);
+    const load = await startFlood(stage, berth);
+    await measure(berth, others, WARM_SECONDS);
+    const used = cpuSeconds(berth.pid);
+    const loaded = await measure(berth, others, MEASURE_SECONDS);
+    const share = (cpuSeconds(berth.pid) - used) / MEASURE_SECONDS;
+    const during = residentMegabytes(berth.pid);
+    const told = await load.counts();
+    for (const [name, at] of [
+      ['p50', 0.5],
+      ['p99', 0.99],
+    ] as const)
+      report.figures(name, MILLISECONDS, [
+        { name: 'quiet', values: [quantile(quiet.times, at)] },
+        { name: 'flooded', values: [quantile(loaded.times, at)] },
+      ]);
+    report.print(
+      `\n${loaded.times.length} runs; longest ${Math.max(...loaded.times).toFixed(0)} ms; server ${(share * 100).toFixed(0)} % of a core, ${before.toFixed(0)} MB before, ${during.toFixed(0)} MB during`,
+    );
+    report.print(`the flood: ${told}`);
+    for (const reason of new Set(loaded.refused)) report.print(`refused: ${reason}`);
+    const times = quantile(loaded.times, 0.99) / quantile(quiet.times, 0.99);
+    report.bar({
+      part: 'flood',
+      what: 'p99 of run of others, over its quiet value',
+      bar: `<= ${BARS.p99} times`,
+      measured: times.toFixed(1),
+      met: times <= BARS.p99,
+    });
+    report.bar({
+      part: 'flood',
+      what: 'requests of others that were refused',
+      bar: String(BARS.refused),
+      measured: `${loaded.refused.length} of ${loaded.times.length + loaded.refused.length}`,
+      met: loaded.refused.length === BARS.refused,
+    });
+  });
+}
+
+async function createAccount(berth: BerthProcess, name: string): Promise<BerthProcess> {
+  const { key } = await callBerth<{ key: string }>(berth, 'POST', '/v2/accounts', { name });
+  return { ...berth, key };
+}
+
+async function targets(berth: BerthProcess, name: string, count: number): Promise<FloodTarget[]> {
+  return Promise.all(
+    Array.from({ length: count }, async (_, index) => {
+      const account = await createAccount(berth, `${name}-${index}`);
+      return { key: account.key, endpointId: await createEndpoint(account, name) };
+    }),
+  );
+}
+
+/** Calls one after the other, with a pause between them, each on a connection that its account keeps. */
+async function measure(berth: BerthProcess, others: FloodTarget[], seconds: number): Promise<Measured> {
+  const measured: Measured = { times: [], refused: [] };
+  await Promise.all(
+    others.map(async ({ key, endpointId }) => {
+      let connection = new HttpConnection(berth.url, `Bearer ${key}`);
+      const began = performance.now();
+      for (let from = began; from - began < seconds * 1000; ) {
+        await new Promise((resolve) => setTimeout(resolve, 1000 / CALLS_PER_SECOND));
+        from = performance.now();
+        try {
+          const { status, body } = await connection.request('POST', `/v2/${endpointId}/run`, JOB_BODY);
+          if (status === 200) measured.times.push(performance.now() - from);
+          else measured.refused.push(`${status} ${body}`);
+        } catch (error) {
+          measured.refused.push((error as Error).message);
+          connection.close();
+          connection = new HttpConnection(berth.url, `Bearer ${key}`);
+        }
+      }
+      connection.close();
+    }),
+  );
+  return measured;
+}
+
+async function startFlood(stage: CleanupScope, berth: BerthProcess): Promise<{ counts(): Promise<string> }> {
+  const crowd = await targets(berth, 'crowd', CROWD_ACCOUNTS);
+  const flooder = await createAccount(berth, 'flooder');
+  const { id: volume } = await callBerth<{ id: string }>(flooder, 'POST', '/v2/network-volumes', {
+    name: 'flood',
+    size: 100,
+    dataCenter: 'LOCAL-1',
+  });
+  const s3 = await callBerth<{ accessId: string; secret: string }>(flooder, 'POST', '/v2/account/s3-keys', {
+    name: 'flood',
+  });
+  for (let pod = 0; pod < CHATTY_PODS; pod += 1) {
+    const { id } = await callBerth<{ id: string }>(flooder, 'POST', '/v2/pods', {
+      name: `chatty-${pod}`,
+      image: 'local/shell',
+      cpu: { id: 'cpu3c', vcpuCount: 2 },
+      args: 'timeout 300 yes all work and no play makes a dull log',
+    });
+    stage.defer(() => callBerth(flooder, 'DELETE', `/v2/pods/${id}`));
+  }
+  const plan: FloodPlan = {
+    url: berth.url,
+    crowd,
+    ...CROWD,
+    flooder: { key: flooder.key, endpointId: await createEndpoint(flooder, 'flood'), volume, s3 },
+  };
+  // It stands for other machines: where it shares the cores with the server, the server goes first.
+  const program = await startProgram({
+    command: 'nice',
+    args: ['-n', '5', process.execPath, repositoryPath('bench/flood/flood-main.ts')],
+    env: { FLOOD_PLAN: JSON.stringify(plan) },
+    ready: /^the flood has begun; ask at (\S+)$/,
+    timeoutMs: GATHER_TIMEOUT_MS,
+  });
+  stage.defer(program.stop);
+  const [, ask = ''] = program.match;
+  return { counts: async () => (await fetch(ask)).text() };
+}

@@ -1,0 +1,16 @@
+export interface FloodTarget {
+  key: string;
+  endpointId: string;
+}
+
+/** What the flooding program does, as the benchmark tells it. */
+export interface FloodPlan {
+  url: string;
+  /** The accounts that hold connections, slow bodies and streams, in turn. */
+  crowd: FloodTarget[];
+  connections: number;
+  slowBodies: number;
+  streams: number;
+  /** The account that sends jobs and uploads without end. */
+  flooder: FloodTarget & { volume: string; s3: { accessId: string; secret: string } };
+}
