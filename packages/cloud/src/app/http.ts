@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { EndpointRouter } from '../http/endpoint-router.ts';
 import type { EndpointRouterDeps } from '../http/endpoint-router.ts';
+import { ConnectionLimit, defaultMaxConnections } from '../http/connection-limit.ts';
 import { FastPathRoutes } from '../http/fast-path/fast-path-routes.ts';
 import { EndpointGateway } from '../http/gateway/endpoint-gateway.ts';
 import { PodGateway } from '../http/gateway/pod-gateway.ts';
@@ -66,6 +67,13 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
     requestObserver: new RequestObserver(log, metrics),
   };
   const endpointRouter = new EndpointRouter(endpointDeps);
+  const connectionLimit = new ConnectionLimit(
+    {
+      max: config.maxConnections === 0 ? defaultMaxConnections() : config.maxConnections,
+      maxPerAccount: config.maxConnectionsPerAccount,
+    },
+    log,
+  );
   const server = createHttpServer(
     {
       resources: services.resources,
@@ -91,6 +99,7 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
         contents: services.volumeContents,
         log,
       }),
+      connectionLimit,
       tls: tls?.acceptor,
       origin: () => address.publicOrigin,
       rateShare: sharedRates('rest', storage.store.wakeups),
@@ -104,7 +113,6 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
       rateLimit: config.rateLimits ? config.rateLimit : undefined,
       graphql: config.graphql,
       metricsAccess: metricsAccess(config),
-      maxConnections: config.maxConnections,
     },
   );
   exposeWebhookCounts(metrics.registry, () => queue.webhookSender.counts);
@@ -114,10 +122,14 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
     server: server.server,
     tls,
     createWorkerServer: () =>
-      createWorkerServer(endpointRouter, {
-        isPodToken: (key) => podTokens.podIdFromToken(key) !== undefined,
-        serve: (request, response) => server.routing(request, response),
-      }),
+      createWorkerServer(
+        endpointRouter,
+        {
+          isPodToken: (key) => podTokens.podIdFromToken(key) !== undefined,
+          serve: (request, response) => server.routing(request, response),
+        },
+        connectionLimit,
+      ),
   });
   return {
     server,

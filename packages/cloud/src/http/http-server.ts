@@ -16,7 +16,8 @@ import { DOCS_SITE } from '../support/program-files.ts';
 import { bearerKey } from '../auth/bearer.ts';
 import { toBerthError } from './http.errors.ts';
 import { UpgradeDetector } from './gateway/upgrade-detector.ts';
-import { ConnectionLimit, ConnectionLimitedServer, defaultMaxConnections } from './connection-limit.ts';
+import { ConnectionLimitedServer } from './connection-limit.ts';
+import type { ConnectionLimit } from './connection-limit.ts';
 import { ConsoleRoutes } from './console/console.routes.ts';
 import { applySession } from './console/session-cookie.ts';
 import { artifactRoutes } from './artifacts.routes.ts';
@@ -60,8 +61,6 @@ export interface HttpServerOptions {
   graphql: { maxDepth: number; maxFields: number };
   /** Who may read /metrics: everybody who reaches this server, or keys of the root account. */
   metricsAccess?: 'open' | 'key';
-  /** Connections of clients at a time; 0: as many as the limit of open files allows. */
-  maxConnections?: number;
 }
 
 export interface HttpServerDeps {
@@ -82,6 +81,7 @@ export interface HttpServerDeps {
   fastPath: FastPathHandler | undefined;
   /** The objects of network volumes, which do not pass through the web framework either. */
   s3: S3Routes;
+  connectionLimit: ConnectionLimit;
   /** If given, HTTPS is spoken at the port. */
   tls?: TlsAcceptor | undefined;
   /** The URL under which clients reach this server. */
@@ -107,12 +107,13 @@ export function createHttpServer(
     endpointRouter,
     fastPath,
     s3,
+    connectionLimit,
     tls,
     origin,
     ready,
     rateShare,
   }: HttpServerDeps,
-  { v1, rateLimit, graphql, metricsAccess = 'open', maxConnections = 0 }: HttpServerOptions,
+  { v1, rateLimit, graphql, metricsAccess = 'open' }: HttpServerOptions,
 ): FastifyInstance {
   const v1Routes = restV1Api(resources, v1);
   const v2Routes = restV2Api(
@@ -131,7 +132,7 @@ export function createHttpServer(
         (request, response) => s3.serve(request, response, () => handler(request, response)),
         (request) => applySession(request, origin),
         fastPath,
-        new ConnectionLimit(maxConnections === 0 ? defaultMaxConnections() : maxConnections, log),
+        connectionLimit,
         tls,
       ),
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
@@ -230,7 +231,11 @@ export interface PodSelfService {
  * A server for workers and pods alone: the endpoints, the deployed folders that they run, and what a pod may do to itself.
  * It does not listen yet.
  */
-export function createWorkerServer(router: EndpointRouter, pods?: PodSelfService): Server {
+export function createWorkerServer(
+  router: EndpointRouter,
+  pods?: PodSelfService,
+  limit?: ConnectionLimit,
+): Server {
   return createRoutedServer(
     router,
     (request, response) => {
@@ -254,6 +259,8 @@ export function createWorkerServer(router: EndpointRouter, pods?: PodSelfService
         .end(body);
     },
     () => undefined,
+    undefined,
+    limit,
   );
 }
 

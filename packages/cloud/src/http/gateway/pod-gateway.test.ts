@@ -34,7 +34,13 @@ describe('a pod that takes its time', () => {
       listener(request, response);
     });
     gateway = new PodGateway({
-      portResolver: { resolve: async () => ({ state: 'open', address: { host: pod.host, port: pod.port } }) },
+      portResolver: {
+        resolve: async () => ({
+          state: 'open',
+          address: { host: pod.host, port: pod.port },
+          accountId: 'owner',
+        }),
+      },
       domain: new WildcardDomain(''),
       log: createLog({ level: 'silent', format: 'json' }),
     });

@@ -2,6 +2,7 @@ import type { Duplex } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import type { PodPortResolver } from '../../resources/pods/pod-port-resolver.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
+import { claimConnection } from '../connection-limit.ts';
 import { toBerthError } from '../http.errors.ts';
 import type { Request, Response } from '../raw-http.ts';
 import { takeBufferedBody } from './request-body-sender.ts';
@@ -70,7 +71,7 @@ export class PodGateway {
       if (!url.path.startsWith('/'))
         // Without the slash at the end, relative links of a page would point outside the pod's prefix.
         return sendRedirect(request, response, 308, `${url.prefix}/${url.path}`);
-      const pod = await this.#find(url);
+      const pod = await this.#find(request, url);
       const head = upstreamRequestHead(request, url);
       const body = takeBufferedBody(request, head.length);
       const reached = await forwardRequest({
@@ -110,7 +111,7 @@ export class PodGateway {
         request.headers.upgrade,
       );
       if (upgradeHead.length !== 0) throw new BerthError('rule', 'an upgrade request must not have a body');
-      const pod = await this.#find(url);
+      const pod = await this.#find(request, url);
       const reached = await tunnelUpgrade({
         request,
         client,
@@ -134,10 +135,12 @@ export class PodGateway {
     this.#connections.close();
   }
 
-  async #find({ podId, port }: PodPortUrl): Promise<Upstream> {
+  async #find({ socket }: Request, { podId, port }: PodPortUrl): Promise<Upstream> {
     const resolved = await this.#deps.portResolver.resolve(podId, port);
     switch (resolved.state) {
       case 'open':
+        // Whoever asks shows no key: the connection counts for the owner of the pod.
+        claimConnection(socket, resolved.accountId);
         return { id: podId, ...resolved.address };
       case 'unknown-pod':
         throw notFound('pod', podId);

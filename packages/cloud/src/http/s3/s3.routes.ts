@@ -8,6 +8,7 @@ import type { NetworkVolume } from '../../domain/records.ts';
 import { BerthError } from '../../support/errors.ts';
 import { toBerthError } from '../http.errors.ts';
 import { allowLongUpload } from '../long-uploads.ts';
+import { claimConnection } from '../connection-limit.ts';
 import { endWhenRevoked } from '../revocable-response.ts';
 import { isS3Url, parseS3Url } from './s3-url.ts';
 import type { OpenAccesses } from '../../auth/open-access.ts';
@@ -88,6 +89,7 @@ export class S3Routes {
       mode,
       requestId,
     );
+    claimConnection(request.socket, auth.caller.accountId);
     endWhenRevoked(this.#deps.openAccesses, {
       response,
       ...auth.access,

@@ -7,6 +7,7 @@ import type { Authenticator } from '../../auth/authenticator.ts';
 import type { OpenAccess, OpenAccesses } from '../../auth/open-access.ts';
 import type { OpenTerminal, Terminals } from '../../resources/terminals/terminals.ts';
 import { BerthError } from '../../support/errors.ts';
+import { claimConnection } from '../connection-limit.ts';
 import { toBerthError } from '../http.errors.ts';
 import type { Request } from '../raw-http.ts';
 import { toProblem, PROBLEM_MEDIA_TYPE } from '../rest-v2/rest-v2.errors.ts';
@@ -56,6 +57,7 @@ export class TerminalRoutes {
     try {
       checkHandshake(request);
       const caller = await authorize();
+      claimConnection(request.socket, caller.accountId);
       const server = await this.#load();
       const opened = await this.#open(caller, url);
       if (socket.destroyed) return terminateCommand(opened.execution);

@@ -11,6 +11,7 @@ import { BerthError } from '../../support/errors.ts';
 import { bearerOrBareKey } from '../../auth/bearer.ts';
 import { authorizeWorker } from '../../auth/endpoint-access.ts';
 import type { WorkerAccess } from '../../auth/endpoint-access.ts';
+import { claimConnection } from '../connection-limit.ts';
 import { toBerthError } from '../http.errors.ts';
 import type { JobUrl } from '../jobs/job-url.ts';
 import { sendJobError } from '../jobs/jobs.errors.ts';
@@ -128,7 +129,9 @@ export class WorkerRoutes {
         'malformed',
         'the address names no valid worker: 1 to 200 characters without spaces',
       );
-    return authorizeWorker(this.#deps, token, endpointId, workerId);
+    const access = await authorizeWorker(this.#deps, token, endpointId, workerId);
+    claimConnection(request.socket, access.endpoint.accountId);
+    return access;
   }
 
   /** A worker's own token ends with the worker; a key may be revoked during a long poll. */

@@ -11,7 +11,7 @@ const MAX_ENTRIES = 10_000;
 
 /** The target of an HTTP port of a pod at this moment. */
 export type PodPortTarget =
-  | { state: 'open'; address: InstanceAddress }
+  | { state: 'open'; address: InstanceAddress; accountId: string }
   | { state: 'unknown-pod' }
   | { state: 'unknown-port'; ports: number[] }
   | { state: 'not-running'; status: PodStatus }
@@ -41,7 +41,7 @@ export class PodPortResolver {
     const engine = this.#deps.engines.get(pod.dataCenterId);
     if (pod.status !== 'RUNNING' || engine === undefined) return { state: 'not-running', status: pod.status };
     const address = await engine.address(podId, containerPort(port, engine));
-    return address === undefined ? { state: 'silent' } : { state: 'open', address };
+    return address === undefined ? { state: 'silent' } : { state: 'open', address, accountId: pod.accountId };
   }
 
   /** Called when a pod has changed. */

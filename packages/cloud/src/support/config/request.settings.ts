@@ -28,6 +28,14 @@ export const requestSettings = {
       'with 503 and closed. 0: 60 % of the limit of open files (ulimit -n), which leaves the rest ' +
       'for files, the database and workers.',
   }),
+  maxConnectionsPerAccount: defineSetting({
+    type: wholeNumberType(0),
+    default: 0,
+    description:
+      'How many of these connections one account may have; the root account has no such limit. A connection counts for ' +
+      'the account that last showed a key on it, and one to a port of a pod for its owner. Beyond it, a request on ' +
+      'another connection is answered with 429, and that connection is closed. 0: half of maxConnections.',
+  }),
   fastPath: defineSetting({
     type: booleanType(['on', 'off']),
     default: true,
