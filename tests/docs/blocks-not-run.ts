@@ -27,6 +27,26 @@ const NOT_RUN: readonly Exception[] = [
     starts: 'npx berth restore berth.tar --data restored --database',
     reason: 'a server of its own; tests/backup.test.ts restores into PostgreSQL',
   },
+  {
+    page: 'docs/backup.md',
+    starts: 'npx berth backup move.tar',
+    reason: 'tests/backup-procedures.test.ts follows it',
+  },
+  {
+    page: 'docs/backup.md',
+    starts: '# stop the server\ncp -a',
+    reason: 'tests/backup-procedures.test.ts follows it',
+  },
+  {
+    page: 'docs/backup.md',
+    starts: 'npx berth backup before-upgrade.tar',
+    reason: 'tests/backup-procedures.test.ts follows it',
+  },
+  {
+    page: 'docs/backup.md',
+    starts: '# stop the server, and install the old version',
+    reason: 'tests/backup-procedures.test.ts follows it',
+  },
   { page: 'docs/benchmarks.md', starts: 'npm run bench', reason: 'it measures for minutes' },
   { page: 'docs/clusters.md', starts: 'torchrun', reason: 'needs torch, in a pod of a cluster' },
   {

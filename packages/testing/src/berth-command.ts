@@ -17,8 +17,9 @@ export interface CommandResult<T = Record<string, unknown>> {
 export async function runBerth<T = Record<string, unknown>>(
   args: string[],
   env: Record<string, string> = {},
+  program = BERTH_COMMAND,
 ): Promise<CommandResult<T>> {
-  const child = spawn(BERTH_COMMAND, args, {
+  const child = spawn(program, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
     // Tests read results as JSON.
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], BERTH_OUTPUT: 'json', ...env },

@@ -27,14 +27,15 @@ export interface ServerProcess {
   kill(): Promise<void>;
 }
 
-/** As the user who runs the tests, unless another one is named. */
+/** As the user who runs the tests, unless another one is named; of this version, unless another one is. */
 export async function startServerProcess(
   database: Pick<TestDatabase, 'data' | 'url'>,
   env: Record<string, string> = {},
   flags: string[] = ['--port', '0'],
   user?: number,
+  program = BERTH_COMMAND,
 ): Promise<ServerProcess> {
-  const child = spawn(BERTH_COMMAND, ['up', ...flags, '--data', database.data], {
+  const child = spawn(program, ['up', ...flags, '--data', database.data], {
     stdio: ['ignore', 'pipe', 'pipe'],
     ...(user !== undefined && { uid: user, gid: user }),
     // A daemon that happens to run on this machine takes no part unless a test says so.
