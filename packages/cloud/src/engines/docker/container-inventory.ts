@@ -1,3 +1,4 @@
+import type { LogLimits } from '../../domain/limits.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { GpuAllocator } from '../gpu-allocator.ts';
 import { InstanceInventory, type InstanceInventoryDeps } from '../instance-inventory.ts';
@@ -22,6 +23,7 @@ export interface ContainerInventoryDeps extends InstanceInventoryDeps {
   networks: DockerNetworks;
   gpus: GpuAllocator;
   clock: Clock;
+  logLimits: LogLimits | undefined;
 }
 
 /** The known instances, kept in sync with the daemon's containers. */
@@ -35,11 +37,12 @@ export class ContainerInventory extends InstanceInventory<DockerInstance> {
 
   /** Adds an instance for a container that runs. */
   track(container: DockerContainer): DockerInstance {
-    const { daemon, logs, gpus, clock, onProblem } = this.#deps;
+    const { daemon, logs, gpus, clock, logLimits, onProblem } = this.#deps;
     const instance = new DockerInstance({
       daemon,
       container,
       logFolder: logs.folder(container.id),
+      logLimits,
       clock,
       onEnded: () => {
         gpus.release(instance.id);

@@ -35,6 +35,7 @@ import type {
   GpuCapacity,
 } from '../../domain/placement/engine-capacity.ts';
 import { CLUSTER_NETWORK_RANGE, CONTAINER_NETWORK_RANGE } from '../../domain/limits.ts';
+import type { LogLimits } from '../../domain/limits.ts';
 
 export interface DockerEngineOptions {
   /** The id of this Berth installation. Only containers with its label are managed. */
@@ -55,6 +56,8 @@ export interface DockerEngineOptions {
   log?: Log;
   /** How long the log of a removed instance is kept. */
   logRetentionMs?: number;
+  /** How fast the output of one container is read. */
+  logLimits?: LogLimits;
   /** Where the networks of accounts get their addresses. */
   accountRange?: string;
   /** Where the networks of clusters get theirs. */
@@ -100,6 +103,7 @@ export class DockerEngine extends ContainerEngine<DockerInstance> implements Ins
     clock = systemClock,
     log,
     logRetentionMs,
+    logLimits,
     accountRange = CONTAINER_NETWORK_RANGE,
     clusterRange = CLUSTER_NETWORK_RANGE,
   }: DockerEngineOptions) {
@@ -134,6 +138,7 @@ export class DockerEngine extends ContainerEngine<DockerInstance> implements Ins
       networks: this.#networks,
       gpus,
       clock,
+      logLimits,
     });
     this.files = new DockerFiles({
       daemon,

@@ -1,4 +1,5 @@
 import type Docker from 'dockerode';
+import type { LogLimits } from '../../domain/limits.ts';
 import { BerthError } from '../../support/errors.ts';
 import { type Clock, fromWall } from '../../support/clock.ts';
 import { type ContainerInstance, exitMessages } from '../container-instance.ts';
@@ -34,6 +35,7 @@ export interface DockerInstanceOptions {
   daemon: Daemon;
   container: DockerContainer;
   logFolder: string;
+  logLimits?: LogLimits | undefined;
   clock: Clock;
   /** Called once, when the end is known. */
   onEnded: (instance: DockerInstance) => void;
@@ -59,6 +61,7 @@ export class DockerInstance implements ContainerInstance {
     this.#log = new OutputLog({
       source: new ContainerOutput(options.daemon, container.containerId),
       folder: options.logFolder,
+      ...(options.logLimits !== undefined && { bytesPerSecond: options.logLimits.bytesPerSecond }),
       clock,
       onStreamEnd: async () => {
         await this.refresh();

@@ -1,9 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { DEFAULT_LOG_LIMITS } from '../../domain/limits.ts';
+import { formatBytes } from '../../support/byte-size.ts';
 import type { Clock } from '../../support/clock.ts';
-import { fromWall } from '../../support/clock.ts';
+import { fromWall, monotonicNow } from '../../support/clock.ts';
 import { SegmentedLog } from './segmented-log.ts';
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
 import { startsAtAnchor, LogCursor } from './log-cursor.ts';
+import { OutputRate } from './output-rate.ts';
 import type { SourceLine } from './source-line.ts';
 
 /** Delays between attempts to reconnect; the last one repeats. */
@@ -12,6 +15,8 @@ const RETRY_DELAYS_MS = [100, 500, 1000, 5000];
 const MAX_STREAM_LAG_MS = 2000;
 /** The shortest interval between two readings from the anchor. */
 const REREAD_INTERVAL_MS = 200;
+/** How often the log says that it falls behind. */
+const BEHIND_INTERVAL_MS = 60_000;
 
 export interface OutputQuery {
   signal: AbortSignal;
@@ -53,6 +58,10 @@ export interface OutputLogOptions {
    */
   onStreamEnd: () => Promise<boolean>;
   onProblem: (what: string, error: unknown) => void;
+  /** The limit of what is read, in bytes per second; as much as a log holds may come at once. */
+  bytesPerSecond?: number;
+  /** Waits; for tests. */
+  pause?(milliseconds: number, signal: AbortSignal): Promise<void>;
 }
 
 /**
@@ -72,9 +81,14 @@ export class OutputLog {
   #isNotified = false;
   /** The newest timestamp read so far, in the runtime's format. */
   #newest = '';
+  readonly #bytesPerSecond: number;
+  readonly #rate: OutputRate;
+  #saidBehindAt = -Infinity;
 
   constructor(options: OutputLogOptions) {
     this.#deps = options;
+    this.#bytesPerSecond = options.bytesPerSecond ?? DEFAULT_LOG_LIMITS.bytesPerSecond;
+    this.#rate = new OutputRate(this.#bytesPerSecond, DEFAULT_LOG_LIMITS.bytes);
   }
 
   /** Copies the output to this log from now on. */
@@ -225,7 +239,29 @@ export class OutputLog {
       const from = index;
       index += lines.length;
       await this.#runInOrder(() => this.#logLines(lines, from, cursor));
+      if (!last) await this.#keepToRate(lines);
     }
+  }
+
+  /**
+   * Output that comes too fast is left with the runtime, which keeps a bounded amount of it: neither this process nor its disk
+   * shall be busy with one container.
+   */
+  async #keepToRate(lines: readonly SourceLine[]): Promise<void> {
+    const { clock, pause: wait = pauseUntilAborted } = this.#deps;
+    const now = monotonicNow(clock);
+    this.#rate.add(
+      lines.reduce((sum, { line }) => sum + line.length + 1, 0),
+      now,
+    );
+    const milliseconds = this.#rate.waitMs(now);
+    if (milliseconds === 0) return;
+    if (now - this.#saidBehindAt >= BEHIND_INTERVAL_MS) {
+      this.#saidBehindAt = now;
+      const line = `[berth: it writes more than ${formatBytes(this.#bytesPerSecond)}/s; the log falls behind, and lines may be missing]`;
+      await this.#runInOrder(async () => this.#log?.append([{ ts: clock.now(), source: 'system', line }]));
+    }
+    await wait(milliseconds, this.#closing.signal);
   }
 
   async #logLines(lines: readonly SourceLine[], from: number, cursor: LogCursor): Promise<void> {
@@ -257,4 +293,8 @@ export class OutputLog {
     this.#writing = done.catch(() => undefined);
     return done;
   }
+}
+
+async function pauseUntilAborted(milliseconds: number, signal: AbortSignal): Promise<void> {
+  await pause(milliseconds, undefined, { signal }).catch(() => undefined);
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFileSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { appendFile, mkdtemp, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { ManualClock } from '../../support/clock.ts';
 import { SegmentedLog } from '../logs/segmented-log.ts';
+import { waitFor } from '../../../../testing/src/wait-for.ts';
 import { OutputSpool } from './output-spool.ts';
 
 let root = '';
@@ -293,9 +294,48 @@ describe('the output writer', { skip: process.platform !== 'linux' }, () => {
     await log.end();
   });
 
+  test('is started again where it was killed: the instance notices nothing, and no line is lost', async () => {
+    count += 1;
+    const folder = join(root, `${count}.output`);
+    mkdirSync(folder);
+    const writer = spawn('/bin/sh', [WRITER, folder, join(root, 'no-pipe'), '64', '4'], {
+      env: { PATH: '/usr/bin:/bin' },
+      stdio: ['pipe', 'ignore', 'inherit'],
+    });
+    const ended = once(writer, 'exit');
+    const log = await SegmentedLog.open(join(root, `${count}.log`));
+    const spool = new OutputSpool({ folder, run: 'run1', log, clock, bytesPerSecond: 1e12 });
+    for (const line of ['one', 'two', 'three']) {
+      writer.stdin.write(`${line}\n${line} be`);
+      await waitFor(`${line} is logged`, async () => {
+        await spool.drain();
+        return (await texts(log)).includes(line);
+      });
+      for (const pid of descendants(writer.pid ?? 0)) process.kill(pid, 'SIGKILL');
+      writer.stdin.write('gins\n');
+    }
+    writer.stdin.end();
+    assert.deepEqual(await ended, [0, null]);
+    await spool.finish();
+    assert.deepEqual(
+      await texts(log),
+      ['one', 'two', 'three'].flatMap((line) => [line, `${line} begins`]),
+    );
+    await log.end();
+  });
+
   test('ends with its input, and keeps a last line without a newline', async () => {
     const folder = await written(['one\n', 'two']);
     assert.deepEqual(readdirSync(folder), ['1.0']);
     assert.equal((await stat(join(folder, '1.0'))).size, 7);
   });
 });
+
+/** The processes that this one has started, and those that they have. */
+function descendants(pid: number): number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+    .split(' ')
+    .filter(Boolean)
+    .map(Number);
+  return children.flatMap((child) => [child, ...descendants(child)]);
+}

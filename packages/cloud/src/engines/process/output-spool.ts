@@ -8,7 +8,7 @@ import type { NewLogRecord } from '../logs/log-record.ts';
 import { splitLines } from '../logs/log-record.ts';
 import type { SegmentedLog } from '../logs/segmented-log.ts';
 import { deleteOutputFile, listOutputFiles, type OutputFile, sizeOf } from './output-files.ts';
-import { OutputRate } from './output-rate.ts';
+import { OutputRate } from '../logs/output-rate.ts';
 
 const CHUNK_BYTES = 256 * 1024;
 /** Longer lines are split. */

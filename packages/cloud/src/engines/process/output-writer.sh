@@ -7,16 +7,33 @@
 # A file is named N.LINES: its number, and how many lines the instance wrote before it. When one is full,
 # the next begins and the oldest is deleted, so the disk holds a bounded amount. Berth deletes what it has
 # read. The pipe is deleted when the output has ended; that needs no free disk space.
+#
+# There are two processes. The first holds the pipe open and starts the second, which writes. If that one is
+# killed, the first starts it again: an instance whose pipe nobody has open would end with SIGPIPE.
+
+if [ "$5" != write ]; then
+  until /bin/sh "$0" "$@" write; do sleep 0.1; done
+  exit
+fi
 
 cd "$1" || exec cat >/dev/null
 pipe=$2
 kilobytes=$3
 files=$4
 full=$((kilobytes * 1024))
-number=1
-lines=0
 size=0
-names=1.0
+# What an earlier writer left. Its last file may end in the middle of a line, which the next one goes on with.
+names=$(ls | grep -E '^[0-9]+\.[0-9]+$' | sort -n | tr '\n' ' ')
+set -- $names
+if [ $# = 0 ]; then
+  number=1
+  lines=0
+else
+  shift $(($# - 1))
+  number=$((${1%.*} + 1))
+  lines=$((${1#*.} + $(wc -l <"$1")))
+fi
+names="$names$number.$lines"
 
 while :; do
   file=$number.$lines
@@ -29,8 +46,8 @@ while :; do
     # Nothing was left to read: every process that had the pipe open has ended.
     [ "$size" != "$before" ] || break
     [ "$size" -ge "$full" ] || continue
-    # Whoever writes without end waits here for a moment.
-    sleep 0.01
+    # Whoever writes without end waits here for a moment, so that copying takes little of the processor.
+    sleep 0.1
   fi
   lines=$((lines + $(wc -l 2>/dev/null <"$file" || echo 0)))
   if [ "$failed" != 0 ]; then

@@ -14,7 +14,7 @@ trap : HUP INT QUIT TERM
 /usr/bin/mkfifo -m 600 "$1/pipe" || exit 1
 [ -z "$BERTH_PIPE_OWNER" ] || chown "$BERTH_PIPE_OWNER" "$1/pipe"
 # Not the environment of the instance: its processes are found by that, and it may hold secrets.
-/usr/bin/env -i PATH=/usr/bin:/bin /bin/sh "${0%/*}/output-writer.sh" "$1/output" "$1/pipe" 1024 8 \
+/usr/bin/env -i PATH=/usr/bin:/bin nice -n 10 /bin/sh "${0%/*}/output-writer.sh" "$1/output" "$1/pipe" 1024 8 \
   <"$1/pipe" >/dev/null 2>&1 &
 
 (
