@@ -20,6 +20,13 @@ export type BatchWork<Item, Result> = (items: readonly Item[]) => Result[];
 /** What a read depends on: the jobs with these numbers, the resources, or anything. */
 export type ReadScope = readonly number[] | 'resources' | 'anything';
 
+export interface GroupCommitOptions {
+  /** Whether a failure was for want of space, and there is some now. */
+  makeRoom?(error: unknown): boolean;
+  /** Something was committed, here or beside the groups. */
+  afterCommit?(): void;
+}
+
 interface WorkItem {
   work: BatchWork<unknown, unknown>;
   item: unknown;
@@ -38,7 +45,7 @@ export class GroupCommit {
   readonly #connection: DatabaseSync;
   readonly #disk: DiskSync;
   readonly #translate: (error: unknown) => Error;
-  readonly #makeRoom: (error: unknown) => boolean;
+  readonly #options: GroupCommitOptions;
   readonly #begin: StatementSync;
   readonly #end: StatementSync;
   #hasBegun = false;
@@ -65,16 +72,17 @@ export class GroupCommit {
   readonly #jobGenerations = new Map<number, number>();
   #manyJobsGeneration = 0;
   #resourcesGeneration = 0;
+  /** Set while writes wait. */
+  #pause: PromiseWithResolvers<void> | undefined;
   hooks: CommitHooks = { beforeCommit: () => undefined, afterRollback: () => undefined };
 
-  /** `makeRoom`: whether a failure was for want of space, and there is some now. */
   constructor(
     connection: DatabaseSync,
     disk: DiskSync,
     translate: (error: unknown) => Error,
-    makeRoom: (error: unknown) => boolean = () => false,
+    options: GroupCommitOptions = {},
   ) {
-    this.#makeRoom = makeRoom;
+    this.#options = options;
     this.#connection = connection;
     this.#disk = disk;
     this.#translate = translate;
@@ -107,6 +115,7 @@ export class GroupCommit {
   async syncResources(): Promise<void> {
     this.#generation += 1;
     this.#resourcesGeneration = this.#generation;
+    this.#options.afterCommit?.();
     await this.#syncBeside();
   }
 
@@ -178,6 +187,28 @@ export class GroupCommit {
     );
   }
 
+  /** Nothing is committed until `resume`. */
+  pause(): void {
+    this.#pause ??= Promise.withResolvers();
+    // Most of the time nobody waits for it.
+    this.#pause.promise.catch(() => undefined);
+  }
+
+  /** With an error, everything that waits is refused with it, and so is everything after it. */
+  resume(error?: Error): void {
+    if (error !== undefined) this.#pause?.reject(this.#translate(error));
+    else {
+      this.#pause?.resolve();
+      this.#pause = undefined;
+    }
+    this.flush();
+  }
+
+  /** Undefined, or what whoever writes beside the groups waits for. */
+  get writable(): Promise<void> | undefined {
+    return this.#pause?.promise;
+  }
+
   /** Commits what waits, and takes nothing more. */
   close(): void {
     this.flush();
@@ -192,7 +223,14 @@ export class GroupCommit {
     if (group.length === 0) return;
     this.#first = [];
     this.#last = [];
-    this.#commit(group);
+    const { writable } = this;
+    if (writable === undefined) return this.#commit(group);
+    void writable.then(
+      () => this.#commit(group),
+      (error: unknown) => {
+        for (const { reject } of group) reject(error);
+      },
+    );
   }
 
   #commit(group: WorkItem[]): void {
@@ -212,7 +250,7 @@ export class GroupCommit {
       if (this.#connection.isTransaction) this.#connection.exec('rollback');
       this.#hasBegun = false;
       this.hooks.afterRollback();
-      if (this.#makeRoom(error)) return this.#commit(group);
+      if (this.#options.makeRoom?.(error) === true) return this.#commit(group);
       const told = this.#translate(error);
       const all = group.length === 1 || (told instanceof BerthError && told.code === 'unavailable');
       if (all) for (const { reject } of group) reject(told);
@@ -230,6 +268,7 @@ export class GroupCommit {
       const told = this.#translate(error);
       for (const { synced, reject } of group) if (synced) reject(told);
     };
+    if (hasWritten) this.#options.afterCommit?.();
     answer(false);
     if (!waits) {
       if (hasWritten) this.#syncLater();

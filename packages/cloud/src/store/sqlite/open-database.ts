@@ -13,6 +13,7 @@ import { checkOrigin, markEnded, markRunning } from './database-origin.ts';
 import { GroupCommit } from './group-commit.ts';
 import { sqliteJobStore } from './job-store-driver.ts';
 import { WalCheckpointer } from './wal-checkpointer.ts';
+import type { WriteGate } from './wal-checkpointer.ts';
 import { WalSync } from './wal-sync.ts';
 import type { DiskSync, SyncFile } from './wal-sync.ts';
 
@@ -40,6 +41,8 @@ export interface SqliteOptions {
   onFull?(forJobs?: boolean): boolean;
   /** Replaces the sync of the disk, in tests. */
   syncFile?: SyncFile;
+  /** Of the write-ahead log, before it goes into the database; in tests. */
+  maxWalPages?: number;
 }
 
 /** What surrounds an open connection: its disk, and what happens when that is full. */
@@ -48,6 +51,10 @@ export interface SqliteSurroundings {
   /** Frees what the write-ahead log holds. Nothing is in a transaction. */
   freeSpace(): void;
   onFull(forJobs?: boolean): boolean;
+  /** Something was committed. */
+  afterCommit?(writes: WriteGate): void;
+  /** Nothing is committed beside the groups any more. */
+  beforeClose?(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -56,22 +63,28 @@ function createPrivately(file: string): void {
   if (file !== ':memory:' && !existsSync(file)) closeSync(openSync(file, 'a', 0o600));
 }
 
-export function openSqlite(file: string, { onFull = () => false, syncFile }: SqliteOptions = {}): Database {
+export function openSqlite(
+  file: string,
+  { onFull = () => false, syncFile, maxWalPages }: SqliteOptions = {},
+): Database {
   const { isCopy } = checkOrigin(file);
   if (isCopy) checkSqliteCopy(file);
   createPrivately(file);
   const connection = openConnection(file, onFull);
   markRunning(file);
-  const room = new WalCheckpointer(connection, file);
+  const room = new WalCheckpointer({ connection, database: file, syncFile, maxWalPages });
   const wal = new WalSync(file, () => room.checkpoint(), syncFile);
   return sqliteDatabase(connection, {
     disk: wal,
     freeSpace: () => room.freeSpace(),
     onFull,
+    afterCommit: (writes) => room.afterCommit(wal, writes),
+    beforeClose: () => room.stop(),
     close: async () => {
       await wal.pending;
       const version = countUp(connection);
       connection.close();
+      room.close();
       wal.close();
       if (version !== undefined) markEnded(file, version);
     },
@@ -81,9 +94,12 @@ export function openSqlite(file: string, { onFull = () => false, syncFile }: Sql
 /** The database over a connection that is open. */
 export function sqliteDatabase(
   connection: DatabaseSync,
-  { disk, freeSpace, onFull, close }: SqliteSurroundings,
+  { disk, freeSpace, onFull, afterCommit, beforeClose, close }: SqliteSurroundings,
 ): Database {
-  const group = new GroupCommit(connection, disk, failed, (error) => isFull(error) && onFull(true));
+  const group: GroupCommit = new GroupCommit(connection, disk, failed, {
+    makeRoom: (error) => isFull(error) && onFull(true),
+    afterCommit: () => afterCommit?.(group),
+  });
   const prepared = new Map<string, StatementSync>();
   /** A write was refused, and none was tried with success since. */
   let refusesWrites = false;
@@ -163,8 +179,13 @@ export function sqliteDatabase(
     dialect: 'sqlite',
     server: 'single',
     read: (steps) => group.read(() => run(steps), 'resources'),
-    checkWritable: () => settle(probeWrite),
+    checkWritable: async () => {
+      // A checkpoint on a slow disk is no reason to be called unready.
+      while (refusesWrites && group.writable !== undefined) await group.writable;
+      await settle(probeWrite);
+    },
     write: async (steps) => {
+      while (group.writable !== undefined) await group.writable;
       const result = await settle(() => transaction(steps));
       refusesWrites = false;
       await group.syncResources();
@@ -176,6 +197,7 @@ export function sqliteDatabase(
     leaderElection: singleServerElection,
     copyTo: (folder) => copySqlite(connection, folder),
     close: async () => {
+      await beforeClose?.();
       group.close();
       await close();
     },

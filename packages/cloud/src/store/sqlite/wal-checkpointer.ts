@@ -1,6 +1,8 @@
-import { statfsSync } from 'node:fs';
+import { closeSync, fsync, fsyncSync, openSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { BerthError } from '../../support/errors.ts';
+import type { DiskSync, SyncFile } from './wal-sync.ts';
 
 /**
  * How large the write-ahead log may get before it goes into the database, in pages: the longer that waits,
@@ -15,17 +17,83 @@ const FREE_SPACE_DIVISOR = 4;
 const MIN_WAL_PAGES = 1_000;
 const PAGE_BYTES = 4_096;
 const MIN_RETRY_INTERVAL_MS = 1_000;
+/** To ask for the size of the log takes 7 µs: it is asked after so many commits, or after so long. */
+const COMMITS_PER_CHECK = 16;
+const CHECK_INTERVAL_MS = 20;
+/** Where checkpoints do not keep up, SQLite makes one by itself, at so many times the size. */
+const SQLITE_SHARE = 4;
 
-/** The room that the write-ahead log takes on the disk. */
+/** Stops the writes while a checkpoint is made. Reads go on. */
+export interface WriteGate {
+  pause(): void;
+  resume(error?: Error): void;
+}
+
+export interface WalCheckpointerOptions {
+  connection: DatabaseSync;
+  /** The file of the database. */
+  database: string;
+  syncFile?: SyncFile | undefined;
+  maxWalPages?: number | undefined;
+}
+
+/**
+ * Brings the write-ahead log into the database when it has grown. SQLite would do that after a commit and wait for three
+ * syncs of the disk, and everything else with it. Here the syncs run on other threads, and only writes wait for them:
+ *
+ * 1. The log is synced: the database must not get what a power cut could still take from the log.
+ * 2. SQLite copies the log into the database, without a sync of its own.
+ * 3. The database is synced. Until then the log must not be written anew, so writes wait.
+ * 4. One page is written, with which SQLite begins the log anew, and the log is synced. It is a single page: whatever
+ *    of it a power cut leaves, either all of the old log is valid or nothing of it, and the database has all of it.
+ */
 export class WalCheckpointer {
   readonly #connection: DatabaseSync;
   readonly #folder: string;
+  readonly #descriptor: number;
+  readonly #syncFile: SyncFile;
+  readonly #maxPages: number;
+  readonly #logSize: StatementSync;
+  #limitPages = MIN_WAL_PAGES;
+  #commits = 0;
+  #checkedAt = 0;
   #madeAt = -Infinity;
+  #running: Promise<void> | undefined;
+  #closed = false;
+  /** The database has what the log had, but may not have it on the disk. */
+  #isUnsynced = false;
 
-  constructor(connection: DatabaseSync, database: string) {
+  constructor({ connection, database, syncFile, maxWalPages = MAX_WAL_PAGES }: WalCheckpointerOptions) {
     this.#connection = connection;
     this.#folder = dirname(database);
+    this.#descriptor = openSync(database, 'r+');
+    this.#syncFile = syncFile ?? ((descriptor, done) => fsync(descriptor, done));
+    this.#maxPages = maxWalPages;
+    this.#logSize = connection.prepare('pragma wal_checkpoint(noop)');
     this.#limit();
+  }
+
+  /** Something was committed. */
+  afterCommit(disk: DiskSync, writes: WriteGate): void {
+    this.#commits += 1;
+    const now = performance.now();
+    if (this.#commits < COMMITS_PER_CHECK && now - this.#checkedAt < CHECK_INTERVAL_MS) return;
+    this.#commits = 0;
+    this.#checkedAt = now;
+    if (this.#running !== undefined || this.#closed) return;
+    if (Number(this.#logSize.get()?.['log']) < this.#limitPages) return;
+    this.#running = this.#checkpointBeside(disk, writes).finally(() => (this.#running = undefined));
+  }
+
+  /** No checkpoint is made any more. Resolves when the last one is over. */
+  async stop(): Promise<void> {
+    this.#closed = true;
+    await this.#running;
+  }
+
+  /** Called after the connection is closed: a file that is closed here loses the locks of SQLite. */
+  close(): void {
+    closeSync(this.#descriptor);
   }
 
   /**
@@ -45,18 +113,76 @@ export class WalCheckpointer {
     }
   }
 
-  /** Brings all that the log holds into the database, and that to the disk. */
+  /** Brings all that the log holds into the database, and that to the disk, at once. */
   checkpoint(): void {
+    // SQLite syncs only what it copies now.
+    if (this.#isUnsynced) fsyncSync(this.#descriptor);
+    this.#isUnsynced = false;
     const told = this.#connection.prepare('pragma wal_checkpoint(truncate)').get();
     if (told?.['busy'] !== 0)
       throw new Error('the write-ahead log is in use and could not be brought into the database');
   }
 
+  async #checkpointBeside(disk: DiskSync, writes: WriteGate): Promise<void> {
+    try {
+      // Most of it, so that writes wait for the rest alone.
+      await disk.syncInBackground();
+      writes.pause();
+      await disk.syncInBackground();
+    } catch {
+      // Whoever waits for that sync is told.
+      return writes.resume();
+    }
+    try {
+      this.#withoutSync('pragma wal_checkpoint(passive)');
+      this.#isUnsynced = true;
+      await this.#syncDatabase();
+      this.#isUnsynced = false;
+    } catch (error) {
+      return writes.resume(this.#isUnsynced ? databaseNotSynced(error) : undefined);
+    }
+    try {
+      const version = Number(this.#connection.prepare('pragma user_version').get()?.['user_version']);
+      this.#withoutSync(`pragma user_version = ${version}`);
+      await disk.syncInBackground();
+      this.#limit();
+    } catch {
+      // The disk is full, or did not confirm the write: so are the next writes told.
+    }
+    writes.resume();
+  }
+
+  #withoutSync(statement: string): void {
+    this.#connection.exec('pragma synchronous = off');
+    try {
+      this.#connection.exec(statement);
+    } finally {
+      this.#connection.exec('pragma synchronous = normal');
+    }
+  }
+
+  #syncDatabase(): Promise<void> {
+    return new Promise((resolve, reject) =>
+      this.#syncFile(this.#descriptor, (error) => (error === null ? resolve() : reject(error))),
+    );
+  }
+
   #limit(): void {
     const { bavail, bsize } = statfsSync(this.#folder);
     const pages = Math.floor((bavail * bsize) / FREE_SPACE_DIVISOR / PAGE_BYTES);
-    this.#connection.exec(
-      `pragma wal_autocheckpoint = ${Math.min(MAX_WAL_PAGES, Math.max(MIN_WAL_PAGES, pages))}`,
-    );
+    this.#limitPages = Math.min(this.#maxPages, Math.max(MIN_WAL_PAGES, pages));
+    this.#connection.exec(`pragma wal_autocheckpoint = ${this.#limitPages * SQLITE_SHARE}`);
   }
+}
+
+/**
+ * The system may have forgotten what it could not write, and the next sync would succeed without it. The log still has it: after
+ * a restart it is read from there. Until then nothing may be written over it.
+ */
+function databaseNotSynced(cause: unknown): BerthError {
+  return new BerthError(
+    'unavailable',
+    'the disk that holds the data directory did not confirm a write; nothing is written until Berth is restarted',
+    { cause, refusesWrites: true },
+  );
 }
