@@ -6,6 +6,7 @@ import type { JobOptions } from '../../queue/job-submission.ts';
 import { MAX_RUN_BODY_BYTES, MAX_RUNSYNC_BODY_BYTES } from '../../domain/limits.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
 import { bufferedUtf8Body, cancelOnClose, readUtf8Body, sendJson } from '../raw-http.ts';
+import { parseLargeJobRequest } from '../large-body-parser.ts';
 import { jobSummaryJson } from './job-json.ts';
 import { missingJob } from './job-operation.ts';
 import type { JobCall, JobOperations, JobRoutesDeps } from './job-operation.ts';
@@ -24,9 +25,11 @@ export function submitOperations(deps: JobRoutesDeps): JobOperations {
 
 async function run(deps: JobRoutesDeps, call: JobCall): Promise<void> {
   const { request, response } = call;
-  const text =
-    bufferedUtf8Body(request, MAX_RUN_BODY_BYTES) ?? (await readLongBody(deps, call, MAX_RUN_BODY_BYTES));
-  const job = await deps.queue.submit(submission(call, text, parseJobRequest(text)));
+  const buffered = bufferedUtf8Body(request, MAX_RUN_BODY_BYTES);
+  const text = buffered ?? (await readLongBody(deps, call, MAX_RUN_BODY_BYTES));
+  const options =
+    buffered === undefined ? await parseLargeJobRequest(call.key.accountId, text) : parseJobRequest(text);
+  const job = await deps.queue.submit(submission(call, text, options));
   sendJson(response, 200, jobSummaryJson(job));
 }
 
@@ -37,7 +40,8 @@ async function runSync(deps: JobRoutesDeps, call: JobCall): Promise<void> {
   const text =
     bufferedUtf8Body(request, MAX_RUNSYNC_BODY_BYTES) ??
     (await readLongBody(deps, call, MAX_RUNSYNC_BODY_BYTES));
-  const options = { ...parseJobRequest(text), sync: { wait, waitGiven: query.has('wait') } };
+  const parsed = await parseLargeJobRequest(call.key.accountId, text);
+  const options = { ...parsed, sync: { wait, waitGiven: query.has('wait') } };
   const { job, outcome } = await deps.queue.submitAndWait(
     submission(call, text, options),
     wait,

@@ -4,7 +4,9 @@ import type { FinishedAttempt, JobQueue } from '../../queue/job-queue.ts';
 import { ChurnMap } from '../../support/churn-map.ts';
 import { parseLeaseAndWait } from './channel-fields.ts';
 import { parseLeaseAndChunkNumber } from './chunk-number.ts';
+import { LARGE_BODY_CHARS, parseLargeJobDone } from '../large-body-parser.ts';
 import { parseJobStream, parseJobDone, parseJsonValue } from './worker-posts.ts';
+import type { WorkerPost } from './worker-posts.ts';
 
 /**
  * How many characters of chunks are written together, with an overhead for each; more wait for the next
@@ -69,17 +71,9 @@ export class JobReports {
   }
 
   result(jobId: string, held: string, body: string): void {
-    const post = parseJobDone(body);
-    const [lease, waited] = parseLeaseAndWait(held);
-    const seq = seqFromJobId(jobId);
-    if (seq === undefined || post.kind !== 'result') return this.#deps.send(`A ${jobId} ${lease}`);
-    const finished: WorkerResult = {
-      jobId,
-      seq,
-      lease,
-      result: waited === 0 ? post : { ...post, waited },
-      refresh: post.refresh,
-    };
+    if (body.length >= LARGE_BODY_CHARS) return this.#largeResult(jobId, held, body);
+    const finished = this.#finished(jobId, held, parseJobDone(body));
+    if (finished === undefined) return;
     if (this.#results.has(jobId)) this.flushResults();
     const before = this.#last(jobId);
     if (before === undefined) this.#results.set(jobId, finished);
@@ -88,6 +82,35 @@ export class JobReports {
         jobId,
         before.then(() => this.#storeResults([finished])),
       );
+  }
+
+  /** Parsed on another thread; what the worker reports on the job after it waits. */
+  #largeResult(jobId: string, held: string, body: string): void {
+    if (this.#results.has(jobId)) this.flushResults();
+    this.#follow(
+      jobId,
+      this.#before(jobId).then(async () => {
+        const finished = this.#finished(jobId, held, await parseLargeJobDone(this.#deps.endpointId, body));
+        if (finished !== undefined) await this.#storeResults([finished]);
+      }),
+    );
+  }
+
+  /** Undefined, and acknowledged, where there is nothing to store. */
+  #finished(jobId: string, held: string, post: WorkerPost): WorkerResult | undefined {
+    const [lease, waited] = parseLeaseAndWait(held);
+    const seq = seqFromJobId(jobId);
+    if (seq === undefined || post.kind !== 'result') {
+      this.#deps.send(`A ${jobId} ${lease}`);
+      return undefined;
+    }
+    return {
+      jobId,
+      seq,
+      lease,
+      result: waited === 0 ? post : { ...post, waited },
+      refresh: post.refresh,
+    };
   }
 
   /** Stores the results that have arrived. */

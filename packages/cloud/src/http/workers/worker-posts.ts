@@ -2,7 +2,7 @@ import { memberText, withMember, replaceNaNWithNull } from '../../support/json-t
 import { BerthError } from '../../support/errors.ts';
 
 /** What a worker reports about a job. */
-type WorkerPost =
+export type WorkerPost =
   | { kind: 'progress'; output: string }
   | { kind: 'result'; output: string | null; error: string | null; refresh: boolean };
 

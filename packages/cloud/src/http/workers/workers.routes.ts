@@ -19,7 +19,8 @@ import { cancelOnClose, readBody, sendJson, sendNoContent } from '../raw-http.ts
 import type { BasicRequest, BasicResponse } from '../raw-http.ts';
 import { endWhenRevoked } from '../revocable-response.ts';
 import { parseLeaseAndChunkNumber } from './chunk-number.ts';
-import { parseJobStream, parseJobDone } from './worker-posts.ts';
+import { parseLargeJobDone } from '../large-body-parser.ts';
+import { parseJobStream } from './worker-posts.ts';
 import type { WorkerTokens } from '../../auth/worker-tokens.ts';
 import type { TakenJob } from '../../domain/job-records.ts';
 
@@ -225,7 +226,7 @@ export class WorkerRoutes {
       }
       throw error;
     }
-    const post = parseJobDone(body);
+    const post = await parseLargeJobDone(endpoint.accountId, body);
     if (seq !== undefined) {
       if (post.kind === 'progress') await queue.progress(endpoint.id, seq, { workerId, jobId }, post.output);
       else {
