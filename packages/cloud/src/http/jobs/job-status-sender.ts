@@ -7,6 +7,7 @@ import type { BasicResponse } from '../raw-http.ts';
 import { aroundOutput, jobStatusJson } from './job-json.ts';
 import { findJob, missingJob } from './job-operation.ts';
 import type { JobCall, JobRoutesDeps } from './job-operation.ts';
+import { RecentOutputs } from './recent-outputs.ts';
 import { waitingReason } from './waiting-reason.ts';
 
 /**
@@ -35,6 +36,7 @@ export async function sendJobStatus(
 export class JobStatusSender {
   readonly #deps: JobRoutesDeps;
   readonly #budget: AnswerBudget;
+  readonly #recent = new RecentOutputs();
 
   constructor(deps: JobRoutesDeps) {
     this.#deps = deps;
@@ -67,7 +69,9 @@ export class JobStatusSender {
   async #parts({ endpoint }: JobCall, { job }: JobOutline): Promise<Uint8Array[]> {
     const { queue } = this.#deps;
     if (job.status === 'COMPLETED') {
-      const output = await queue.readOutput(endpoint.id, job.seq);
+      const output = await this.#recent.get(job.id, job.endedAt, () =>
+        queue.readOutput(endpoint.id, job.seq),
+      );
       const phases = await this.#deps.startPhases?.(job);
       const [before, after] = aroundOutput({ job, payloads: { output: null, error: null } }, phases);
       if (output !== undefined) return [Buffer.from(before), output, Buffer.from(after)];

@@ -140,8 +140,8 @@ for (const path of ['fast path', 'Node'] as const) {
         assert.deepEqual([shown.id, shown.status], [job.id, 'COMPLETED']);
         assert.equal(JSON.stringify(shown.output), output);
       }
-      assert.equal(loads.length, READERS);
-      assert.ok(mostInFlight > LARGE_BYTES && mostInFlight <= BUDGET.account, `${mostInFlight} in flight`);
+      assert.ok(loads.length <= 2, `read ${loads.length} times for ${READERS} readers`);
+      assert.ok(mostInFlight >= LARGE_BYTES && mostInFlight <= BUDGET.account, `${mostInFlight} in flight`);
       while (budget.bytesInFlight > 0) await new Promise((resolve) => setImmediate(resolve));
     });
 
@@ -152,10 +152,10 @@ for (const path of ['fast path', 'Node'] as const) {
       const small = await finished('ann', '"small"');
       // Those that are not answered wait for memory, which nobody gives back.
       const stalled = Array.from({ length: READERS }, () => open('ann', anns));
-      while (loads.length < 2) await new Promise((resolve) => setImmediate(resolve));
+      while (budget.bytesInFlight < 2 * LARGE_BYTES) await new Promise((resolve) => setImmediate(resolve));
       assert.match(await bodyOf(await open('ann', small)), /"small"/);
       assert.equal((await bodyOf(await open('bob', bobs))).length > LARGE_BYTES, true);
-      assert.deepEqual(loads, ['ann', 'ann', 'bob']);
+      assert.deepEqual(loads, ['ann', 'bob']);
       server.closeAllConnections();
       await Promise.allSettled(stalled);
       while (budget.bytesInFlight > 0) await new Promise((resolve) => setImmediate(resolve));
