@@ -49,8 +49,11 @@ export async function flood(bench: BenchContext): Promise<void> {
     const others = await targets(berth, 'other', OTHER_ACCOUNTS);
     await measure(berth, others, WARM_SECONDS);
     const quiet = await measure(berth, others, MEASURE_SECONDS);
+    report.print(`quiet: p99 ${quantile(quiet.times, 0.99).toFixed(2)} ms of ${quiet.times.length} runs`);
     const before = residentMegabytes(berth.pid);
+    const began = performance.now();
     const load = await startFlood(stage, berth);
+    report.print(`all are connected after ${((performance.now() - began) / 1000).toFixed(0)} s`);
     await measure(berth, others, WARM_SECONDS);
     const used = cpuSeconds(berth.pid);
     const loaded = await measure(berth, others, MEASURE_SECONDS);
@@ -144,7 +147,7 @@ async function startFlood(stage: CleanupScope, berth: BerthProcess): Promise<{ c
       name: `chatty-${pod}`,
       image: 'local/shell',
       cpu: { id: 'cpu3c', vcpuCount: 2 },
-      args: 'timeout 300 yes all work and no play makes a dull log',
+      args: 'timeout 120 yes all work and no play makes a dull log',
     });
     stage.defer(() => callBerth(flooder, 'DELETE', `/v2/pods/${id}`));
   }

@@ -4,6 +4,7 @@ import { lstat, open, realpath } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { isAbsolute, join, relative } from 'node:path';
 import type { FileOwner } from './file-owner.ts';
+import { syncInTurn } from './file-syncs.ts';
 
 /** On Linux, an open directory can be used through its file descriptor even if its path changes. */
 const HAS_PROC_FD = process.platform === 'linux';
@@ -62,7 +63,7 @@ export class DirectoryHandle {
 
   /** Syncs the directory, so that added, removed and renamed entries are on disk. */
   async sync(): Promise<void> {
-    await this.#handle.sync();
+    await syncInTurn(this.#handle);
   }
 
   async close(): Promise<void> {

@@ -4,6 +4,7 @@ import { open, rm } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { BerthError } from '../../support/errors.ts';
+import { syncInTurn } from '../../support/file-syncs.ts';
 import { createDirectory } from './volume-directory.ts';
 
 /** Chunks of a stream are buffered up to this many bytes before they are written. */
@@ -33,7 +34,7 @@ export async function receiveFile(
     const written = await writeAll(handle, bytes, length, (chunk) => md5.update(chunk));
     if (written !== length)
       throw new BerthError('malformed', `the body ended after ${written} of ${length} bytes`);
-    await handle.sync();
+    await syncInTurn(handle);
     return { path, md5: md5.digest('hex'), stats: await handle.stat({ bigint: true }) };
   } catch (error) {
     await rm(path, { force: true });

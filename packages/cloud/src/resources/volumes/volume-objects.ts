@@ -7,6 +7,7 @@ import type { Readable } from 'node:stream';
 import type { KeyedMutex } from '../../support/keyed-mutex.ts';
 import type { FileOwner } from '../../support/file-owner.ts';
 import type { Ids } from '../../support/ids.ts';
+import { syncInTurn } from '../../support/file-syncs.ts';
 import { BerthError, ruleError } from '../../support/errors.ts';
 import { temporaryName } from '../../support/temporary-name.ts';
 import { ObjectMetadataStore, derivedEtag, type StoredObject } from './object-metadata.ts';
@@ -373,7 +374,7 @@ async function move(from: string, to: string, beside: string): Promise<void> {
     try {
       await copyFile(from, beside, constants.COPYFILE_EXCL);
       const copy = await open(beside, 'r+');
-      await copy.sync().finally(() => copy.close());
+      await syncInTurn(copy).finally(() => copy.close());
       await rename(beside, to);
     } finally {
       await rm(beside, { force: true });
