@@ -9,6 +9,7 @@ import { after, before, describe, test } from 'node:test';
 import { goProgram } from '../support/go-client.mjs';
 import { clientFixture } from '../../packages/testing/src/client-fixture.ts';
 import { waitFor } from '../../packages/testing/src/wait-for.ts';
+import { documentedVariables } from '../support/documentation-code.ts';
 
 interface Thing extends Record<string, unknown> {
   id: string;
@@ -51,11 +52,7 @@ export function runpodctlSuite(installed: string): void {
       const env = {
         PATH: process.env['PATH'],
         HOME: home,
-        RUNPOD_API_KEY: key,
-        RUNPOD_API_URL: `${url}/v1`,
-        RUNPOD_GRAPHQL_URL: `${url}/graphql`,
-        RUNPOD_REST_V2_URL: `${url}/v2`,
-        RUNPOD_INVOKE_URL: `${url}/v2`,
+        ...documentedVariables('runpodctl.md', 0, { url, key }),
       };
       const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], env });
       const ran: Ran = { code: null, stdout: '', stderr: '' };

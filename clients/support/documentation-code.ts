@@ -23,3 +23,18 @@ export function documentationCode(
     .replaceAll('YOUR_KEY', key)
     .replaceAll('ENDPOINT_ID', endpointId);
 }
+
+/** The variables that a shell block of a page sets. */
+export function documentedVariables(
+  page: string,
+  number: number,
+  reader: DocumentationReader,
+): Record<string, string> {
+  const lines = documentationCode(page, 'sh', number, reader).replaceAll(
+    '$(cat .berth/root.key)',
+    reader.key,
+  );
+  return Object.fromEntries(
+    [...lines.matchAll(/^export (\w+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]),
+  );
+}

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { ServerProcess } from '../../packages/testing/src/server-process.ts';
+import { documentedVariables } from './documentation-code.ts';
 import { npmFile } from './npm-client.mjs';
 
 interface Reply {
@@ -34,16 +35,11 @@ export interface McpServerProcess {
   stop(): void;
 }
 
-/** The addresses that its versions read; the same five lines for all of them. */
-export function mcpEnvironment({ url, key }: Pick<ServerProcess, 'url' | 'key'>): Record<string, string> {
+/** The variables of its page: those of version 4, and the two that version 3 reads. */
+export function mcpEnvironment(server: Pick<ServerProcess, 'url' | 'key'>): Record<string, string> {
   return {
-    RUNPOD_API_KEY: key,
-    RUNPOD_API_BASE_URL: url,
-    RUNPOD_REST_API_URL: `${url}/v1`,
-    RUNPOD_REST_V2_API_URL: `${url}/v2`,
-    RUNPOD_SERVERLESS_API_URL: `${url}/v2`,
-    RUNPOD_PUBLIC_GRAPHQL_URL: `${url}/graphql`,
-    RUNPOD_AUTHED_GRAPHQL_URL: `${url}/graphql`,
+    ...documentedVariables('mcp-server.md', 0, server),
+    ...documentedVariables('mcp-server.md', 1, server),
   };
 }
 

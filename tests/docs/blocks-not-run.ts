@@ -82,12 +82,35 @@ const NOT_RUN: readonly Exception[] = [
     starts: 'npm run conformance',
     reason: 'tests/conformance.test.ts runs it',
   },
+  {
+    page: 'docs/clients/python-worker.md',
+    starts: 'npx berth deploy my-worker',
+    reason: 'installs the runpod package for minutes; tests/examples-python.test.ts runs the same',
+  },
+  {
+    page: 'docs/clients/python-worker.md',
+    starts: 'npx berth deploy registry.example',
+    reason: 'the image stands for one of your own',
+  },
+  {
+    page: 'docs/clients/openai.md',
+    starts: 'pip install',
+    reason: 'installs a package; clients/python/openai has it in an environment of its own',
+  },
   { page: 'docs/clients/flash.md', starts: '', reason: 'clients/python/flash runs the page' },
   { page: 'docs/clients/openai.md', starts: '', reason: 'clients/python/openai runs the page' },
   { page: 'docs/clients/python-sdk.md', starts: '', reason: 'clients/python/runpod runs the page' },
   { page: 'docs/clients/python-worker.md', starts: '', reason: 'clients/python/runpod runs the page' },
-  { page: 'docs/clients/runpodctl.md', starts: '', reason: 'clients/go/runpodctl runs the page' },
-  { page: 'docs/clients/mcp-server.md', starts: '', reason: 'clients/node/mcp-server runs the page' },
+  {
+    page: 'docs/clients/runpodctl.md',
+    starts: '',
+    reason: 'clients/go/runpodctl takes its variables from the page',
+  },
+  {
+    page: 'docs/clients/mcp-server.md',
+    starts: '',
+    reason: 'clients/node/mcp-server takes its variables from the page',
+  },
   {
     page: 'examples/dockerfile/README.md',
     starts: 'docker build',

@@ -16,12 +16,20 @@ export interface RunServerOptions {
   warnings: string[];
 }
 
+/** A start that takes longer says what it does. */
+const SLOW_START_MS = 1_500;
+
 /** Runs the server until SIGTERM or SIGINT. Resolves when it has stopped. */
 export async function runServer({ config, warnings }: RunServerOptions): Promise<void> {
   const log = createLog(config.log);
   for (const warning of warnings) log.warn(warning);
   const stop = stopSignal();
-  const app = await createApp({ config, log });
+  const where = config.database === '' ? 'SQLite' : 'PostgreSQL';
+  const waiting = setInterval(
+    () => log.info(`starting: the database (${where}) is opened and brought up to date`),
+    SLOW_START_MS,
+  );
+  const app = await createApp({ config, log }).finally(() => clearInterval(waiting));
   const url = await listen(app, config);
   const serverFile = join(config.data, 'server.json');
   writeServerFile(serverFile, url, config, log);
