@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { Server } from 'node:http';
 import type { ServerOptions } from 'node:http';
 import type { Socket } from 'node:net';
+import { Server } from '../support/node-http.ts';
 import type { Log } from '../support/log.ts';
 import type { TlsAcceptor } from './tls/tls-acceptor.ts';
 import { throttle } from '../support/throttle.ts';
