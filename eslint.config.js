@@ -56,7 +56,8 @@ export default tseslint.config(
         {
           name: 'node:http',
           allowTypeImports: true,
-          message: 'Import it from node-http.ts: this import loads all of fetch, 14 MB and 30 ms of every start.',
+          message:
+            'Import it from node-http.ts: this import loads all of fetch, 14 MB and 30 ms of every start.',
         },
       ],
     },

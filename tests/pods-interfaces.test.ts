@@ -3,6 +3,7 @@ import { afterEach, before, describe, test } from 'node:test';
 import { DATABASES } from '../packages/testing/src/test-database.ts';
 import {
   podAction,
+  SMALL_CPU,
   createPod,
   waitForPodStatus,
   podLog,

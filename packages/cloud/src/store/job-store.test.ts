@@ -275,5 +275,6 @@ for (const kind of DATABASES) {
         failed: 0,
         retried: 0,
       });
+    });
   });
 }
