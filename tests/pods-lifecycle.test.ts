@@ -26,7 +26,7 @@ const FULL =
 for (const kind of DATABASES) {
   describe(`the life of pods, on ${kind}`, () => {
     const pods = new PodStage(kind);
-    const { ask, refusal, terminate, writes, writesTimes } = pods;
+    const { refusal, terminate, writes, writesTimes } = pods;
     let ann: TestAccount;
     let bob: TestAccount;
     before(async () => {

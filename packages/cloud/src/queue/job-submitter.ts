@@ -18,7 +18,10 @@ export interface SubmitRequest {
 }
 
 interface JobSubmitterDeps
-  extends Pick<JobQueueDeps, 'admit' | 'longestRetention' | 'credentials' | 'store' | 'clock' | 'wakeups' | 'events'> {
+  extends Pick<
+    JobQueueDeps,
+    'admit' | 'longestRetention' | 'credentials' | 'store' | 'clock' | 'wakeups' | 'events'
+  > {
   numbers: JobSequence;
   dispatcher: Dispatcher;
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import * as schema from './json-schema.ts';
-import type { Fields, Schema } from './json-schema.ts';
+import type { Schema } from './json-schema.ts';
 import { queryReader, validator } from './schema-validator.ts';
 
 describe('any schema', () => {
