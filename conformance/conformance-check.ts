@@ -1,4 +1,5 @@
 import type { Deployment } from './deployment.ts';
+import { SkippedError } from './skipped-error.ts';
 
 /**
  * One thing that a deployment does or does not do. It makes what it needs, and the site removes that
@@ -12,9 +13,6 @@ export interface ConformanceCheck {
 }
 
 export type Outcome = { result: 'passed' } | { result: 'failed' | 'skipped'; reason: string };
-
-/** A check ends with this where it cannot tell, with the reason why. */
-export class SkippedError extends Error {}
 
 /** Runs one check and removes what it made, whatever came of it. */
 export async function runCheck(check: ConformanceCheck, site: Deployment): Promise<Outcome> {

@@ -1,4 +1,4 @@
-import { SkippedError } from './conformance-check.ts';
+import { SkippedError } from './skipped-error.ts';
 import type { Deployment, Resource } from './deployment.ts';
 
 export interface TakenJob {

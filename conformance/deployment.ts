@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { SkippedError } from './conformance-check.ts';
+import { SkippedError } from './skipped-error.ts';
 import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 /** Where the four interfaces of a deployment are. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { SkippedError } from './conformance-check.ts';
+import { SkippedError } from './skipped-error.ts';
 import type { ConformanceCheck } from './conformance-check.ts';
 import type { Resource } from './deployment.ts';
 

@@ -15,6 +15,7 @@ const STAMP = `${DIST}/sources.sha256`;
 const NODE = 'node_modules/.bin/node';
 /** npm puts it beside the console where another package needs another version of it. */
 const VITE_PLACES = [`${FOLDER}/node_modules`, 'node_modules'].map((place) => `${place}/vite/bin/vite.js`);
+const NPM_OPTIONS = ['--no-save', '--no-audit', '--no-fund', '--loglevel=error'];
 const COMPRESSED = /\.(?:js|css|svg)$/;
 
 const sources = hashSources();
@@ -22,21 +23,14 @@ if (!existsSync(STAMP) || readFileSync(STAMP, 'utf8') !== sources) build();
 
 function build() {
   process.stdout.write('building the console\n');
-  if (findVite() === undefined)
-    run('npm', [
-      'install',
-      '--no-save',
-      '--no-audit',
-      '--no-fund',
-      '--loglevel=error',
-      '--include=dev',
-      '-w',
-      FOLDER,
-    ]);
+  const installsTools = findVite() === undefined;
+  if (installsTools) run('npm', ['install', ...NPM_OPTIONS, '--include=dev', '-w', FOLDER]);
   run(NODE, [findVite() ?? '', 'build', '--logLevel', 'warn', FOLDER]);
   for (const name of readdirSync(`${DIST}/assets`).filter((file) => COMPRESSED.test(file)))
     compress(join(DIST, 'assets', name));
   writeFileSync(STAMP, sources);
+  // The tools are 85 MB, and the console is seldom built again where it is only run.
+  if (installsTools) run('npm', ['prune', ...NPM_OPTIONS, '--omit=dev', '--omit=optional']);
 }
 
 function findVite() {

@@ -3,6 +3,25 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { ApiResponse, ApiClient } from './api-client.ts';
 import { waitFor } from './wait-for.ts';
 
+/** A pod as REST v1 answers it. */
+export interface V1Pod {
+  id: string;
+  name: string;
+  desiredStatus: string;
+  lastStatusChange: string;
+  image: string;
+  env: Record<string, string>;
+  ports: string[];
+  portMappings: Record<string, number> | null;
+  publicIp: string | null;
+  containerDiskInGb: number;
+  volumeInGb: number;
+  templateId: string | null;
+  locked: boolean;
+  gpu?: { id: string; count: number };
+  [field: string]: unknown;
+}
+
 /** A pod as REST v2 shows it, as far as tests look at it. */
 export interface PodView {
   id: string;

@@ -39,8 +39,8 @@ function watch({ worker, pingMs }) {
  * @param {number} timeout
  */
 async function ping(address, apiKey, timeout) {
-  // Loaded on first use.
-  const { get } = address.startsWith('https:') ? await import('node:https') : await import('node:http');
+  // Loaded on first use, and without the rest of what an import would load (see http/node-http.ts).
+  const { get } = process.getBuiltinModule(address.startsWith('https:') ? 'node:https' : 'node:http');
   const request = get(
     address,
     { headers: apiKey === '' ? {} : { Authorization: apiKey }, timeout },

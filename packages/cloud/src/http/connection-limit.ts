@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { Server, STATUS_CODES } from 'node:http';
 import type { ServerOptions } from 'node:http';
 import type { Socket } from 'node:net';
 import { ROOT_ACCOUNT_ID } from '../domain/caller.ts';
 import { BerthError } from '../support/errors.ts';
+import { Server, STATUS_CODES } from '../support/node-http.ts';
 import type { Log } from '../support/log.ts';
 import type { TlsAcceptor } from './tls/tls-acceptor.ts';
 import { throttle } from '../support/throttle.ts';

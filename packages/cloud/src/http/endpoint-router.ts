@@ -1,6 +1,6 @@
-import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
+import { STATUS_CODES } from '../support/node-http.ts';
 import type { EndpointCache } from '../resources/endpoints/endpoint-cache.ts';
 import { toBerthError } from './http.errors.ts';
 import { parseEndpointHost, parseEndpointPath } from './gateway/gateway-url.ts';

@@ -1,6 +1,6 @@
-import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { STATUS_CODES } from '../support/node-http.ts';
 
 /** An upload without progress for this long is ended. */
 const STALL_TIMEOUT_MS = 300_000;

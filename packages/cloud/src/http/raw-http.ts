@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { ServerResponse } from 'node:http';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { ServerResponse } from '../support/node-http.ts';
 import { LightCancelSignal } from '../support/cancel-signal.ts';
 import type { CancelSignal } from '../support/cancel-signal.ts';
 import { BerthError } from '../support/errors.ts';

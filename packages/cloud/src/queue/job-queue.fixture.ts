@@ -9,7 +9,7 @@ import type { Wakeup, WakeupBus } from '../store/wakeup-bus.ts';
 import { ManualClock } from '../support/clock.ts';
 import { createLog } from '../support/log.ts';
 import { JobQueue } from './job-queue.ts';
-import type { SubmitRequest } from './job-queue.ts';
+import type { SubmitRequest } from './job-submitter.ts';
 import type { EndpointQueueSettings, JobOptions } from './job-submission.ts';
 import type { CloudEventBus } from '../domain/events.ts';
 import { EventBus } from '../support/event-bus.ts';

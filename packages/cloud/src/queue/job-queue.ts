@@ -1,87 +1,39 @@
-import {
-  isPastRetention,
-  type JobCounts,
-  type JobFilter,
-  type TakenJob,
-  type WorkerHeartbeat,
-} from '../domain/job-records.ts';
+import { isPastRetention } from '../domain/job-records.ts';
 import type {
-  Delivery,
   Job,
-  JobChange,
+  JobCounts,
+  JobFilter,
   JobOutcome,
   JobOutline,
   JobWithPayloads,
+  TakenJob,
+  WorkerHeartbeat,
 } from '../domain/job-records.ts';
-import type { JobChangeResult, JobStore, SubmitResult } from '../store/job-store.ts';
-import type { Wakeup, WakeupBus } from '../store/wakeup-bus.ts';
-import { isBeyondClockSkew } from '../support/clock.ts';
-import type { Clock } from '../support/clock.ts';
-import { BerthError } from '../support/errors.ts';
-import type { Log } from '../support/log.ts';
-import { JobReaper } from './job-reaper.ts';
-import type { CancelSignal } from '../support/cancel-signal.ts';
-import { Dispatcher } from './dispatcher.ts';
 import { JobSequence } from '../domain/job-ids.ts';
-import { JobUpdater } from './job-updater.ts';
-import { JobNotifier } from './job-notifier.ts';
-import type { EndNotice } from './job-notifier.ts';
-import { hasEnded } from '../domain/job-status.ts';
-import { listJobs } from './job-listing.ts';
-import { WorkerHeartbeats, WORKER_TIMEOUT_MS } from './worker-heartbeats.ts';
-import { STORE_RETRY_MS, withStoreRetries } from './store-retry.ts';
-import { pinToAttempt } from './attempt-holder.ts';
-import { CancellationRegistry } from './cancellation-registry.ts';
-import { JobStreams } from './job-streams.ts';
-import { TakeAhead } from './take-ahead.ts';
-import type { RequestCredentials } from './request-credentials.ts';
-import { newJob } from './job-submission.ts';
-import type { EndpointQueueSettings, JobOptions } from './job-submission.ts';
 import * as transitions from '../domain/job-transitions.ts';
 import type { LeaseHolder, AttemptResult } from '../domain/job-transitions.ts';
-import { Waiters } from './waiters.ts';
-import type { CloudEventBus } from '../domain/events.ts';
-
-/** A worker that asked to be replaced gets no jobs for this long; by then its engine has replaced it. */
-const WORKER_PAUSE_MS = 15_000;
-/**
- * A take of a paused worker is held this long: the worker must not poll in a hot loop, nor wait long for an
- * answer when it is told to stop.
- */
-const PAUSED_POLL_MS = 1_500;
-export interface JobQueueDeps {
-  /** Whether an engine runs this worker, where that is known. */
-  instanceRuns?(endpointId: string, workerId: string): Promise<boolean>;
-  /** Whether this worker is known to have ended. A worker that no engine started is not known. */
-  instanceEnded?(endpointId: string, workerId: string): Promise<boolean>;
-  /** Whether one answer to job-take may carry several short jobs. Default: true. */
-  takeAhead?: boolean;
-  /**
-   * Throws or rejects if the account may not queue this; undefined if it has no limit. What it resolves to is
-   * called when the job is in the store, or not. Called for every job: it must be cheap.
-   */
-  admit?(accountId: string, request: string): Promise<() => void> | undefined;
-  /** How long the jobs of an account are kept after their end, if it has a limit. Called for every job. */
-  longestRetention?(accountId: string): number | undefined;
-  /** Seals the credentials in requests; without it they are stored as they came. */
-  credentials?: RequestCredentials;
-  store: JobStore;
-  wakeups: WakeupBus;
-  clock: Clock;
-  log: Log;
-  /** The delivery of a job's webhook, where it has one. */
-  deliveryOf(job: Job, payloads: JobWithPayloads['payloads']): Delivery;
-  events: CloudEventBus;
-}
-
-export interface SubmitRequest {
-  endpoint: EndpointQueueSettings;
-  accountId: string;
-  /** The request body, unparsed. */
-  request: string;
-  options: JobOptions;
-  idempotency?: { key: string; bodyHash: string };
-}
+import type { JobChangeResult } from '../store/job-store.ts';
+import type { Wakeup } from '../store/wakeup-bus.ts';
+import type { CancelSignal } from '../support/cancel-signal.ts';
+import { isBeyondClockSkew } from '../support/clock.ts';
+import { pinToAttempt } from './attempt-holder.ts';
+import { CancellationRegistry } from './cancellation-registry.ts';
+import { Dispatcher } from './dispatcher.ts';
+import { JobChangeEffects } from './job-change-effects.ts';
+import { listJobs } from './job-listing.ts';
+import { JobNotifier } from './job-notifier.ts';
+import type { JobQueueDeps } from './job-queue-deps.ts';
+import { JobReaper } from './job-reaper.ts';
+import { JobStreams } from './job-streams.ts';
+import { JobSubmitter } from './job-submitter.ts';
+import type { SubmitRequest } from './job-submitter.ts';
+import { JobUpdater } from './job-updater.ts';
+import { JobWaits } from './job-waits.ts';
+import { STORE_RETRY_MS } from './store-retry.ts';
+import { TakeAhead } from './take-ahead.ts';
+import { WORKER_TIMEOUT_MS } from './connected-worker.ts';
+import { WorkerHeartbeats } from './worker-heartbeats.ts';
+import { WorkerPolls } from './worker-polls.ts';
 
 /** How the attempt of a lease ended. */
 export interface FinishedAttempt {
@@ -98,10 +50,12 @@ export class JobQueue {
   readonly #deps: JobQueueDeps;
   readonly #numbers: JobSequence;
   readonly #notifier: JobNotifier;
-  /** Waits of paused workers. */
-  readonly #resting = new Waiters<string>();
   readonly #dispatcher: Dispatcher;
   readonly #changes: JobUpdater;
+  readonly #effects: JobChangeEffects;
+  readonly #submitter: JobSubmitter;
+  readonly #waits: JobWaits;
+  readonly #polls: WorkerPolls;
   #closed = false;
   readonly heartbeats: WorkerHeartbeats;
   readonly cancellations: CancellationRegistry;
@@ -131,11 +85,17 @@ export class JobQueue {
       },
       returnTaken: (endpointId, taken) => this.giveBack(endpointId, taken),
     });
+    const { heartbeats, cancellations } = this;
+    const [numbers, notifier, dispatcher] = [this.#numbers, this.#notifier, this.#dispatcher];
+    this.#submitter = new JobSubmitter({ ...deps, numbers, dispatcher });
+    this.#waits = new JobWaits({ ...deps, numbers, notifier, submitter: this.#submitter });
+    this.#polls = new WorkerPolls({ ...deps, heartbeats, cancellations, dispatcher });
+    this.#effects = new JobChangeEffects({ ...deps, heartbeats, cancellations, dispatcher, notifier });
     this.#changes = new JobUpdater({
       store: deps.store,
       clock: deps.clock,
       deliveryOf: deps.deliveryOf,
-      onChanged: (changed, change) => this.#afterChange(changed, change),
+      onChanged: (changed, change) => this.#effects.apply(changed, change),
     });
     this.streams = new JobStreams({
       store: deps.store,
@@ -161,46 +121,21 @@ export class JobQueue {
   // Client operations.
 
   submit(request: SubmitRequest): Promise<Job> {
-    return this.#offer(this.#numbers.next(), request).then(
-      (stored) => this.#settled(request, stored) ?? this.submit(request),
-    );
+    return this.#submitter.submit(request);
   }
 
-  /**
-   * Submits for a caller who waits for the end. The wait starts before the job can be seen by anyone, so the
-   * end cannot be missed.
-   */
-  async submitAndWait(
+  /** Submits for a caller who waits for the end. */
+  submitAndWait(
     request: SubmitRequest,
     milliseconds: number,
     signal: CancelSignal,
   ): Promise<{ job: Job; outcome: JobOutcome | undefined }> {
-    const endpointId = request.endpoint.id;
-    for (;;) {
-      const seq = this.#numbers.next();
-      const ended = this.#notifier.endWaiters.wait(endpointId, seq, milliseconds, signal);
-      let job: Job | undefined;
-      try {
-        job = this.#settled(request, await this.#offer(seq, request));
-      } finally {
-        // Ends the wait where no job was created, or where the job has another number.
-        if (job?.seq !== seq) this.#notifier.endWaiters.wake(endpointId, seq);
-      }
-      if (job !== undefined)
-        return {
-          job,
-          outcome: await this.waitForEnd(endpointId, job.seq, milliseconds, signal, {
-            job,
-            ...(job.seq === seq && { ended }),
-          }),
-        };
-    }
+    return this.#waits.submitAndWait(request, milliseconds, signal);
   }
 
   /** A job whose retention is over is not found, though its row may still exist. */
-  async find(endpointId: string, seq: number): Promise<JobWithPayloads | undefined> {
-    const found = await this.#deps.store.find(endpointId, seq);
-    return found !== undefined && isPastRetention(found.job, this.#deps.clock.now()) ? undefined : found;
+  find(endpointId: string, seq: number): Promise<JobWithPayloads | undefined> {
+    return this.#waits.find(endpointId, seq);
   }
 
   /** The same without what it carries, where that is larger than `maxBytes`. */
@@ -214,65 +149,14 @@ export class JobQueue {
     return this.#deps.store.readOutput(endpointId, seq);
   }
 
-  /**
-   * Resolves with the current job when it has ended or is gone, the time is over, or the request is aborted.
-   * `submitted`: the job, where it was just submitted, and the wait for its end, where that was started
-   * before.
-   */
-  async waitForEnd(
+  /** Resolves with the current job when it has ended or is gone, the time is over, or the request is aborted. */
+  waitForEnd(
     endpointId: string,
     seq: number,
     milliseconds: number,
     signal: CancelSignal,
-    submitted?: { job: Job; ended?: Promise<EndNotice | undefined> },
   ): Promise<JobOutcome | undefined> {
-    // A monotonic clock: the wall clock may be set during the wait.
-    const until = performance.now() + milliseconds;
-    let ended = submitted?.ended;
-    let mayHaveEnded = ended === undefined || this.#closed;
-    let woken = false;
-    let isTold = false;
-    let last = submitted?.job;
-    for (;;) {
-      ended ??= this.#notifier.endWaiters.wait(
-        endpointId,
-        seq,
-        Math.max(0, until - performance.now()),
-        signal,
-      );
-      if (mayHaveEnded) {
-        // A waiting caller gets the end, however short the retention is.
-        const found = woken ? await this.#deps.store.find(endpointId, seq) : await this.find(endpointId, seq);
-        if (found === undefined && last !== undefined) return isTold ? this.#outlived(last) : undefined;
-        last = found?.job;
-        if (
-          found === undefined ||
-          hasEnded(found.job) ||
-          signal.aborted ||
-          this.#closed ||
-          performance.now() >= until
-        )
-          return found;
-      }
-      const notice = await ended;
-      if (notice !== undefined && notice !== 'changed') return notice;
-      isTold = notice === 'changed';
-      ended = undefined;
-      mayHaveEnded = true;
-      woken = true;
-    }
-  }
-
-  /**
-   * The end of a job that is gone, from its last known state: another server ended it at its time to live. Only
-   * where the waiter was told of this change. Otherwise the job may have ended in any way, and may have been
-   * purged, while the news of it was lost.
-   */
-  #outlived(last: Job): JobOutcome | undefined {
-    const now = this.#deps.clock.now();
-    return hasEnded(last) || !transitions.isExpired(last, now)
-      ? undefined
-      : outcomeOf(transitions.expire(last, now));
+    return this.#waits.waitForEnd(endpointId, seq, milliseconds, signal);
   }
 
   /** The server stops: ends all client waits. */
@@ -369,7 +253,7 @@ export class JobQueue {
 
   async removeEndpoint(endpointId: string): Promise<void> {
     for (const { workerId, id, seq } of await this.#deps.store.listRunning(endpointId))
-      this.#stop(endpointId, workerId, id, seq);
+      this.#effects.cancelOnWorker(endpointId, workerId, id, seq);
     await this.#deps.store.removeEndpoint(endpointId);
     this.heartbeats.removeEndpoint(endpointId);
     this.takeAhead.removeEndpoint(endpointId);
@@ -390,26 +274,37 @@ export class JobQueue {
     milliseconds: number,
     signal: CancelSignal,
   ): Promise<TakenJob[]> {
-    if (!this.heartbeats.isPaused(endpointId, workerId))
-      return this.#openCredentials(
-        endpointId,
-        this.#dispatcher.waitForJobs(endpointId, workerId, room, milliseconds, signal),
-      );
-    if (this.#closed) return Promise.resolve([]);
-    // A paused worker gets nothing, but its poll is held: an immediate answer would make it poll again
-    // immediately.
-    return this.#resting
-      .wait(endpointId, workerId, Math.min(milliseconds, PAUSED_POLL_MS), signal)
-      .then(() => []);
+    return this.#polls.take(endpointId, workerId, room, milliseconds, signal);
   }
 
-  /** Only the worker sees the credentials of a request. */
-  async #openCredentials(endpointId: string, taking: Promise<TakenJob[]>): Promise<TakenJob[]> {
-    const { credentials } = this.#deps;
-    const taken = await taking;
-    if (credentials !== undefined)
-      for (const job of taken) job.request = credentials.open(job.request, endpointId);
-    return taken;
+  /** The jobs that a worker must cancel; waits for the first one. */
+  waitForCancellations(
+    endpointId: string,
+    workerId: string,
+    milliseconds: number,
+    signal: CancelSignal,
+  ): Promise<string[]> {
+    return this.#polls.waitForCancellations(endpointId, workerId, milliseconds, signal);
+  }
+
+  /** The worker asked to be replaced: it gets no more jobs, and its long polls end now. */
+  pauseWorker(endpointId: string, workerId: string): void {
+    this.#polls.pauseWorker(endpointId, workerId);
+  }
+
+  /** The worker asked to be replaced in the result of a job. */
+  pauseWorkerAfterResult(endpointId: string, workerId: string): void {
+    this.#polls.pauseWorkerAfterResult(endpointId, workerId);
+  }
+
+  /** The worker is being stopped: it gets no more jobs, and its long polls end now. */
+  drainWorker(endpointId: string, workerId: string): void {
+    this.#polls.drainWorker(endpointId, workerId);
+  }
+
+  /** Ends the long polls of a worker. */
+  endLongPolls(endpointId: string, workerId: string): void {
+    this.#polls.endLongPolls(endpointId, workerId);
   }
 
   /** Returns jobs that were taken and did not reach their worker. */
@@ -460,25 +355,6 @@ export class JobQueue {
     );
   }
 
-  /** The worker asked to be replaced: it gets no more jobs, and its long polls end now. */
-  pauseWorker(endpointId: string, workerId: string): void {
-    this.heartbeats.pause(endpointId, workerId, WORKER_PAUSE_MS);
-    this.endLongPolls(endpointId, workerId);
-    this.#deps.events.publish('worker.refresh-requested', { endpointId, workerId, source: 'request' });
-  }
-
-  /** The worker asked to be replaced in the result of a job. */
-  pauseWorkerAfterResult(endpointId: string, workerId: string): void {
-    this.heartbeats.recordLastResult(endpointId, workerId);
-    this.pauseWorker(endpointId, workerId);
-  }
-
-  /** The worker is being stopped: it gets no more jobs, and its long polls end now. */
-  drainWorker(endpointId: string, workerId: string): void {
-    this.heartbeats.drain(endpointId, workerId);
-    this.endLongPolls(endpointId, workerId);
-  }
-
   /** The backlog of an endpoint, for the scaler. */
   countWaiting(
     endpointId: string,
@@ -488,128 +364,17 @@ export class JobQueue {
     return this.#deps.store.countWaiting(endpointId, queuedBefore, limit);
   }
 
-  /** Ends the long polls of a worker. */
-  endLongPolls(endpointId: string, workerId: string): void {
-    this.#dispatcher.endPendingTakes(endpointId, workerId);
-    this.cancellations.endLongPoll(endpointId, workerId);
-  }
-
-  /** The jobs that a worker must cancel; waits for the first one. */
-  waitForCancellations(
-    endpointId: string,
-    workerId: string,
-    milliseconds: number,
-    signal: CancelSignal,
-  ): Promise<string[]> {
-    const longest = this.#closed
-      ? 0
-      : this.heartbeats.isPaused(endpointId, workerId)
-        ? PAUSED_POLL_MS
-        : milliseconds;
-    return this.cancellations.waitForDue(endpointId, workerId, longest, signal);
-  }
-
   /** The server stops: ends all waits. */
   close(): void {
     this.#closed = true;
     this.reaper.close();
     this.#dispatcher.close();
-    this.#wakeEveryone();
+    this.#waits.close();
+    this.#polls.close();
+    for (const waiters of [this.#notifier, this.cancellations]) waiters.wakeAll();
   }
 
   // Internals.
-
-  /** Stores a new job under this sequence number. */
-  #offer(seq: number, submitted: SubmitRequest): Promise<SubmitResult> {
-    const admission = this.#deps.admit?.(submitted.endpoint.accountId, submitted.request);
-    return admission === undefined
-      ? this.#store(seq, submitted)
-      : admission.then((onStored) => this.#store(seq, submitted).finally(onStored));
-  }
-
-  #store(
-    seq: number,
-    { endpoint, accountId, request, options, idempotency }: SubmitRequest,
-  ): Promise<SubmitResult> {
-    const { store, clock } = this.#deps;
-    const stored = this.#deps.credentials?.seal(request, endpoint.id) ?? request;
-    const whole = newJob(
-      endpoint,
-      accountId,
-      stored,
-      options,
-      seq,
-      clock.now(),
-      this.#deps.longestRetention?.(endpoint.accountId),
-    );
-    return withStoreRetries(() => {
-      const submitting = store.submit(
-        whole,
-        idempotency,
-        options.sync !== undefined && idempotency === undefined,
-      );
-      if (store.sameTurnTakes) this.#dispatcher.wake(endpoint.id);
-      return submitting;
-    }, STORE_RETRY_MS.client);
-  }
-
-  /**
-   * The stored job, or the earlier one with the same idempotency key. Undefined where another server used the
-   * number for a job of its own.
-   */
-  #settled(
-    { endpoint, idempotency }: SubmitRequest,
-    { job, created, seenByTakes, bodyHash }: SubmitResult,
-  ): Job | undefined {
-    if (created) {
-      if (!seenByTakes) {
-        this.#deps.wakeups.publish({ kind: 'queue', endpointId: endpoint.id });
-        this.#dispatcher.wake(endpoint.id);
-      }
-      this.#deps.events.publish('jobs.queued', { endpointId: endpoint.id });
-      this.#deps.events.publish('job.changed', { job, from: undefined });
-      return job;
-    }
-    if (bodyHash === null) return undefined;
-    if (bodyHash !== idempotency?.bodyHash)
-      throw new BerthError(
-        'conflict',
-        'this Idempotency-Key was used with another body; use a new key for a new request',
-      );
-    return job;
-  }
-
-  #afterChange({ before, after }: JobChangeResult, change: JobChange | undefined): void {
-    const { endpointId, seq } = after;
-    if (before.status === 'IN_PROGRESS' && after.status !== 'IN_PROGRESS') {
-      this.heartbeats.unassignJob(endpointId, before.workerId, seq);
-      if (after.status === 'CANCELLED' || after.status === 'TIMED_OUT')
-        this.#stop(endpointId, before.workerId, before.id, seq);
-    }
-    if (before.status !== 'IN_QUEUE' && after.status === 'IN_QUEUE') {
-      this.#deps.events.publish('jobs.queued', { endpointId });
-      this.#dispatcher.wake(endpointId);
-      this.#deps.wakeups.publish({ kind: 'queue', endpointId });
-    }
-    if (after.webhook !== null && hasEnded(after) && !hasEnded(before))
-      this.#deps.events.publish('webhook.due', { endpointId });
-    if (before.status === after.status) return;
-    this.#deps.events.publish('job.changed', { job: after, from: before.status });
-    if (hasEnded(after))
-      this.#notifier.endWaiters.wake(endpointId, seq, (change && outcomeOf(change)) ?? 'changed');
-    this.#notifier.notify(endpointId, seq);
-  }
-
-  #wakeEveryone(): void {
-    for (const waiters of [this.#notifier, this.cancellations, this.#resting]) waiters.wakeAll();
-  }
-
-  #stop(endpointId: string, workerId: string | null, jobId: string, seq: number): void {
-    if (workerId === null) return;
-    this.heartbeats.unassignJob(endpointId, workerId, seq);
-    this.cancellations.add(endpointId, workerId, jobId);
-    this.#deps.wakeups.publish({ kind: 'stop', endpointId, workerId, jobId });
-  }
 
   #onWakeup(wakeup: Wakeup): void {
     switch (wakeup.kind) {
@@ -625,7 +390,8 @@ export class JobQueue {
       case 'missed':
         this.#dispatcher.wakeAll();
         // Cancellations are in memory: a poll for them would find nothing new and end early.
-        for (const waiters of [this.#notifier, this.#resting]) waiters.wakeAll();
+        this.#notifier.wakeAll();
+        this.#polls.wakePaused();
         return;
       case 'forget':
       case 'pod':
@@ -639,9 +405,4 @@ export class JobQueue {
         return;
     }
   }
-}
-
-/** The job's outcome without a read, where the change has both parts. */
-function outcomeOf({ job, output, error }: JobChange): JobOutcome | undefined {
-  return output === undefined || error === undefined ? undefined : { job, payloads: { output, error } };
 }

@@ -5,7 +5,7 @@ import type { Clock } from '../support/clock.ts';
 import { PairMap } from '../support/pair-map.ts';
 import type { JobUpdater } from './job-updater.ts';
 import type { WorkerHeartbeats } from './worker-heartbeats.ts';
-import { WORKER_TIMEOUT_MS } from './worker-heartbeats.ts';
+import { WORKER_TIMEOUT_MS } from './connected-worker.ts';
 import * as transitions from '../domain/job-transitions.ts';
 
 const COMPACT_EVERY_MS = 10 * 60_000;

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Job, WorkerHeartbeat } from '../domain/job-records.ts';
 import { ManualClock } from '../support/clock.ts';
-import { WorkerHeartbeats, WORKER_TIMEOUT_MS } from './worker-heartbeats.ts';
+import { WORKER_TIMEOUT_MS } from './connected-worker.ts';
+import { WorkerHeartbeats } from './worker-heartbeats.ts';
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;

@@ -1,12 +1,17 @@
 import type { Job, WorkerHeartbeat } from '../domain/job-records.ts';
 import type { JobStore } from '../store/job-store.ts';
-import { isRecent } from '../support/clock.ts';
 import type { Clock } from '../support/clock.ts';
 import { PairMap } from '../support/pair-map.ts';
-import { ChurnMap } from '../support/churn-map.ts';
+import {
+  confirmLease,
+  doubtLease,
+  newConnectedWorker,
+  newHeldLease,
+  WORKER_TIMEOUT_MS,
+} from './connected-worker.ts';
+import type { ConnectedWorker, HeldJob } from './connected-worker.ts';
+import { HeartbeatFlush } from './heartbeat-flush.ts';
 
-/** Three missed pings: a worker that has been silent for this long is presumed dead. */
-export const WORKER_TIMEOUT_MS = 30_000;
 /** How long the evidence must last that a worker no longer has a job before the job counts as lost. */
 const LOST_JOB_EVIDENCE_MS = 15_000;
 /**
@@ -14,33 +19,6 @@ const LOST_JOB_EVIDENCE_MS = 15_000;
  * nothing about jobs that were handed out this recently.
  */
 const JOB_ARRIVES_MS = 1_000;
-/** How often heartbeats are stored for the other servers. */
-const FLUSH_EVERY_MS = 5_000;
-/** An idle worker without changes is stored less often: at half of the silence limit. */
-const FLUSH_IDLE_EVERY_MS = 15_000;
-/** After this long a silent worker is forgotten. */
-const FORGET_TIMED_OUT_MS = 2 * WORKER_TIMEOUT_MS;
-/**
- * A dismissed worker would get jobs again if it were forgotten too early. Its end is normally reported; where
- * that never happens, it has ended by now.
- */
-const FORGET_DRAINED_MS = 24 * 3_600_000;
-
-type HeldJob = Pick<Job, 'seq' | 'id' | 'lease'>;
-
-interface HeldLease {
-  jobId: string;
-  seq: number;
-  /** The lease of the attempt that this entry concerns. */
-  lease: string;
-  since: number;
-  /** When it was taken, where it came together with others in one answer of the public protocol. */
-  takenTogetherAt: number | null;
-  /** The worker has reported the job. */
-  confirmed: boolean;
-  /** Since when the worker's reports contradict that it has the job. */
-  missingSince: number | null;
-}
 
 /** A job that its live worker evidently no longer has. */
 interface LostJob {
@@ -52,38 +30,6 @@ interface LostJob {
   wasConfirmed: boolean;
 }
 
-interface Worker {
-  endpointId: string;
-  workerId: string;
-  seenAt: number;
-  /** Its open requests. */
-  openRequests: number;
-  lastTakeAt: number;
-  /** When its own loop last sent something. Pings may come from another process. */
-  lastActiveAt: number;
-  /** Gets no jobs before this time. */
-  pausedUntil: number;
-  unhealthy: string | null;
-  /** It uses the channel. */
-  accelerated: boolean;
-  /** It asked for several jobs at a time over the public protocol. */
-  takesBatches: boolean;
-  /** When it last posted a result over the public protocol. */
-  lastResultAt: number;
-  /** The highest concurrency that it reported; Infinity where it does not report it. */
-  concurrency: number;
-  /** In the order in which they were given to it. */
-  jobs: ChurnMap<number, HeldLease>;
-  /** When it was first heard of here. */
-  connectedAt: number;
-  /** When it was first given a job. */
-  firstJobAt: number | null;
-  flushed: boolean;
-  /** When it was last stored while idle, and with which values. */
-  flushedAt: number;
-  flushedState: string;
-}
-
 /**
  * The liveness of workers. A worker is alive as long as any of its requests arrive. A ping proves little: it
  * can outlive its worker, and it can be missing while the worker is busy. So a job counts as lost only on
@@ -92,12 +38,12 @@ interface Worker {
  */
 export class WorkerHeartbeats {
   readonly #clock: Clock;
-  readonly #workers = new PairMap<string, string, Worker>();
+  readonly #workers = new PairMap<string, string, ConnectedWorker>();
   /** Since when this server listens: earlier reports of workers may have been missed. */
   #awakeSince: number;
   /** The clock's value at the last check. */
   #lookedAt: number;
-  #notedAt = 0;
+  readonly #flush = new HeartbeatFlush(this.#workers);
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -120,29 +66,10 @@ export class WorkerHeartbeats {
     };
   }
 
-  recordHeartbeat(endpointId: string, workerId: string): Worker {
+  recordHeartbeat(endpointId: string, workerId: string): ConnectedWorker {
     let worker = this.#workers.get(endpointId, workerId);
     if (worker === undefined) {
-      worker = {
-        endpointId,
-        workerId,
-        seenAt: 0,
-        openRequests: 0,
-        lastTakeAt: 0,
-        lastActiveAt: 0,
-        pausedUntil: 0,
-        unhealthy: null,
-        accelerated: false,
-        takesBatches: false,
-        lastResultAt: 0,
-        concurrency: Infinity,
-        jobs: new ChurnMap(),
-        connectedAt: this.#clock.now(),
-        firstJobAt: null,
-        flushed: false,
-        flushedAt: 0,
-        flushedState: '',
-      };
+      worker = newConnectedWorker(endpointId, workerId, this.#clock.now());
       this.#workers.set(endpointId, workerId, worker);
     }
     worker.seenAt = this.#clock.now();
@@ -159,7 +86,7 @@ export class WorkerHeartbeats {
     worker.unhealthy = null;
     if (!idle) return;
     for (const held of worker.jobs.values())
-      if (worker.lastTakeAt - held.since >= JOB_ARRIVES_MS) this.#doubt(held);
+      if (worker.lastTakeAt - held.since >= JOB_ARRIVES_MS) doubtLease(held, this.#clock.now());
   }
 
   /** It reports its concurrency. Running jobs continue where it shrinks, so the highest value counts. */
@@ -236,8 +163,8 @@ export class WorkerHeartbeats {
     const worker = this.recordHeartbeat(endpointId, workerId);
     const listed = new Set(jobIds);
     for (const held of worker.jobs.values()) {
-      if (listed.has(held.jobId)) this.#trust(held);
-      else if (isWhole && worker.lastTakeAt > held.since) this.#doubt(held);
+      if (listed.has(held.jobId)) confirmLease(held);
+      else if (isWhole && worker.lastTakeAt > held.since) doubtLease(held, this.#clock.now());
     }
   }
 
@@ -246,7 +173,7 @@ export class WorkerHeartbeats {
     const worker = this.recordHeartbeat(endpointId, workerId);
     worker.lastActiveAt = this.#clock.now();
     const held = worker.jobs.get(seq);
-    if (held !== undefined) this.#trust(held);
+    if (held !== undefined) confirmLease(held);
   }
 
   /**
@@ -419,49 +346,8 @@ export class WorkerHeartbeats {
   }
 
   /** Periodically stores heartbeats for the other servers; forgets workers that have been silent for long. */
-  async flush(store: Pick<JobStore, 'saveHeartbeats'>): Promise<void> {
-    const now = this.#clock.now();
-    if (isRecent(this.#notedAt, FLUSH_EVERY_MS, now)) return;
-    this.#notedAt = now;
-    const summary: { worker: Worker; asWaiting: string; record: WorkerHeartbeat }[] = [];
-    for (const worker of this.#workers.values()) {
-      if (worker.openRequests > 0) worker.seenAt = now;
-      else if (now - worker.seenAt > forgetAfter(worker) && worker.jobs.size === 0)
-        this.#workers.delete(worker.endpointId, worker.workerId);
-      if (worker.flushed && worker.openRequests === 0) continue;
-      const asWaiting = worker.openRequests > 0 ? `${worker.jobs.size} ${worker.unhealthy ?? ''}` : '';
-      if (
-        asWaiting !== '' &&
-        asWaiting === worker.flushedState &&
-        isRecent(worker.flushedAt, FLUSH_IDLE_EVERY_MS, now)
-      )
-        continue;
-      // What is heard from here on is stored the next time.
-      worker.flushed = true;
-      summary.push({
-        worker,
-        asWaiting,
-        record: {
-          endpointId: worker.endpointId,
-          workerId: worker.workerId,
-          seenAt: worker.seenAt,
-          busy: worker.jobs.size,
-          unhealthy: worker.unhealthy,
-          accelerated: worker.accelerated,
-        },
-      });
-    }
-    if (summary.length === 0) return;
-    try {
-      await store.saveHeartbeats(summary.map(({ record }) => record));
-    } catch (error) {
-      for (const { worker } of summary) worker.flushed = false;
-      throw error;
-    }
-    for (const { worker, asWaiting } of summary) {
-      worker.flushedAt = now;
-      worker.flushedState = asWaiting;
-    }
+  flush(store: Pick<JobStore, 'saveHeartbeats'>): Promise<void> {
+    return this.#flush.run(store, this.#clock.now());
   }
 
   /** The workers of an endpoint that are alive as far as this server knows. */
@@ -482,30 +368,4 @@ export class WorkerHeartbeats {
   removeEndpoint(endpointId: string): void {
     this.#workers.deleteAll(endpointId);
   }
-
-  #trust(held: HeldLease): void {
-    held.confirmed = true;
-    held.missingSince = null;
-  }
-
-  #doubt(held: HeldLease): void {
-    held.missingSince ??= this.#clock.now();
-  }
-}
-
-/** How long a worker is remembered that holds no jobs and is silent. */
-function forgetAfter({ pausedUntil }: Worker): number {
-  return pausedUntil === Infinity ? FORGET_DRAINED_MS : FORGET_TIMED_OUT_MS;
-}
-
-function newHeldLease({ seq, id, lease }: HeldJob, since: number): HeldLease {
-  return {
-    jobId: id,
-    seq,
-    lease: lease ?? '',
-    since,
-    takenTogetherAt: null,
-    confirmed: false,
-    missingSince: null,
-  };
 }

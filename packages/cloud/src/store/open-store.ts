@@ -5,9 +5,7 @@ import type { Database } from './database.ts';
 import type { UsageRules } from './ledger-store.ts';
 import { fencedDatabase } from './fenced-database.ts';
 import { checkSchema, migrate } from './migrations/migrate.ts';
-import { openPostgres } from './postgres/open-database.ts';
 import { execute, row, sql } from './sql.ts';
-import { openSqlite } from './sqlite/open-database.ts';
 import type { Store } from './store.ts';
 import { acmeTable } from './tables/acme.table.ts';
 import { accountTable } from './tables/accounts.table.ts';
@@ -72,9 +70,13 @@ export async function openDatabase({
   onError,
   onFull,
 }: Omit<StoreOptions, 'sealer' | 'usage'>): Promise<Database> {
-  return database === ''
-    ? openSqlite(join(data, 'berth.db'), { ...(onFull && { onFull }) })
-    : openPostgres({ url: database, poolSize, onError });
+  // Only the driver in use is loaded: each is 30 files.
+  if (database === '') {
+    const { openSqlite } = await import('./sqlite/open-database.ts');
+    return openSqlite(join(data, 'berth.db'), { ...(onFull && { onFull }) });
+  }
+  const { openPostgres } = await import('./postgres/open-database.ts');
+  return openPostgres({ url: database, poolSize, onError });
 }
 
 export function createStore(

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { checkProperty } from '../../../testing/src/property-testing.ts';
-import { childText, element, parseXml, xmlDocument } from './xml.ts';
+import { childText, parseXml } from './xml-parser.ts';
+import { element, xmlDocument } from './xml-writer.ts';
 
 const keyOf = (text: string): string | undefined =>
   childText(parseXml(`<Object><Key>${text}</Key></Object>`), 'Key');

@@ -1,7 +1,8 @@
-import http from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
 import https from 'node:https';
 import type { Socket } from 'node:net';
 import { nextEventLoopTurn } from '../delay.ts';
+import { http } from '../http/node-http.ts';
 
 const PROTOCOL = 'berth-worker/1';
 
@@ -106,7 +107,7 @@ export function requestUpgrade(
   });
 }
 
-function featuresOf(headers: http.IncomingHttpHeaders): ServerFeatures {
+function featuresOf(headers: IncomingHttpHeaders): ServerFeatures {
   const has = (name: string): boolean => headers[name] !== undefined;
   return {
     acceptsReturns: has('berth-takes-back'),

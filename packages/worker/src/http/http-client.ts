@@ -1,10 +1,10 @@
-import http from 'node:http';
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import https from 'node:https';
 import { errorMessage } from '../error-report.ts';
 import { nextEventLoopTurn } from '../delay.ts';
 import { VERSION } from '../version.ts';
 import { isHeaderValue } from './header-value.ts';
+import { http } from './node-http.ts';
 import { maySendKey, MAX_REDIRECTS, redirectTarget } from './redirects.ts';
 
 export interface HttpRequestOptions {

@@ -1,6 +1,6 @@
 import { UPLOAD_SOURCE_HEADER } from '../../domain/s3-names.ts';
-import { child, parseXml, childText } from '../../support/xml.ts';
-import type { XmlElement } from '../../support/xml.ts';
+import { child, parseXml, childText } from '../../support/xml-parser.ts';
+import type { XmlElement } from '../../support/xml-parser.ts';
 import type { ApiClient, SendOptions } from '../api-client.ts';
 import { CliError } from '../cli.errors.ts';
 import { escapeControlCharacters } from '../output.ts';

@@ -1,4 +1,4 @@
-import { WORKER_TIMEOUT_MS } from '../../queue/worker-heartbeats.ts';
+import { WORKER_TIMEOUT_MS } from '../../queue/connected-worker.ts';
 import type { WorkerHeartbeat } from '../../domain/job-records.ts';
 import type { JobQueue } from '../../queue/job-queue.ts';
 import { isRecent } from '../../support/clock.ts';

@@ -1,7 +1,7 @@
-import { request } from 'node:http';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type Docker from 'dockerode';
+import { request } from '../../support/node-http.ts';
 import { BerthError } from '../../support/errors.ts';
 import { daemonMessage } from './docker.errors.ts';
 

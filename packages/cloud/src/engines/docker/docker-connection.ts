@@ -6,6 +6,11 @@ import { findDaemon, candidateHosts } from './daemon-discovery.ts';
 
 /** The interval between searches for a daemon. A search costs a failed file lookup. */
 const POLL_INTERVAL_MS = 5_000;
+/**
+ * The first search waits for the first requests: a daemon that answers costs 200 modules and a few programs, 0.2 s
+ * of a start.
+ */
+const FIRST_SEARCH_DELAY_MS = 200;
 
 export interface DockerConnectionOptions extends Omit<DockerEngineOptions, 'log'> {
   log: Log;
@@ -47,6 +52,9 @@ export class DockerConnection {
     const { host, log } = this.#options;
     const { signal } = this.#closing;
     const hosts = candidateHosts(host);
+    const wait = (milliseconds: number): Promise<void> =>
+      pause(milliseconds, undefined, { signal, ref: false }).catch(() => undefined);
+    await wait(FIRST_SEARCH_DELAY_MS);
     for (let attempts = 0; !signal.aborted; attempts += 1) {
       try {
         const host = await findDaemon(hosts);
@@ -57,7 +65,7 @@ export class DockerConnection {
         if (!isAbsent) log.warn({ err: error }, 'the Docker daemon cannot be used; trying again');
         else if (attempts === 0) log.debug({ err: error }, 'no Docker daemon is used for now');
       }
-      await pause(POLL_INTERVAL_MS, undefined, { signal, ref: false }).catch(() => undefined);
+      await wait(POLL_INTERVAL_MS);
     }
   }
 }

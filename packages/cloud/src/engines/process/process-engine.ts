@@ -14,10 +14,9 @@ import {
   RUNNABLE_EXAMPLES,
   workerModule,
 } from '../../support/program-files.ts';
-import { DEFAULT_USER_RANGE, type UserRange } from '../../support/user-range.ts';
-import { staleWhileRevalidate } from '../../support/stale-while-revalidate.ts';
+import { DEFAULT_USER_RANGE } from '../../support/user-range.ts';
 import type { InstanceEngine } from '../engine.ts';
-import { sequentialGpuIndexes, GpuAllocator } from '../gpu-allocator.ts';
+import { GpuAllocator } from '../gpu-allocator.ts';
 import { gpuUsageReader, usageOfAllocation } from '../gpu-usage.ts';
 import type {
   InstanceAddress,
@@ -32,24 +31,26 @@ import type {
 import { LogRetention } from '../logs/log-retention.ts';
 import { SegmentedLog } from '../logs/segmented-log.ts';
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
-import { type Machine, readMachine } from '../machine.ts';
 import { KeyedMutex } from '../../support/keyed-mutex.ts';
 import { StartAttempts } from '../start-attempts.ts';
 import { Cgroups, removeCgroup } from './cgroups.ts';
 import { ProcessFiles } from './process-files.ts';
 import { HostAllocations } from './host-allocations.ts';
-import { ImageEnvironments, type ImageEnvironmentsOptions } from './image-environments.ts';
+import { ImageEnvironments } from './image-environments.ts';
 import { type LocalImagePaths, imageProblem } from './local-images.ts';
-import type { InstanceFolder, SavedInstance, StartedProcesses } from './instance-folder.ts';
 import { launchProcess, type LaunchedProcess, type HostResources } from './process-launch.ts';
-import { ProcessInstance } from './process-instance.ts';
-import { findInstances, type RecoveredInstance, recoverInstances } from './process-recovery.ts';
+import type { ProcessInstance } from './process-instance.ts';
+import { recoverInstances } from './process-recovery.ts';
+import type { ProcessEngineOptions } from './process-engine-options.ts';
+import { ProcessHost } from './process-host.ts';
+import { ProcessRegistry } from './process-registry.ts';
+import { ProcessSweeper } from './process-sweeper.ts';
 import { RemovedFolders } from './removed-folders.ts';
 import { StartLog } from './start-log.ts';
 import { supervisionProblem } from './supervise.ts';
 import { findPtyProgram } from './pty.ts';
 import { PeerProcessInstances } from './peer-process-instances.ts';
-import type { Isolation, IsolationSetting } from './isolation/isolation.ts';
+import type { Isolation } from './isolation/isolation.ts';
 import { Tenants } from './isolation/tenant.ts';
 import { tenantBuilds } from './isolation/tenant-builds.ts';
 import { ROOT_ACCOUNT_ID } from '../../domain/caller.ts';
@@ -57,56 +58,15 @@ import type {
   AccountIsolation,
   Capacity,
   EngineCapabilities,
-  GpuCapacity,
 } from '../../domain/placement/engine-capacity.ts';
 import { DEFAULT_LOG_LIMITS, LOG_RETENTION_MS, type LogLimits } from '../../domain/limits.ts';
 
-/** How long a reading of the machine is cached. */
-const MACHINE_CACHE_TTL_MS = 60_000;
 /**
  * Adopted instances are polled: their supervisor is not a child of this process, so there is no exit event.
  */
 const ADOPTED_POLL_INTERVAL_MS = 250;
 const SWEEP_EVERY_MS = 3_600_000;
-/** The mutex key of the folder sweep; no instance id begins with a dot. */
-const SWEEP_LOCK = '.sweep';
 const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
-const BYTES_PER_GB = 1024 ** 3;
-
-export interface ProcessEngineOptions {
-  /** Offered where the machine has no real GPU. */
-  virtualGpus: readonly GpuCapacity[];
-  /** Shared with the other engines of this machine. */
-  gpus?: GpuAllocator;
-  clock?: Clock;
-  ids?: Ids;
-  log?: Log;
-  readMachine?: () => Promise<Machine>;
-  /** Free memory of the machine, in bytes. */
-  freeMemory?: () => number;
-  /** Holds the instances, their logs and their images. Without it nothing can be started. */
-  data?: string;
-  /** A folder whose subfolders are images; null for none. */
-  examples?: string | null;
-  /** The worker SDK's module, which runs TypeScript and JavaScript handlers. */
-  workerModule?: string;
-  /** How long the log of a removed instance is kept. */
-  logRetentionMs?: number;
-  /** How much of an instance's log is kept, and how much of its output is logged per second. */
-  logLimits?: LogLimits;
-  /** Whether to use cgroups where this user may create them. */
-  useCgroups?: boolean;
-  /** How Python environments are built and kept. */
-  python?: Pick<ImageEnvironmentsOptions, 'eviction' | 'uv' | 'interpreters' | 'run'>;
-  /** The local images of all endpoints: their environments are kept. */
-  deployedImages?: ImageEnvironmentsOptions['deployedImages'];
-  /** How instances of other accounts than root are kept apart. Default: as well as this machine can. */
-  isolation?: IsolationSetting;
-  /** The user ids of accounts. */
-  users?: UserRange;
-  /** Folders that instances of all accounts may read. */
-  readablePaths?: readonly string[];
-}
 
 /**
  * Runs instances as processes of this machine: those of the root account under the user that runs Berth, those
@@ -121,12 +81,10 @@ export class ProcessEngine implements InstanceEngine {
     networks: 'loopback',
   };
   readonly files = new ProcessFiles((id) => this.#instance(id));
-  readonly #machine: () => Promise<Machine>;
-  readonly #virtualGpus: readonly GpuCapacity[];
+  readonly #host: ProcessHost;
   readonly #clock: Clock;
   readonly #ids: Ids;
   readonly #log: Log | undefined;
-  readonly #freeMemory: () => number;
   readonly #data: string | undefined;
   readonly #imagePaths: LocalImagePaths;
   readonly #logs: LogRetention;
@@ -135,9 +93,8 @@ export class ProcessEngine implements InstanceEngine {
   readonly #mutex = new KeyedMutex();
   readonly #starts = new StartAttempts();
   readonly #environments: ImageEnvironments;
-  readonly #instances = new Map<string, ProcessInstance>();
-  readonly #listeners = new Set<(event: InstanceEvent) => void>();
-  readonly #adopted = new Set<ProcessInstance>();
+  readonly #instances: ProcessRegistry;
+  readonly #sweeper: ProcessSweeper;
   readonly #peers: PeerProcessInstances;
   readonly #gpuUsage = gpuUsageReader();
   readonly #onProblem = (what: string, error: unknown): void => this.#log?.warn({ err: error }, what);
@@ -153,15 +110,8 @@ export class ProcessEngine implements InstanceEngine {
     this.#clock = options.clock ?? systemClock;
     this.#ids = options.ids ?? randomIds;
     this.#log = options.log;
-    this.#machine = staleWhileRevalidate(
-      options.readMachine ?? readMachine,
-      MACHINE_CACHE_TTL_MS,
-      this.#clock,
-      (error) => this.#log?.warn({ err: error }, 'the resources of the machine could not be read'),
-    );
-    this.#virtualGpus = options.virtualGpus;
+    this.#host = new ProcessHost(options, this.#clock);
     this.#allocations = new HostAllocations(options.gpus ?? new GpuAllocator());
-    this.#freeMemory = options.freeMemory ?? (() => process.availableMemory());
     this.#useCgroups = options.useCgroups ?? true;
     this.#logLimits = options.logLimits ?? DEFAULT_LOG_LIMITS;
     this.#data = options.data === undefined ? undefined : resolve(options.data);
@@ -213,18 +163,29 @@ export class ProcessEngine implements InstanceEngine {
       options.logRetentionMs ?? LOG_RETENTION_MS,
       this.#clock,
     );
+    const [mutex, logs, onProblem] = [this.#mutex, this.#logs, this.#onProblem];
+    this.#instances = new ProcessRegistry({
+      path: this.#instancesPath(),
+      mutex,
+      logs,
+      logLimits: this.#logLimits,
+      allocations: this.#allocations,
+      clock: this.#clock,
+      onProblem,
+    });
+    this.#sweeper = new ProcessSweeper({
+      registry: this.#instances,
+      mutex,
+      logs,
+      removed: this.#removed,
+      environments: this.#environments,
+      onProblem,
+    });
   }
 
   async capacity(): Promise<Capacity> {
-    const machine = await this.#machine();
     if (this.#unsupportedReason() === undefined) await this.#open();
-    const { cpu, memoryInGb } = machine;
-    return {
-      cpu,
-      memoryInGb,
-      freeMemoryInGb: Math.floor((10 * this.#freeMemory()) / BYTES_PER_GB) / 10,
-      gpus: this.#allocations.gpus.withFreeCounts(this.#gpus(machine)),
-    };
+    return this.#host.capacity(this.#allocations.gpus);
   }
 
   imageProblem(image: string): string | undefined {
@@ -266,7 +227,13 @@ export class ProcessEngine implements InstanceEngine {
     const existing = this.#instances.get(spec.id);
     if (existing !== undefined && existing.isRunning && !existing.isStopping) return existing.handle;
     await existing?.gone;
-    this.#emit({ id: spec.id, status: 'starting', exitCode: null, signal: null, at: this.#clock.now() });
+    this.#instances.emit({
+      id: spec.id,
+      status: 'starting',
+      exitCode: null,
+      signal: null,
+      at: this.#clock.now(),
+    });
     const startLog = new StartLog({
       id: spec.id,
       logs: this.#logs,
@@ -277,12 +244,12 @@ export class ProcessEngine implements InstanceEngine {
     });
     const python = await this.#environments.ensure(spec, startLog, signal);
     spec.onImageReady?.();
-    const hostResources = await this.#hostResources();
+    const hostResources = await this.#host.resources();
     const openedLog = await startLog.opened();
     const { ended, log, ...launched } = await this.#launch(spec, hostResources, python, openedLog);
-    const instance = this.#track(launched);
+    const instance = this.#instances.track(launched);
     instance.captureOutput(log);
-    this.#emitStatus(instance);
+    this.#instances.emitStatus(instance);
     void ended.then(() => instance.onSupervisorExit());
     return instance.handle;
   }
@@ -300,28 +267,20 @@ export class ProcessEngine implements InstanceEngine {
     python: string | undefined,
     openedLog: SegmentedLog | undefined,
   ): Promise<LaunchedProcess> {
-    const [removed, logs, allocations, cgroups, clock, ids] = [
-      this.#removed,
-      this.#logs,
-      this.#allocations,
-      this.#cgroups,
-      this.#clock,
-      this.#ids,
-    ];
     const deps = {
       path: this.#instancesPath(),
       data: this.#data ?? '',
       readable: this.#readable.filter((path) => existsSync(path)),
-      removedFolders: removed,
+      removedFolders: this.#removed,
       imagePaths: this.#imagePaths,
-      logs,
+      logs: this.#logs,
       logBytes: this.#logLimits.bytes,
-      allocations,
-      cgroups,
+      allocations: this.#allocations,
+      cgroups: this.#cgroups,
       python,
       openedLog,
-      clock,
-      ids,
+      clock: this.#clock,
+      ids: this.#ids,
     };
     try {
       const tenant = await this.#tenants.tenantOf(spec.labels['account'] ?? ROOT_ACCOUNT_ID);
@@ -337,13 +296,8 @@ export class ProcessEngine implements InstanceEngine {
   async adopt(handle: InstanceHandle): Promise<Instance | undefined> {
     await this.#open();
     await this.#mutex.waitUntilFree(handle.id);
-    if (!this.#isTracked(handle)) await this.#refresh();
-    return this.#isTracked(handle) ? this.#instances.get(handle.id)?.describe() : undefined;
-  }
-
-  #isTracked(handle: InstanceHandle): boolean {
-    const instance = this.#instances.get(handle.id);
-    return instance !== undefined && isSame(instance.handle, handle);
+    if (!this.#instances.isTracked(handle)) await this.#instances.refresh();
+    return this.#instances.isTracked(handle) ? this.#instances.get(handle.id)?.describe() : undefined;
   }
 
   async stop(id: string, graceMs: number): Promise<void> {
@@ -365,7 +319,7 @@ export class ProcessEngine implements InstanceEngine {
       if (instance.saved.cgroup !== null) removeCgroup(instance.saved.cgroup);
       this.#instances.delete(id);
     });
-    await this.#sweepLogs();
+    await this.#sweeper.sweepLogs();
   }
 
   async deleteLog(id: string): Promise<void> {
@@ -377,13 +331,12 @@ export class ProcessEngine implements InstanceEngine {
 
   async list(): Promise<Instance[]> {
     await this.#open();
-    await this.#refresh();
-    return [...this.#instances.values()].map((instance) => instance.describe());
+    await this.#instances.refresh();
+    return this.#instances.values().map((instance) => instance.describe());
   }
 
   watch(listener: (event: InstanceEvent) => void): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
+    return this.#instances.watch(listener);
   }
 
   async *logs(
@@ -418,7 +371,7 @@ export class ProcessEngine implements InstanceEngine {
     const usage = instance?.usage();
     if (instance === undefined || usage === undefined) return undefined;
     const { gpus } = instance.saved;
-    const virtual = gpus === null || (await this.#machine()).gpus.length === 0;
+    const virtual = gpus === null || (await this.#host.machine()).gpus.length === 0;
     return { ...usage, gpus: await usageOfAllocation(gpus, virtual, this.#gpuUsage) };
   }
 
@@ -429,7 +382,7 @@ export class ProcessEngine implements InstanceEngine {
     await this.#tenants.close();
     await this.#mutex.waitUntilAllFree();
     for (const timer of this.#timers) clearInterval(timer);
-    await Promise.all([...this.#instances.values()].map((instance) => instance.detach()));
+    await Promise.all(this.#instances.values().map((instance) => instance.detach()));
     this.#cgroups?.close();
   }
 
@@ -446,12 +399,9 @@ export class ProcessEngine implements InstanceEngine {
     await this.#open();
     const known = this.#instances.get(id);
     if (!ID.test(id)) return known;
-    return known?.isRunning === true && !this.#isForeign(known) ? known : (this.#peers.find(id) ?? known);
-  }
-
-  /** Another Berth server may have restarted it since it was adopted here. */
-  #isForeign(instance: ProcessInstance): boolean {
-    return this.#adopted.has(instance) && !instance.supervisorIsAlive;
+    return known?.isRunning === true && !this.#instances.isForeign(known)
+      ? known
+      : (this.#peers.find(id) ?? known);
   }
 
   /** Why nothing can run here; undefined if it can. */
@@ -466,10 +416,7 @@ export class ProcessEngine implements InstanceEngine {
     return this.#opening;
   }
 
-  /**
-   * Adopts the instances of an earlier Berth process. Running ones come first: they may share mount links
-   * with ended ones.
-   */
+  /** Adopts the instances of an earlier Berth process. */
   async #recover(): Promise<void> {
     const problem = this.#unsupportedReason();
     if (problem !== undefined) throw new BerthError('unavailable', problem);
@@ -478,135 +425,18 @@ export class ProcessEngine implements InstanceEngine {
       this.#cgroups = Cgroups.open(
         `berth-${createHash('sha256').update(this.#instancesPath()).digest('hex').slice(0, 12)}`,
       );
-    await this.#adopt(await recoverInstances(this.#instancesPath(), this.#removed));
-    await this.#sweepLogs();
-    void this.#sweepFolders();
-    void this.#sweepEnvironments();
-    const sweep = (): void =>
-      void Promise.all([this.#sweepLogs(), this.#sweepFolders(), this.#sweepEnvironments()]);
+    await this.#instances.adopt(await recoverInstances(this.#instancesPath(), this.#removed));
+    await this.#sweeper.sweepLogs();
+    void this.#sweeper.sweepFolders();
+    void this.#sweeper.sweepEnvironments();
     this.#timers = [
-      setInterval(() => this.#checkAdopted(), ADOPTED_POLL_INTERVAL_MS),
-      setInterval(sweep, SWEEP_EVERY_MS),
+      setInterval(() => this.#instances.checkAdopted(), ADOPTED_POLL_INTERVAL_MS),
+      setInterval(() => void this.#sweeper.sweep(), SWEEP_EVERY_MS),
     ];
     for (const timer of this.#timers) timer.unref();
-  }
-
-  async #adopt(recovered: readonly RecoveredInstance[]): Promise<void> {
-    for (const { isRunning, ...options } of recovered.filter((one) => one.isRunning)) {
-      this.#allocations.reserve(options.saved);
-      const instance = this.#track(options);
-      this.#adopted.add(instance);
-      instance.captureOutput(await SegmentedLog.open(this.#logs.folder(instance.id), this.#logLimits.bytes));
-    }
-    for (const { isRunning, ...options } of recovered.filter((one) => !one.isRunning))
-      await this.#track(options).finalize();
-  }
-
-  /** Another server that was the leader may have started or removed instances in this folder. */
-  #refresh(): Promise<void> {
-    return this.#mutex.runExclusive('', async () => {
-      const found = await findInstances(this.#instancesPath());
-      const runs = new Map(found.map(({ saved }) => [saved.id, saved.run]));
-      for (const [id, instance] of this.#instances) {
-        if (this.#mutex.isLocked(id) || runs.get(id) === instance.saved.run) continue;
-        await instance.detach();
-        this.#adopted.delete(instance);
-        this.#allocations.release(instance.saved);
-        this.#instances.delete(id);
-      }
-      await this.#adopt(
-        found.filter(({ saved }) => !this.#instances.has(saved.id) && !this.#mutex.isLocked(saved.id)),
-      );
-    });
-  }
-
-  #track(options: {
-    saved: SavedInstance;
-    folder: InstanceFolder;
-    started: StartedProcesses;
-    env?: Readonly<Record<string, string>>;
-  }): ProcessInstance {
-    const instance = new ProcessInstance({
-      ...options,
-      logFolder: this.#logs.folder(options.saved.id),
-      logLimits: this.#logLimits,
-      clock: this.#clock,
-      onEnded: () => {
-        this.#adopted.delete(instance);
-        this.#allocations.release(instance.saved);
-        this.#emitStatus(instance);
-      },
-      onProblem: this.#onProblem,
-    });
-    this.#instances.set(instance.id, instance);
-    return instance;
-  }
-
-  #checkAdopted(): void {
-    for (const instance of this.#adopted) if (!instance.supervisorIsAlive) void instance.onSupervisorExit();
-  }
-
-  async #sweepLogs(): Promise<void> {
-    try {
-      await this.#logs.deleteExpired((id) => this.#instances.has(id));
-    } catch (error) {
-      this.#log?.warn({ err: error }, 'expired logs could not be deleted');
-    }
-  }
-
-  async #sweepFolders(): Promise<void> {
-    try {
-      await this.#mutex.runExclusive(SWEEP_LOCK, () => this.#removed.sweep());
-    } catch (error) {
-      this.#log?.warn({ err: error }, 'the folders of removed instances could not be deleted');
-    }
-  }
-
-  async #sweepEnvironments(): Promise<void> {
-    try {
-      const running = new Set([...this.#instances.values()].map(({ saved }) => saved.python));
-      await this.#mutex.runExclusive(SWEEP_LOCK, () => this.#environments.sweep(running));
-    } catch (error) {
-      this.#log?.warn({ err: error }, 'unused Python environments could not be deleted');
-    }
-  }
-
-  #emitStatus(instance: ProcessInstance): void {
-    const { id, status, exitCode, signal, startedAt, endedAt } = instance.describe();
-    this.#emit({ id, status, exitCode, signal, at: endedAt ?? startedAt });
-  }
-
-  #emit(event: InstanceEvent): void {
-    for (const listener of this.#listeners) listener(event);
-  }
-
-  async #hostResources(): Promise<HostResources> {
-    const machine = await this.#machine();
-    const gpus = this.#gpus(machine);
-    return {
-      memoryInGb: machine.memoryInGb,
-      freeMemoryInBytes: this.#freeMemory(),
-      gpus,
-      gpuIndexes: (gpus === machine.gpus ? machine.gpuIndexes : undefined) ?? sequentialGpuIndexes(gpus),
-    };
-  }
-
-  /**
-   * Virtual GPUs are offered only where there are no real ones, and not while the GPU driver fails to answer.
-   */
-  #gpus({ gpus, gpusKnown }: Machine): readonly GpuCapacity[] {
-    return gpus.length === 0 && gpusKnown ? this.#virtualGpus : gpus;
   }
 
   #instancesPath(): string {
     return join(this.#data ?? '', 'instances');
   }
-}
-
-function isSame(one: InstanceHandle, other: InstanceHandle): boolean {
-  return (
-    one.engine === other.engine &&
-    one.id === other.id &&
-    Object.entries(one.state).every(([name, value]) => other.state[name] === value)
-  );
 }

@@ -1,6 +1,7 @@
 import type { InstanceEngine } from '../engine.ts';
 import type { Machine } from '../machine.ts';
-import { ProcessEngine, type ProcessEngineOptions } from './process-engine.ts';
+import { ProcessEngine } from './process-engine.ts';
+import type { ProcessEngineOptions } from './process-engine-options.ts';
 import type { GpuCapacity } from '../../domain/placement/engine-capacity.ts';
 
 export const VIRTUAL_GPU: GpuCapacity = {

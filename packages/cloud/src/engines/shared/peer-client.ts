@@ -1,7 +1,7 @@
-import { request } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { request as requestOverTls } from 'node:https';
 import type { Duplex, Readable } from 'node:stream';
+import { request } from '../../support/node-http.ts';
 import { BerthError } from '../../support/errors.ts';
 import type { ErrorCode } from '../../support/errors.ts';
 import { PEER_HEADER, type PeerSignature } from '../../support/peer-signature.ts';

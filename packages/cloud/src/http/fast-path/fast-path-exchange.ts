@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
-import { STATUS_CODES } from 'node:http';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
+import { STATUS_CODES } from '../../support/node-http.ts';
 import { JSON_CONTENT_TYPE, PIECE_BYTES } from '../raw-http.ts';
 import type { BasicRequest, BasicResponse } from '../raw-http.ts';
 import type { FastPathHead } from './fast-path-head.ts';

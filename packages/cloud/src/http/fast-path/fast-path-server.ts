@@ -1,6 +1,6 @@
-import { Server } from 'node:http';
 import type { ServerOptions } from 'node:http';
 import type { Socket } from 'node:net';
+import { Server } from '../../support/node-http.ts';
 import type { ConnectionLimit } from '../connection-limit.ts';
 import type { TlsAcceptor } from '../tls/tls-acceptor.ts';
 import { FastPathConnection } from './fast-path-connection.ts';

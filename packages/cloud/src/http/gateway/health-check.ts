@@ -1,4 +1,4 @@
-import { request } from 'node:http';
+import { request } from '../../support/node-http.ts';
 
 /** 200 is ready, 204 is starting, any other response or none is unhealthy. */
 export type WorkerHealth = 'ready' | 'starting' | 'unhealthy';

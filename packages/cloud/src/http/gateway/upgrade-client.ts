@@ -1,6 +1,6 @@
-import { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { ServerResponse } from '../../support/node-http.ts';
 import type { Request, Response } from '../raw-http.ts';
 
 /** Detects a peer that vanished without closing. */

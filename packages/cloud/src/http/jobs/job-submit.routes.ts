@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { checkScope } from '../../auth/authenticator.ts';
 import { bearerOrBareKey } from '../../auth/bearer.ts';
-import type { SubmitRequest } from '../../queue/job-queue.ts';
+import type { SubmitRequest } from '../../queue/job-submitter.ts';
 import type { JobOptions } from '../../queue/job-submission.ts';
 import { MAX_RUN_BODY_BYTES, MAX_RUNSYNC_BODY_BYTES } from '../../domain/limits.ts';
 import { BerthError, notFound } from '../../support/errors.ts';

@@ -1,5 +1,5 @@
-import { STATUS_CODES } from 'node:http';
 import type { FastifyReply } from 'fastify';
+import { STATUS_CODES } from '../../support/node-http.ts';
 import type { BerthError, ErrorCode } from '../../support/errors.ts';
 import { integer, list, named, number, object, text } from '../rest/json-schema.ts';
 import type { Static } from '../rest/json-schema.ts';

@@ -1,4 +1,4 @@
-import { STATUS_CODES } from 'node:http';
+import { STATUS_CODES } from '../../support/node-http.ts';
 import type { Access, Operation } from './rest-operation.ts';
 import { propertiesOf, isCommaList, schemaName } from './json-schema.ts';
 import type { Schema } from './json-schema.ts';

@@ -1,7 +1,7 @@
 import type { NetworkVolume } from '../../domain/records.ts';
 import type { S3BucketExchange, S3Exchange } from './s3-exchange.ts';
 import { s3Document, sendEmpty, sendXml, s3Timestamp } from './s3-exchange.ts';
-import { element } from '../../support/xml.ts';
+import { element } from '../../support/xml-writer.ts';
 
 /** The volumes of the account. */
 export function listBuckets({ response, auth }: S3Exchange, volumes: readonly NetworkVolume[]): void {

@@ -5,8 +5,8 @@ import type { NetworkVolume } from '../../domain/records.ts';
 import type { S3Url } from './s3-url.ts';
 import type { AuthenticatedS3Request } from '../../auth/s3-authenticator.ts';
 import { S3Error } from './s3.errors.ts';
-import { xmlDocument } from '../../support/xml.ts';
-import type { XmlContent } from '../../support/xml.ts';
+import { xmlDocument } from '../../support/xml-writer.ts';
+import type { XmlContent } from '../../support/xml-writer.ts';
 import type { StoredObject } from '../../resources/volumes/object-metadata.ts';
 
 /** An authorized request. */

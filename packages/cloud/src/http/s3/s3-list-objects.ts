@@ -4,8 +4,8 @@ import { percentEncode } from '../../support/percent-encoding.ts';
 import type { S3BucketExchange } from './s3-exchange.ts';
 import { quoteEtag, s3Document, sendXml, s3Timestamp } from './s3-exchange.ts';
 import { S3Error } from './s3.errors.ts';
-import { element } from '../../support/xml.ts';
-import type { XmlFragment } from '../../support/xml.ts';
+import { element } from '../../support/xml-writer.ts';
+import type { XmlFragment } from '../../support/xml-writer.ts';
 import type { StoredObject } from '../../resources/volumes/object-metadata.ts';
 
 export const MAX_KEYS = 1_000;

@@ -17,7 +17,8 @@ import { encodingElement, parseLimit, keyEncoder } from './s3-list-objects.ts';
 import { readPayload, readSmallPayload } from './s3-payload.ts';
 import { UPLOAD_SOURCE_HEADER } from '../../domain/s3-names.ts';
 import { checkKeyLength, openCopySource, asAsyncIterable } from './s3-write-object.ts';
-import { element, parseXml, childText } from '../../support/xml.ts';
+import { parseXml, childText } from '../../support/xml-parser.ts';
+import { element } from '../../support/xml-writer.ts';
 
 const MAX_DOCUMENT_BYTES = 8 * 1024 ** 2;
 const MAX_LISTED = 1_000;

@@ -14,7 +14,8 @@ import {
 } from './s3-exchange.ts';
 import { S3Error } from './s3.errors.ts';
 import { readPayload, readSmallPayload } from './s3-payload.ts';
-import { child, element, parseXml, childText } from '../../support/xml.ts';
+import { child, parseXml, childText } from '../../support/xml-parser.ts';
+import { element } from '../../support/xml-writer.ts';
 
 const MAX_DELETED = 1_000;
 const MAX_DOCUMENT_BYTES = 4 * 1024 ** 2;

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { isPermissionError } from '../../support/permission-error.ts';
 import type { BerthError, ErrorCode } from '../../support/errors.ts';
-import { element, xmlDocument } from '../../support/xml.ts';
+import { element, xmlDocument } from '../../support/xml-writer.ts';
 
 /** The S3 error codes in use, with their status. */
 const S3_ERROR_STATUS = {

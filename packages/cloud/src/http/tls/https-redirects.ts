@@ -1,5 +1,5 @@
-import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createServer } from '../../support/node-http.ts';
 
 const CHALLENGE_PATH = '/.well-known/acme-challenge/';
 const HOST = /^([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:\d+)?$/;

@@ -1,6 +1,7 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { text } from 'node:stream/consumers';
+import { createServer } from '../../support/node-http.ts';
 import { CAPACITY_HEADER, type ErrorAnswer } from '../../resources/volumes/remote/volume-protocol.ts';
 import type { VolumeServerCalls } from '../../resources/volumes/remote/volume-server-calls.ts';
 import { BerthError } from '../../support/errors.ts';

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import { describe, test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { DATABASES } from '../../../../testing/src/test-database.ts';
-import { WORKER_TIMEOUT_MS } from '../../queue/worker-heartbeats.ts';
+import { WORKER_TIMEOUT_MS } from '../../queue/connected-worker.ts';
 import { queueFixtures, SECOND } from '../../queue/job-queue.fixture.ts';
 import type { QueueFixture } from '../../queue/job-queue.fixture.ts';
 import { createLog } from '../../support/log.ts';

@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import { LightCancelSignal } from '../../support/cancel-signal.ts';
 import { toSingleLine } from '../../support/json-text.ts';
-import { WORKER_TIMEOUT_MS } from '../../queue/worker-heartbeats.ts';
+import { WORKER_TIMEOUT_MS } from '../../queue/connected-worker.ts';
 import type { JobQueue } from '../../queue/job-queue.ts';
 import { parseJobLeaseAndBody, parseJobAndLease, parseCounts } from './channel-fields.ts';
 import { takenJobJson, LONG_POLL_MS, MAX_RESULT_BYTES } from './workers.routes.ts';

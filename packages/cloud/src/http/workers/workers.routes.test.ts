@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
 import { createServiceContext } from '../../../../testing/src/service-context.ts';
 import type { ServiceContext } from '../../../../testing/src/service-context.ts';
-import { WORKER_TIMEOUT_MS } from '../../queue/worker-heartbeats.ts';
+import { WORKER_TIMEOUT_MS } from '../../queue/connected-worker.ts';
 import { JobQueue } from '../../queue/job-queue.ts';
 import { EndpointCache } from '../../resources/endpoints/endpoint-cache.ts';
 import { sampleEndpoint } from '../../resources/endpoints/endpoint.fixture.ts';

@@ -1,6 +1,6 @@
-import http from 'node:http';
-import https from 'node:https';
+import { request as requestOverTls } from 'node:https';
 import type { LookupFunction } from 'node:net';
+import { request as requestPlain } from '../../support/node-http.ts';
 import type { WebhookTarget } from './webhook-target.ts';
 
 /** The answer's body is ignored; this much of it is read, for receivers that need to finish sending it. */
@@ -19,7 +19,7 @@ export function postWebhook(
   signal: AbortSignal,
 ): Promise<number> {
   return new Promise((resolve, reject) => {
-    const { request: start } = url.protocol === 'https:' ? https : http;
+    const start = url.protocol === 'https:' ? requestOverTls : requestPlain;
     const request = start(url, {
       method: 'POST',
       headers: { ...headers, 'Content-Length': String(body.length) },

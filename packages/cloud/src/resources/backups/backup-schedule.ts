@@ -11,7 +11,6 @@ import type { Log } from '../../support/log.ts';
 import type { Backups } from './backups.ts';
 import { backupName, backupTime } from './backup-target.ts';
 import type { BackupTarget } from './backup-target.ts';
-import { verifyBackup } from './verify-backup.ts';
 
 const CHECK_EVERY_MS = 60_000;
 const HOUR_MS = 3_600_000;
@@ -100,6 +99,7 @@ export class BackupSchedule {
         backups.stream({ keys: true, volumes }),
         createWriteStream(file, { mode: 0o600, flush: true }),
       );
+      const { verifyBackup } = await import('./verify-backup.ts');
       await verifyBackup(file);
       await target.add(name, file);
     } finally {

@@ -7,7 +7,6 @@ import { auditEntry } from '../resource-context.ts';
 import type { ResourceContext } from '../resource-context.ts';
 import { isoTime, wallNow } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
-import { packTrees } from '../../support/tar/tar-pack.ts';
 import type { PackedEntry } from '../../support/tar/tar-pack.ts';
 import { BACKUP_FORMAT, DATABASE_FOLDER, KEYS_FOLDER, MANIFEST_FILE } from './backup-manifest.ts';
 import type { BackupManifest } from './backup-manifest.ts';
@@ -79,6 +78,8 @@ export class Backups {
         volumes,
         entries,
       });
+      // Loaded here and not above: a server starts without it.
+      const { packTrees } = await import('../../support/tar/tar-pack.ts');
       yield* packTrees(trees, {
         onEntry: (entry) => void entries.push(entry),
         lastFile: () => ({ name: MANIFEST_FILE, content: JSON.stringify(manifest()) }),

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
-import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
+import { request as httpRequest } from '../../support/node-http.ts';
 import { sha256Hex, signHeaders } from '../../auth/sigv4.ts';
 import { percentEncode } from '../../support/percent-encoding.ts';
 import type { AwsIdentity } from '../registries/ecr-login.ts';

@@ -16,15 +16,21 @@ import { copyPostgres } from './copy-database.ts';
 import { connectError, poolerError } from './connect-error.ts';
 import { notifyWakeupBus } from './notify-wakeup-bus.ts';
 import { withClient, inTransaction, withTransactionRetries, translateErrors } from './transactions.ts';
+
 const MIN_SERVER_VERSION = 140000;
 
 /**
- * Settings of the connections that submit, take and change jobs, and run nothing else. Those few statements are prepared, and planned
- * once: to plan one takes as long as to run it for one job. They find all rows by a key, so a plan that reads whole tables is
- * never right, however small the tables were when it was made.
+ * Settings of the connections that submit, take and change jobs, and run nothing else. Those few statements
+ * are prepared, and planned once: to plan one takes as long as to run it for one job. They find all rows by a
+ * key, so a plan that reads whole tables is never right, however small the tables were when it was made.
  */
-export const QUEUE_PLANNER_OPTIONS =
-  '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off';
+export const QUEUE_PLANNER_OPTIONS = [
+  '-c plan_cache_mode=force_generic_plan',
+  '-c enable_seqscan=off',
+  '-c enable_hashjoin=off',
+  '-c enable_mergejoin=off',
+  '-c jit=off',
+].join(' ');
 /**
  * A connection may go silent: the machine behind it lost power, or a firewall forgot it. A statement of the
  * queue, on which all others of its kind wait, is given up after this time, any other after a time that no
@@ -40,7 +46,8 @@ const CONNECT_TIMEOUT_MS = 30_000;
  */
 const MAX_QUEUE_CONNECTIONS = 4;
 
-const WRITE_PROBE = `insert into settings (name, value) values ('write probe', '1') on conflict (name) do update set value = excluded.value`;
+const WRITE_PROBE = `insert into settings (name, value) values ('write probe', '1')
+  on conflict (name) do update set value = excluded.value`;
 
 export interface PostgresOptions {
   url: string;
@@ -142,7 +149,8 @@ function takeOptions(url: string): { url: string; givenOptions: string } {
 
 async function checkVersion(pool: Pool): Promise<void> {
   const answer = await pool.query<{ version: string; timeout: string }>(
-    `select current_setting('server_version_num') as version, current_setting('idle_session_timeout', true) as timeout`,
+    `select current_setting('server_version_num') as version,
+      current_setting('idle_session_timeout', true) as timeout`,
   );
   const version = Number(answer.rows[0]?.version);
   if (version < MIN_SERVER_VERSION) {

@@ -21,18 +21,24 @@ const MAX_SUBMIT_BATCH = 500;
 
 const GIVEN_COLUMNS = [...INSERTED_COLUMNS, 'request'] as const;
 
+const ADDED_COUNTS = `select endpoint_id, :lane, count(*), 0, 0, 0, 0
+  from added group by endpoint_id order by endpoint_id`;
+const ADDED_HISTORY = `select endpoint_id, created_at / ${MINUTE_MS} * ${MINUTE_MS}, :lane,
+    'requests', count(*), 0
+  from added group by 1, 2 order by 1, 2`;
+
 /**
- * Adds jobs: one statement, which is its own transaction. Nothing is added where the number or the idempotency key is
- * taken. `is true` has the planner make a hash table of what was added; as a plain condition
- * it would become a join, and go through all that was added for each request.
+ * Adds jobs: one statement, which is its own transaction. Nothing is added where the number or the idempotency
+ * key is taken. `is true` has the planner make a hash table of what was added; as a plain condition it would
+ * become a join, and go through all that was added for each request.
  */
 const INSERT_JOBS = `with given as materialized (select * from ${unnest(GIVEN_COLUMNS)}),
   added as (insert into jobs (${INSERTED_COLUMNS.join(', ')}) select ${INSERTED_COLUMNS.join(', ')} from given
     on conflict do nothing returning endpoint_id, seq, created_at),
   requested as (insert into job_requests (endpoint_id, seq, request) select endpoint_id, seq, request from given
     where ((endpoint_id, seq) in (select endpoint_id, seq from added)) is true on conflict do nothing),
-  counted as (${addCountsSql(`select endpoint_id, :lane, count(*), 0, 0, 0, 0 from added group by endpoint_id order by endpoint_id`)}),
-  recorded as (${addHistorySql(`select endpoint_id, created_at / ${MINUTE_MS} * ${MINUTE_MS}, :lane, 'requests', count(*), 0 from added group by 1, 2 order by 1, 2`)})
+  counted as (${addCountsSql(ADDED_COUNTS)}),
+  recorded as (${addHistorySql(ADDED_HISTORY)})
   select endpoint_id, seq from added`;
 
 interface Submission {
@@ -52,10 +58,13 @@ export function submitJobs({ queue, statements, server }: QueueContext): Pick<Jo
   );
   /** Only if it is still past its retention. */
   const deleteHolder = statements.rows(
-    `with deleted as (delete from jobs where endpoint_id = :endpoint_id and seq = :seq and ended_at is not null and due_at <= :now
+    `with deleted as (delete from jobs
+        where endpoint_id = :endpoint_id and seq = :seq and ended_at is not null and due_at <= :now
         returning endpoint_id, seq),
-      chunks as (delete from job_chunks using deleted where job_chunks.endpoint_id = deleted.endpoint_id and job_chunks.seq = deleted.seq)
-      delete from job_requests using deleted where job_requests.endpoint_id = deleted.endpoint_id and job_requests.seq = deleted.seq`,
+      chunks as (delete from job_chunks using deleted
+        where job_chunks.endpoint_id = deleted.endpoint_id and job_chunks.seq = deleted.seq)
+      delete from job_requests using deleted
+        where job_requests.endpoint_id = deleted.endpoint_id and job_requests.seq = deleted.seq`,
   );
 
   async function insert(items: readonly Submission[]): Promise<SubmitResult[]> {

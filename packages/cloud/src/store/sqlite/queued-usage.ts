@@ -1,4 +1,6 @@
-import type { JobStore, QueueDepth } from '../job-store.ts';
+import type { JobStore } from '../job-store.ts';
+import { toQueueDepth } from '../queue-depth-row.ts';
+import type { QueueDepthRow } from '../queue-depth-row.ts';
 import type { QueueContext } from './queue-context.ts';
 
 /** How much waits in the queues of an account, or of all. */
@@ -17,12 +19,7 @@ export function queuedUsage({
       join job_requests as request on request.seq = job.seq`,
   );
   // Jobs of one account wait in the order of their age, so the first of an index is the oldest.
-  const selectDepths = statements.rows<{
-    endpoint_id: string;
-    queued: number;
-    running: number;
-    oldest: number | null;
-  }>(
+  const selectDepths = statements.rows<QueueDepthRow>(
     `select counted.endpoint_id, counted.queued, counted.running,
         (select queued_at from jobs indexed by jobs_waiting
           where endpoint_id = counted.endpoint_id and low_priority = 0 and status = 'IN_QUEUE'
@@ -38,19 +35,5 @@ export function queuedUsage({
     queueDepths: (limit) => group.readUnsynced(() => selectDepths.all({ limit }).map(toQueueDepth)),
     queuedBytes: (accountId) =>
       group.readUnsynced(() => Number(selectBytes.get({ account_id: accountId ?? null })?.bytes)),
-  };
-}
-
-function toQueueDepth(row: {
-  endpoint_id: string;
-  queued: number;
-  running: number;
-  oldest: number | null;
-}): QueueDepth {
-  return {
-    endpointId: row.endpoint_id,
-    queued: Number(row.queued),
-    running: Number(row.running),
-    oldestQueuedAt: row.oldest === null ? null : Number(row.oldest),
   };
 }

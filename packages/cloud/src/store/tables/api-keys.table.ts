@@ -1,9 +1,9 @@
 import type { Database } from '../database.ts';
 import type { AccessLevel, ApiKey, Scopes } from '../../domain/records.ts';
-import { execute, row, sql } from '../sql.ts';
+import { row, sql } from '../sql.ts';
 import type { Row, Statement } from '../sql.ts';
 import type { ApiKeyStore } from '../store.ts';
-import { ownedTable, toFlag } from './owned-table.ts';
+import { ownedTable, saveLastUsed, toFlag } from './owned-table.ts';
 
 export function apiKeyTable(database: Database): ApiKeyStore {
   const findOne = (where: Statement): Promise<ApiKey | undefined> =>
@@ -18,11 +18,7 @@ export function apiKeyTable(database: Database): ApiKeyStore {
       findOne(sql`hash = ${hash} and account_id in (select id from accounts where status = 'active')`),
     findInAnyAccount: (id) => findOne(sql`id = ${id}`),
     findRoot: () => findOne(sql`root = 1`),
-    saveLastUsed: (lastUsed) =>
-      database.write(function* () {
-        for (const [id, at] of lastUsed)
-          yield* execute(sql`update api_keys set last_used_at = ${at} where id = ${id}`);
-      }),
+    saveLastUsed: (lastUsed) => database.write(() => saveLastUsed('api_keys', lastUsed)),
   };
 }
 

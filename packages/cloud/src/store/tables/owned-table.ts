@@ -1,5 +1,5 @@
 import type { Database } from '../database.ts';
-import type { OwnedRecord, PageRequest } from '../../domain/records.ts';
+import type { AuditEntry, OwnedRecord, PageRequest } from '../../domain/records.ts';
 import { assignments, execute, raw, byDialect, row, rows, rowValues, sql } from '../sql.ts';
 import type { Row, Statement, Steps } from '../sql.ts';
 import { recordAudit } from './audit-log.table.ts';
@@ -71,15 +71,32 @@ export function ownedTable<T extends OwnedRecord>(
 
     remove: (accountId, id, audit) =>
       database.write(function* () {
-        const removed = yield* execute(
-          sql`delete from ${from} where id = ${id} and account_id = ${accountId}`,
-        );
-        if (removed === 0) return false;
-        yield* recordAudit(audit);
+        if (!(yield* removeOwned(table, accountId, id, audit))) return false;
         if (onRemove !== undefined) yield* onRemove(accountId, id, audit.at);
         return true;
       }),
   };
+}
+
+/** Removes a record of this account, with its audit entry; false if the account has none with this id. */
+export function* removeOwned(
+  table: string,
+  accountId: string,
+  id: string,
+  audit: AuditEntry,
+): Steps<boolean> {
+  const removed = yield* execute(
+    sql`delete from ${raw(table)} where id = ${id} and account_id = ${accountId}`,
+  );
+  if (removed === 0) return false;
+  yield* recordAudit(audit);
+  return true;
+}
+
+/** Stores when each of these records was last used. */
+export function* saveLastUsed(table: string, lastUsed: ReadonlyMap<string, number>): Steps<void> {
+  for (const [id, at] of lastUsed)
+    yield* execute(sql`update ${raw(table)} set last_used_at = ${at} where id = ${id}`);
 }
 
 function older(page: PageRequest | undefined): Statement {

@@ -5,6 +5,7 @@ import { execute, row, rows, rowValues, sql } from '../sql.ts';
 import type { Row } from '../sql.ts';
 import type { S3KeyStore } from '../store.ts';
 import { recordAudit } from './audit-log.table.ts';
+import { removeOwned, saveLastUsed } from './owned-table.ts';
 
 /** The secret is sealed on the way in, and leaves only through `open`. */
 export function s3KeyTable(database: Database, sealer: Sealer): S3KeyStore {
@@ -36,21 +37,9 @@ export function s3KeyTable(database: Database, sealer: Sealer): S3KeyStore {
           : { key: fromRow(found), secret: sealer.open(String(found['sealed_secret']), contextOf(id)) };
       }),
 
-    remove: (accountId, id, audit) =>
-      database.write(function* () {
-        const removed = yield* execute(
-          sql`delete from s3_keys where id = ${id} and account_id = ${accountId}`,
-        );
-        if (removed === 0) return false;
-        yield* recordAudit(audit);
-        return true;
-      }),
+    remove: (accountId, id, audit) => database.write(() => removeOwned('s3_keys', accountId, id, audit)),
 
-    saveLastUsed: (lastUsed) =>
-      database.write(function* () {
-        for (const [id, at] of lastUsed)
-          yield* execute(sql`update s3_keys set last_used_at = ${at} where id = ${id}`);
-      }),
+    saveLastUsed: (lastUsed) => database.write(() => saveLastUsed('s3_keys', lastUsed)),
   };
 }
 

@@ -5,7 +5,7 @@ import { assignments, execute, join, row, rows, rowValues, sql } from '../sql.ts
 import type { Row } from '../sql.ts';
 import type { SecretStore } from '../store.ts';
 import { recordAudit } from './audit-log.table.ts';
-import { forUpdate } from './owned-table.ts';
+import { forUpdate, removeOwned } from './owned-table.ts';
 
 const PUBLIC_COLUMNS = sql`id, account_id, name, description, created_at, updated_at, value_updated_at`;
 
@@ -51,15 +51,7 @@ export function secretTable(database: Database, sealer: Sealer): SecretStore {
         return record;
       }),
 
-    remove: (accountId, id, audit) =>
-      database.write(function* () {
-        const removed = yield* execute(
-          sql`delete from secrets where id = ${id} and account_id = ${accountId}`,
-        );
-        if (removed === 0) return false;
-        yield* recordAudit(audit);
-        return true;
-      }),
+    remove: (accountId, id, audit) => database.write(() => removeOwned('secrets', accountId, id, audit)),
 
     findValues: (accountId, names) =>
       database.read(function* () {

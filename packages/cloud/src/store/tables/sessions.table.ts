@@ -7,6 +7,7 @@ import { execute, row, rows, rowValues, sql } from '../sql.ts';
 import type { Row, Steps } from '../sql.ts';
 import { keyFromRow } from './api-keys.table.ts';
 import { recordAudit } from './audit-log.table.ts';
+import { removeOwned, saveLastUsed } from './owned-table.ts';
 
 export function sessionTable(database: Database): SessionStore {
   return {
@@ -37,21 +38,9 @@ export function sessionTable(database: Database): SessionStore {
         return found.map(fromRow);
       }),
 
-    remove: (accountId, id, audit) =>
-      database.write(function* () {
-        const removed = yield* execute(
-          sql`delete from sessions where id = ${id} and account_id = ${accountId}`,
-        );
-        if (removed === 0) return false;
-        yield* recordAudit(audit);
-        return true;
-      }),
+    remove: (accountId, id, audit) => database.write(() => removeOwned('sessions', accountId, id, audit)),
 
-    saveLastUsed: (lastUsed) =>
-      database.write(function* () {
-        for (const [id, at] of lastUsed)
-          yield* execute(sql`update sessions set last_used_at = ${at} where id = ${id}`);
-      }),
+    saveLastUsed: (lastUsed) => database.write(() => saveLastUsed('sessions', lastUsed)),
 
     insertLink: ({ hash, accountId, keyId, expiresAt }) =>
       database.write(function* () {

@@ -1,6 +1,7 @@
-import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type WebSocket from 'ws';
+import { Agent as HttpAgent, request as requestHttp } from '../../../support/node-http.ts';
 import type { ClusterAccess, ClusterCredentials } from './cluster-access.ts';
 import { KubernetesApiError } from './kubernetes.errors.ts';
 

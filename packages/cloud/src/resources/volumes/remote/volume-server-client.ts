@@ -1,7 +1,8 @@
-import { Agent, type IncomingMessage, request as sendRequest, type RequestOptions } from 'node:http';
+import type { IncomingMessage, RequestOptions } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { json, text } from 'node:stream/consumers';
+import { Agent, request as sendRequest } from '../../../support/node-http.ts';
 import { BerthError } from '../../../support/errors.ts';
 import { CAPACITY_HEADER, type ErrorAnswer } from './volume-protocol.ts';
 
