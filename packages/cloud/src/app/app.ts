@@ -16,6 +16,7 @@ import { openDataDirectory } from '../support/data-directory.ts';
 import { DiskReserve } from '../support/disk-reserve.ts';
 import { DiskSpace } from '../support/disk-space.ts';
 import { EventBus } from '../support/event-bus.ts';
+import { StoreMetrics } from '../telemetry/metrics/store-metrics.ts';
 import { randomIds } from '../support/ids.ts';
 import type { Ids } from '../support/ids.ts';
 import type { Log } from '../support/log.ts';
@@ -101,7 +102,8 @@ function createEvents(log: Log): CloudEventBus {
 async function composeApp(app: AppContext): Promise<App> {
   const { config, log, clock, events, disk } = app;
   const address = new ServerAddress(config.publicUrl);
-  const storage = await openStorage(app);
+  const storeMetrics = new StoreMetrics();
+  const storage = await openStorage(app, storeMetrics);
   const { store, context, clockKeeper } = storage;
   const auth = createAuth(app, storage);
   const queue = await createQueue(app, storage);
@@ -142,6 +144,7 @@ async function composeApp(app: AppContext): Promise<App> {
     tls,
     telemetry,
   });
+  storeMetrics.expose(http.registry);
   connectWakeups(events, store.wakeups);
 
   const lead = (): void => {

@@ -594,7 +594,12 @@ export class JobQueue {
     if (after.webhook !== null && hasEnded(after) && !hasEnded(before))
       this.#deps.events.publish('webhook.due', { endpointId });
     if (before.status === after.status) return;
-    this.#deps.events.publish('job.changed', { job: after, from: before.status });
+    const leaseLost = change?.leaseLost;
+    this.#deps.events.publish('job.changed', {
+      job: after,
+      from: before.status,
+      ...(leaseLost && { leaseLost }),
+    });
     if (hasEnded(after))
       this.#notifier.endWaiters.wake(endpointId, seq, (change && outcomeOf(change)) ?? 'changed');
     this.#notifier.notify(endpointId, seq);

@@ -9,6 +9,7 @@ import { openPostgres } from './postgres/open-database.ts';
 import { execute, row, sql } from './sql.ts';
 import { openSqlite } from './sqlite/open-database.ts';
 import type { Store } from './store.ts';
+import type { StoreObserver } from './store-observer.ts';
 import { acmeTable } from './tables/acme.table.ts';
 import { accountTable } from './tables/accounts.table.ts';
 import { auditLogTable } from './tables/audit-log.table.ts';
@@ -47,6 +48,7 @@ export interface StoreOptions {
   onError(error: Error): void;
   /** The disk of the data directory is full. Returns true after space was freed. */
   onFull?(forJobs?: boolean): boolean;
+  observer?: StoreObserver;
 }
 
 /**
@@ -71,10 +73,11 @@ export async function openDatabase({
   poolSize,
   onError,
   onFull,
+  observer,
 }: Omit<StoreOptions, 'sealer' | 'usage'>): Promise<Database> {
   return database === ''
-    ? openSqlite(join(data, 'berth.db'), { ...(onFull && { onFull }) })
-    : openPostgres({ url: database, poolSize, onError });
+    ? openSqlite(join(data, 'berth.db'), { ...(onFull && { onFull }), ...(observer && { observer }) })
+    : openPostgres({ url: database, poolSize, onError, ...(observer && { observer }) });
 }
 
 export function createStore(

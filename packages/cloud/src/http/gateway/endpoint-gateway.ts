@@ -38,6 +38,7 @@ export interface EndpointGatewayDeps {
   endpoints: EndpointCache;
   log: FastifyBaseLogger;
   limits?: Partial<GatewayLimits>;
+  onHeld?(milliseconds: number): void;
 }
 
 /**
@@ -148,6 +149,11 @@ export class EndpointGateway {
     } catch (error) {
       if (!socket.destroyed) this.#sendError(client.createResponse(request), error, url);
     }
+  }
+
+  /** Requests that wait for a worker. */
+  get held(): number {
+    return this.#balancer.held;
   }
 
   /** How many requests each worker of an endpoint has in flight. */

@@ -5,6 +5,7 @@ import { BerthError, notFound } from '../../support/errors.ts';
 import { claimConnection } from '../connection-limit.ts';
 import { toBerthError } from '../http.errors.ts';
 import type { Request, Response } from '../raw-http.ts';
+import { REQUEST_ID_HEADER, requestIdOf } from '../request-id.ts';
 import { takeBufferedBody } from './request-body-sender.ts';
 import { UpgradeClient } from './upgrade-client.ts';
 import { RequestDeadlines } from './request-deadlines.ts';
@@ -181,5 +182,7 @@ function malformed(): BerthError {
 
 function sendRedirect(request: Request, response: Response, status: 307 | 308, location: string): void {
   discardBody(request);
-  response.writeHead(status, { location, 'content-length': 0 }).end();
+  response
+    .writeHead(status, { location, 'content-length': 0, [REQUEST_ID_HEADER]: requestIdOf(request) })
+    .end();
 }
