@@ -38,6 +38,7 @@ import { connectWakeups } from './server-wakeups.ts';
 import { createServices } from './services.ts';
 import { openStorage } from './storage.ts';
 import { createTls } from './tls.ts';
+import { createTraces } from './traces.ts';
 import type { Tls } from './tls.ts';
 
 export interface AppOptions {
@@ -106,7 +107,8 @@ async function composeApp(app: AppContext): Promise<App> {
   const storage = await openStorage(app, storeMetrics);
   const { store, context, clockKeeper } = storage;
   const auth = createAuth(app, storage);
-  const queue = await createQueue(app, storage);
+  const traces = await createTraces(app, storage);
+  const queue = await createQueue(app, storage, traces?.tracing);
   const peers = new Peers(app, storage, address);
   const engines = await createEngines(app, storage, address, peers);
   const limits = await createAccountLimits(app, storage, engines, queue.webhookSecretFor);
@@ -143,7 +145,9 @@ async function composeApp(app: AppContext): Promise<App> {
     limits,
     tls,
     telemetry,
+    tracing: traces?.tracing,
   });
+  traces?.expose(http.registry);
   storeMetrics.expose(http.registry);
   connectWakeups(events, store.wakeups);
 
@@ -219,6 +223,7 @@ async function composeApp(app: AppContext): Promise<App> {
       await compute.close();
       await engines.close();
       await queue.close();
+      await traces?.close();
       await auth.close();
       await backups.backupSchedule.close();
       await clockChecks?.close();

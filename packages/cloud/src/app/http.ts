@@ -21,6 +21,7 @@ import { WorkerRoutes } from '../http/workers/workers.routes.ts';
 import type { EndpointCache } from '../resources/endpoints/endpoint-cache.ts';
 import type { FlashArtifacts } from '../resources/flash/flash-artifacts.ts';
 import { PodPortResolver } from '../resources/pods/pod-port-resolver.ts';
+import type { JobTracing } from '../domain/tracing.ts';
 import { Terminals } from '../resources/terminals/terminals.ts';
 import { exposeQuotaUse } from '../telemetry/metrics/quota-metrics.ts';
 import { CONSOLE_FILES } from '../support/program-files.ts';
@@ -50,6 +51,7 @@ export interface HttpDeps {
   address: ServerAddress;
   limits: AccountLimits;
   telemetry: Telemetry;
+  tracing: JobTracing | undefined;
   tls: Tls | undefined;
 }
 
@@ -145,7 +147,7 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
 /** The requests to endpoints, pods and terminals, which do not pass through the web framework. */
 function endpointRouterDeps(
   { config, log, clock, events }: AppContext,
-  { storage, auth, queue: { queue, webhooks }, engines, compute, services, endpointCache }: HttpDeps,
+  { storage, auth, queue: { queue, webhooks }, engines, compute, services, endpointCache, tracing }: HttpDeps,
   metrics: HttpMetrics,
 ): EndpointRouterDeps {
   const { context, store } = storage;
@@ -154,7 +156,7 @@ function endpointRouterDeps(
     ? new JobRateLimits(clock, enabledJobLimits(config.jobLimits), sharedRates('jobs', store.wakeups))
     : undefined;
   const { authenticator, openAccesses } = auth;
-  const shared = { authenticator, openAccesses, endpoints: endpointCache, log };
+  const shared = { authenticator, openAccesses, endpoints: endpointCache, log, tracing };
   const domain = new WildcardDomain(config.domain, [config.publicUrl, config.workerUrl]);
   const gateway = new EndpointGateway({
     ...shared,
@@ -189,7 +191,7 @@ function endpointRouterDeps(
       domain,
     },
     peers: engines.server,
-    pods: new PodGateway({ portResolver, domain, log }),
+    pods: new PodGateway({ portResolver, domain, log, tracing }),
     terminals: new TerminalRoutes({
       terminals: new Terminals(context, { endpoints, engines: engines.byDataCenter }),
       authenticator,

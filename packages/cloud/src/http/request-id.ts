@@ -10,3 +10,14 @@ export function requestIdOf(request: object): string {
   if (id === undefined) ids.set(request, (id = randomUUID()));
   return id;
 }
+
+const traceIds = new WeakMap<object, string>();
+
+/** The log names the trace of a request, where it has one. */
+export function rememberTrace(request: object, traceId: string): void {
+  traceIds.set(request, traceId);
+}
+
+export function traceIdOf(request: object): string | undefined {
+  return traceIds.get(request);
+}

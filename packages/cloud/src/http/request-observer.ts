@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import type { BasicRequest, BasicResponse } from './raw-http.ts';
 import type { HttpMetrics, RequestKind } from './metrics.ts';
-import { requestIdOf } from './request-id.ts';
+import { requestIdOf, traceIdOf } from './request-id.ts';
 
 /** The status that is recorded where the client left before it was answered. */
 const CLIENT_CLOSED_REQUEST = 499;
@@ -52,6 +52,7 @@ export class RequestObserver {
       this.#log.debug(
         {
           reqId: requestIdOf(request),
+          ...tracedBy(request),
           method: request.method,
           path: request.url?.split('?')[0],
           route,
@@ -78,6 +79,7 @@ export class RequestObserver {
       this.#log.debug(
         {
           reqId: requestId ?? requestIdOf(request),
+          ...tracedBy(request),
           method: request.method,
           // The path alone: a query string may carry a key.
           path: request.url?.split('?')[0],
@@ -88,4 +90,9 @@ export class RequestObserver {
       );
     });
   }
+}
+
+function tracedBy(request: object): { traceId?: string } {
+  const traceId = traceIdOf(request);
+  return traceId === undefined ? {} : { traceId };
 }

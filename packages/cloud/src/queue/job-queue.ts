@@ -41,6 +41,7 @@ import * as transitions from '../domain/job-transitions.ts';
 import type { LeaseHolder, AttemptResult } from '../domain/job-transitions.ts';
 import { Waiters } from './waiters.ts';
 import type { CloudEventBus } from '../domain/events.ts';
+import type { JobTracing, TraceContext } from '../domain/tracing.ts';
 
 /** A worker that asked to be replaced gets no jobs for this long; by then its engine has replaced it. */
 const WORKER_PAUSE_MS = 15_000;
@@ -63,6 +64,8 @@ export interface JobQueueDeps {
   admit?(accountId: string, request: string): Promise<() => void> | undefined;
   /** How long the jobs of an account are kept after their end, if it has a limit. Called for every job. */
   longestRetention?(accountId: string): number | undefined;
+  /** Traces jobs; without it there are no traces. */
+  tracing?: JobTracing;
   /** Seals the credentials in requests; without it they are stored as they came. */
   credentials?: RequestCredentials;
   store: JobStore;
@@ -81,6 +84,8 @@ export interface SubmitRequest {
   request: string;
   options: JobOptions;
   idempotency?: { key: string; bodyHash: string };
+  /** The span of the request, where requests are traced. */
+  trace?: TraceContext;
 }
 
 /** How the attempt of a lease ended. */
@@ -391,7 +396,7 @@ export class JobQueue {
     signal: CancelSignal,
   ): Promise<TakenJob[]> {
     if (!this.heartbeats.isPaused(endpointId, workerId))
-      return this.#openCredentials(
+      return this.#openRequests(
         endpointId,
         this.#dispatcher.waitForJobs(endpointId, workerId, room, milliseconds, signal),
       );
@@ -403,12 +408,13 @@ export class JobQueue {
       .then(() => []);
   }
 
-  /** Only the worker sees the credentials of a request. */
-  async #openCredentials(endpointId: string, taking: Promise<TakenJob[]>): Promise<TakenJob[]> {
-    const { credentials } = this.#deps;
+  /** Only the worker sees the credentials of a request. It also gets the context of the trace. */
+  async #openRequests(endpointId: string, taking: Promise<TakenJob[]>): Promise<TakenJob[]> {
+    const { credentials, tracing } = this.#deps;
     const taken = await taking;
     if (credentials !== undefined)
       for (const job of taken) job.request = credentials.open(job.request, endpointId);
+    if (tracing !== undefined) for (const one of taken) one.request = tracing.taken(one.job, one.request);
     return taken;
   }
 
@@ -529,10 +535,12 @@ export class JobQueue {
 
   #store(
     seq: number,
-    { endpoint, accountId, request, options, idempotency }: SubmitRequest,
+    { endpoint, accountId, request, options, idempotency, trace }: SubmitRequest,
   ): Promise<SubmitResult> {
-    const { store, clock } = this.#deps;
-    const stored = this.#deps.credentials?.seal(request, endpoint.id) ?? request;
+    const { store, clock, tracing } = this.#deps;
+    const annotated =
+      tracing === undefined || trace === undefined ? request : tracing.annotate(request, trace);
+    const stored = this.#deps.credentials?.seal(annotated, endpoint.id) ?? annotated;
     const whole = newJob(
       endpoint,
       accountId,

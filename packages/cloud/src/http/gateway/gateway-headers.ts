@@ -20,6 +20,7 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
 const FORWARDED_FOR = 'x-forwarded-for';
 const FORWARDED_PROTO = 'x-forwarded-proto';
 const FORWARDED_HOST = 'x-forwarded-host';
+const TRACEPARENT = 'traceparent';
 const FORWARDED_PREFIX = 'x-forwarded-prefix';
 const WORKER_HEADER_LOWER = WORKER_HEADER.toLowerCase();
 const REQUEST_ID_LOWER = REQUEST_ID_HEADER.toLowerCase();
@@ -38,6 +39,7 @@ export function upstreamRequestHead(
   request: Request,
   { path, prefix }: ForwardedPath,
   upgrade?: string,
+  traceparent?: string,
 ): UpstreamRequestHead {
   const { rawHeaders, method = 'GET' } = request;
   const named = namedByConnection(rawHeaders);
@@ -64,6 +66,9 @@ export function upstreamRequestHead(
         continue;
       case FORWARDED_PREFIX:
         continue;
+      case TRACEPARENT:
+        if (traceparent !== undefined) continue;
+        break;
       case 'host':
         host = value;
         break;
@@ -86,6 +91,7 @@ export function upstreamRequestHead(
   const { remoteAddress = '', encrypted } = request.socket as typeof request.socket & { encrypted?: boolean };
   const proto = forwardedProto === '' ? (encrypted === true ? 'https' : 'http') : forwardedProto;
   text += `X-Forwarded-For: ${forwardedFor}${remoteAddress.startsWith('::ffff:') ? remoteAddress.slice(7) : remoteAddress}\r\nX-Forwarded-Proto: ${proto}\r\nX-Forwarded-Host: ${forwardedHost === '' ? host : forwardedHost}\r\n`;
+  if (traceparent !== undefined) text += `${TRACEPARENT}: ${traceparent}\r\n`;
   if (prefix !== '') text += `X-Forwarded-Prefix: ${prefix}\r\n`;
   if (upgrade !== undefined) text += `Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n`;
   return { text: `${text}\r\n`, length };
