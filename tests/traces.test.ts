@@ -7,6 +7,8 @@ import { after, before, describe, test } from 'node:test';
 import { startOtlpReceiver } from '../packages/testing/src/otlp-receiver.ts';
 import type { OtlpReceiver, ReceivedSpan } from '../packages/testing/src/otlp-receiver.ts';
 import { createRunningPod } from '../packages/testing/src/pod-client.ts';
+import { startPython, workerEnvironment } from '../packages/testing/src/python-process.ts';
+import { acceleratedPythonSdk, berthPythonSdk } from '../packages/testing/src/python-sdks.ts';
 import { createQueueEndpoint, queueEndpointClient } from '../packages/testing/src/queue-endpoint-client.ts';
 import { startServerProcess } from '../packages/testing/src/server-process.ts';
 import type { ServerProcess } from '../packages/testing/src/server-process.ts';
@@ -21,6 +23,10 @@ const CALLER_SPAN = 'b7ad6b7169203331';
 const TRACEPARENT = `00-${TRACE_ID}-${CALLER_SPAN}-01`;
 /** Answers with the headers that it got. */
 const ECHO_SERVER = `require('node:http').createServer((q, s) => s.end(JSON.stringify(q.headers))).listen(process.env.BERTH_PORT_8000)`;
+const PYTHON_WORKER = `import importlib, os
+sdk = importlib.import_module(os.environ["WORKER_SDK"])
+sdk.serverless.start({"handler": lambda job: job.get("traceparent")})
+`;
 
 for (const kind of DATABASES) {
   describe(`traces, on ${kind}`, () => {
@@ -68,21 +74,18 @@ for (const kind of DATABASES) {
     test('a job is traced from its caller to its webhook, and its handler gets the context', async () => {
       const endpoint = await createQueueEndpoint(server.url, server.key);
       const given: (string | undefined)[] = [];
-      const base = `${server.url}/v2/${endpoint.id}`;
       const worker = new WorkerRuntime(
         (job) => {
           given.push(job.traceparent);
           return 'done';
         },
         {
-          env: {
-            RUNPOD_POD_ID: 'traced',
-            RUNPOD_AI_API_KEY: server.key,
-            RUNPOD_WEBHOOK_GET_JOB: `${base}/job-take/$ID?gpu=none`,
-            RUNPOD_WEBHOOK_POST_OUTPUT: `${base}/job-done/$RUNPOD_POD_ID/$ID?gpu=none`,
-            RUNPOD_WEBHOOK_POST_STREAM: `${base}/job-stream/$RUNPOD_POD_ID/$ID?gpu=none`,
-            RUNPOD_WEBHOOK_PING: `${base}/ping/$RUNPOD_POD_ID?gpu=none`,
-          },
+          env: workerEnvironment({
+            url: server.url,
+            endpointId: endpoint.id,
+            workerId: 'traced',
+            key: server.key,
+          }),
         },
         { timings: SHORT_TIMINGS, pingThread: false, writeLogLine: () => undefined },
       );
@@ -132,6 +135,31 @@ for (const kind of DATABASES) {
       const { body: listed } = await endpoint.call<{ requests: { input: unknown }[] }>('GET', 'requests');
       assert.deepEqual(listed.requests[0]?.input, 1);
     });
+
+    for (const [name, sdk] of [
+      ['berth-worker for Python', berthPythonSdk()],
+      ['the public SDK, accelerated', acceleratedPythonSdk()],
+    ] as const)
+      test(`handlers of ${name} get the context`, { skip: typeof sdk === 'string' && sdk }, async () => {
+        assert.ok(typeof sdk !== 'string');
+        const endpoint = await createQueueEndpoint(server.url, server.key);
+        const target = { url: server.url, endpointId: endpoint.id, workerId: 'python', key: server.key };
+        const worker = startPython({ path: sdk.python }, PYTHON_WORKER, {
+          ...sdk.env,
+          ...workerEnvironment(target),
+        });
+        try {
+          const { body } = await endpoint.call(
+            'POST',
+            'runsync?wait=60000',
+            { input: { n: 1 } },
+            { traceparent: TRACEPARENT },
+          );
+          assert.match(String(body.output), new RegExp(`^00-${TRACE_ID}-[0-9a-f]{16}-01$`), worker.output());
+        } finally {
+          await worker.kill();
+        }
+      });
 
     test('the trace goes on after a crash, and a failed job is an error', async () => {
       const endpoint = await createQueueEndpoint(server.url, server.key);
