@@ -187,7 +187,7 @@ describe('Prometheus', { skip: PROMETHEUS_MISSING }, () => {
         );
       }, 70_000);
     };
-    // Nobody runs the jobs of one endpoint; the worker of another takes eight jobs and is never heard of again.
+    // Nobody runs the jobs of one endpoint. Workers of another take eight jobs and are never heard of again.
     const stalled = await createQueueEndpoint(server.url, server.key);
     await stalled.run();
     const abandoned = await createQueueEndpoint(server.url, server.key);

@@ -24,8 +24,8 @@ export interface CloudEvents {
   /** Jobs wait in the queue of this endpoint. */
   'jobs.queued': { endpointId: string };
   /**
-   * This server stored a new status of a job; `from` is undefined for a new job, and `leaseLost` says that its
-   * worker was lost. Published for every job: listeners must be cheap.
+   * This server stored a new status of a job; `from` is undefined for a new job, and `leaseLost` says that
+   * its worker was lost. Published for every job: listeners must be cheap.
    */
   'job.changed': { job: Job; from: JobStatus | undefined; leaseLost?: true };
   /** Jobs of this endpoint changed on another server, or many at once; which ones is not known. */

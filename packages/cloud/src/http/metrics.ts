@@ -13,7 +13,7 @@ export type RequestKind = 'berth' | 'worker' | 'pod' | 's3';
 
 /**
  * What Prometheus reads at /metrics: the process, and every request. Those to Berth by route, method and
- * status; those that workers and pods answer by the class of the status, since any status may come from there.
+ * status; those that workers and pods answer by the class of the status, since any may come from there.
  */
 export class HttpMetrics {
   readonly registry = new Registry();

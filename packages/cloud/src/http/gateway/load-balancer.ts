@@ -163,9 +163,7 @@ export class LoadBalancer {
 
   /** Requests that wait for a worker, of all endpoints. */
   get held(): number {
-    let count = 0;
-    for (const { waiting } of this.#byEndpoint.values()) count += waiting.size;
-    return count;
+    return this.#byEndpoint.values().reduce((count, { waiting }) => count + waiting.size, 0);
   }
 
   /** Rejects waiting and new requests. */

@@ -35,8 +35,9 @@ const WORKER_STATES = ['running', 'idle', 'initializing', 'throttled', 'unhealth
 const COLD_START_BOUNDS_SECONDS = [0.1, 0.3, 1, 3, 10, 30, 60, 120, 300, 600];
 
 /**
- * What jobs, workers and pods do, at /metrics. Counters are of this server. What all servers see alike (queues, workers, pods)
- * is told by the leading one alone, so that sums over servers are right; it is read when Prometheus asks.
+ * What jobs, workers and pods do, at /metrics. Counters are of this server. What all servers see alike
+ * (queues, workers, pods) is told by the leading one alone, so that sums over servers are right; it is read
+ * when Prometheus asks.
  */
 export function exposeFleet({
   registry,
