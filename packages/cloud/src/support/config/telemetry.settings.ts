@@ -17,7 +17,6 @@ export const telemetrySettings = {
       'The OpenTelemetry receiver that traces are sent to, as OTLP over HTTP in JSON; /v1/traces is ' +
       'added to the address. Without it there are no traces, unless OTEL_EXPORTER_OTLP_ENDPOINT is set. ' +
       'See docs/monitoring.md.',
-    example: 'http://127.0.0.1:4318',
   }),
   'traces.percent': defineSetting({
     type: wholeNumberType(0, 100),
