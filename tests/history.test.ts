@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { ApiClient } from '../packages/testing/src/api-client.ts';
 import { loadOpenApiContract, validatingClient } from '../packages/testing/src/openapi-contract.ts';
@@ -10,13 +12,21 @@ import { createTestDatabase, DATABASES } from '../packages/testing/src/test-data
 import type { TestDatabase } from '../packages/testing/src/test-database.ts';
 import { waitUntilPasses } from '../packages/testing/src/wait-for.ts';
 
+interface Measured {
+  average: number;
+  max: number;
+}
+
 interface Values {
   requests: number;
   completed: number;
   failed: number;
   waitTime: Record<string, number> | null;
   runTime: Record<string, number> | null;
-  cpu: { average: number } | null;
+  cpu: Measured | null;
+  memory: Measured | null;
+  gpu: Measured | null;
+  gpuMemory: Measured | null;
   cost: number;
 }
 interface History {
@@ -25,17 +35,24 @@ interface History {
   total: Values;
 }
 
+/** Ten cents a second. */
+const PRICES = 'prices: { gpu: { NVIDIA GeForce RTX 4090: 360 } }\n';
+
 for (const kind of DATABASES) {
   describe(`history, on ${kind}`, () => {
     let database: TestDatabase;
     let server: ServerProcess;
     let client: ApiClient;
     const start = async (): Promise<void> => {
-      server = await startServerProcess(database, { BERTH_RATE_LIMITS: 'off' });
+      server = await startServerProcess(database, {
+        BERTH_RATE_LIMITS: 'off',
+        BERTH_CONFIG: join(database.data, 'berth.yaml'),
+      });
       client = validatingClient(server.client(), await loadOpenApiContract(server.client()));
     };
     before(async () => {
       database = await createTestDatabase(kind);
+      writeFileSync(join(database.data, 'berth.yaml'), PRICES);
       await start();
     });
     after(async () => {
@@ -82,12 +99,26 @@ for (const kind of DATABASES) {
       await client.call('DELETE', `/v2/serverless/${endpoint.id}`);
     });
 
-    test('what a pod uses is sampled', async () => {
-      const { id } = await createRunningPod(client, { cmd: ['sleep', '1000'] });
-      await waitUntilPasses(async () => {
-        const { body, text } = await client.call<History>('GET', `/v2/pods/${id}/metrics?range=1h`);
-        assert.equal(body.points.length, 60, text);
+    test('what a pod uses and costs is there after a restart', async () => {
+      const { id } = await createRunningPod(client, {
+        cmd: ['sh', '-c', 'while :; do sleep 0.02; done'],
+        gpu: { id: 'NVIDIA GeForce RTX 4090', count: 1 },
       });
+      await waitUntilPasses(async () => {
+        const { text } = await server.client().call('GET', '/metrics');
+        assert.match(text, /^berth_gpu_utilization_ratio\{data_center="LOCAL-1"\} 0$/m);
+      }, 40_000);
+      // A stop writes what was measured.
+      await server.stop();
+      await start();
+      const { body, text } = await client.call<History>('GET', `/v2/pods/${id}/metrics?range=1h`);
+      assert.equal(body.points.length, 60, text);
+      const { cpu, memory, gpu, gpuMemory, cost } = body.total;
+      assert.ok((memory?.max ?? 0) > 100_000, JSON.stringify(memory));
+      assert.ok((cpu?.max ?? 0) > 0, JSON.stringify(cpu));
+      // Virtual GPUs are never busy.
+      assert.deepEqual([gpu?.max, gpuMemory?.max], [0, 0]);
+      assert.ok(cost > 0.5, String(cost));
       await client.call('DELETE', `/v2/pods/${id}`);
     });
   });

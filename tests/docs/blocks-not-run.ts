@@ -73,6 +73,16 @@ const NOT_RUN: readonly Exception[] = [
     reason: 'runs for minutes; the simulation has tests of its own',
   },
   {
+    page: 'docs/monitoring.md',
+    starts: 'prometheus --config.file',
+    reason: 'runs until it is ended; tests/monitoring runs Prometheus',
+  },
+  {
+    page: 'docs/monitoring.md',
+    starts: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+    reason: 'a server of its own; tests/traces.test.ts starts one with a receiver',
+  },
+  {
     page: 'docs/pods.md',
     starts: 'npx berth pod create --name lab',
     reason: 'the image stands for one of your own',

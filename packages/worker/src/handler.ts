@@ -4,6 +4,8 @@ export interface Job<Input = unknown> {
   input: Input;
   webhook?: string;
   policy?: Record<string, unknown>;
+  /** The W3C context of the job's trace, if Berth traces: pass it on as the header of that name. */
+  traceparent?: string;
   [member: string]: unknown;
 }
 

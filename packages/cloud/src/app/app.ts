@@ -16,6 +16,7 @@ import { openDataDirectory } from '../support/data-directory.ts';
 import { DiskReserve } from '../support/disk-reserve.ts';
 import { DiskSpace } from '../support/disk-space.ts';
 import { EventBus } from '../support/event-bus.ts';
+import { StoreMetrics } from '../telemetry/metrics/store-metrics.ts';
 import { randomIds } from '../support/ids.ts';
 import type { Ids } from '../support/ids.ts';
 import type { Log } from '../support/log.ts';
@@ -37,6 +38,7 @@ import { connectWakeups } from './server-wakeups.ts';
 import { createServices } from './services.ts';
 import { openStorage } from './storage.ts';
 import { createTls } from './tls.ts';
+import { createTraces } from './traces.ts';
 import type { Tls } from './tls.ts';
 
 export interface AppOptions {
@@ -101,10 +103,12 @@ function createEvents(log: Log): CloudEventBus {
 async function composeApp(app: AppContext): Promise<App> {
   const { config, log, clock, events, disk } = app;
   const address = new ServerAddress(config.publicUrl);
-  const storage = await openStorage(app);
+  const storeMetrics = new StoreMetrics();
+  const storage = await openStorage(app, storeMetrics);
   const { store, context, clockKeeper } = storage;
   const auth = createAuth(app, storage);
-  const queue = await createQueue(app, storage);
+  const traces = await createTraces(app, storage);
+  const queue = await createQueue(app, storage, traces?.tracing);
   const peers = new Peers(app, storage, address);
   const engines = await createEngines(app, storage, address, peers);
   const limits = await createAccountLimits(app, storage, engines, queue.webhookSecretFor);
@@ -141,7 +145,10 @@ async function composeApp(app: AppContext): Promise<App> {
     limits,
     tls,
     telemetry,
+    tracing: traces?.tracing,
   });
+  traces?.expose(http.registry);
+  storeMetrics.expose(http.registry);
   connectWakeups(events, store.wakeups);
 
   const lead = (): void => {
@@ -216,6 +223,7 @@ async function composeApp(app: AppContext): Promise<App> {
       await compute.close();
       await engines.close();
       await queue.close();
+      await traces?.close();
       await auth.close();
       await backups.backupSchedule.close();
       await clockChecks?.close();

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import type { Registry } from 'prom-client';
 import { EndpointRouter } from '../http/endpoint-router.ts';
 import type { EndpointRouterDeps } from '../http/endpoint-router.ts';
 import { ConnectionLimit, defaultMaxConnections } from '../http/connection-limit.ts';
@@ -10,7 +11,7 @@ import { createHttpServer, createWorkerServer } from '../http/http-server.ts';
 import { FlashUrlResolver } from '../http/jobs/flash-url-resolver.ts';
 import { enabledJobLimits, JobRateLimits } from '../http/jobs/job-rate-limits.ts';
 import { JobRoutes } from '../http/jobs/jobs.routes.ts';
-import { exposeQuotaUsage, exposeWebhookCounts, HttpMetrics } from '../http/metrics.ts';
+import { exposeHeldRequests, exposeReadiness, exposeWebhookCounts, HttpMetrics } from '../http/metrics.ts';
 import { OpenAiRoutes } from '../http/openai/openai.routes.ts';
 import { RequestObserver } from '../http/request-observer.ts';
 import { SnapshotUrls } from '../auth/snapshot-urls.ts';
@@ -20,7 +21,9 @@ import { WorkerRoutes } from '../http/workers/workers.routes.ts';
 import type { EndpointCache } from '../resources/endpoints/endpoint-cache.ts';
 import type { FlashArtifacts } from '../resources/flash/flash-artifacts.ts';
 import { PodPortResolver } from '../resources/pods/pod-port-resolver.ts';
+import type { JobTracing } from '../domain/tracing.ts';
 import { Terminals } from '../resources/terminals/terminals.ts';
+import { exposeQuotaUse } from '../telemetry/metrics/quota-metrics.ts';
 import { CONSOLE_FILES } from '../support/program-files.ts';
 import type { Config } from '../support/config/config.ts';
 import type { AppContext } from './app-context.ts';
@@ -48,12 +51,14 @@ export interface HttpDeps {
   address: ServerAddress;
   limits: AccountLimits;
   telemetry: Telemetry;
+  tracing: JobTracing | undefined;
   tls: Tls | undefined;
 }
 
 /** The HTTP server with every interface. It does not listen yet. */
 export interface Http {
   server: FastifyInstance;
+  registry: Registry;
   destroyConnections(): void;
 }
 
@@ -62,10 +67,8 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
   const { storage, auth, queue, services, artifacts, address, limits, tls, telemetry } = deps;
   const { authenticator, openAccesses, podTokens } = auth;
   const metrics = new HttpMetrics();
-  const endpointDeps = {
-    ...endpointRouterDeps(app, deps),
-    requestObserver: new RequestObserver(log, metrics),
-  };
+  const requestObserver = new RequestObserver(log, metrics);
+  const endpointDeps = { ...endpointRouterDeps(app, deps, metrics), requestObserver };
   const endpointRouter = new EndpointRouter(endpointDeps);
   const connectionLimit = new ConnectionLimit(
     {
@@ -74,6 +77,10 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
     },
     log,
   );
+  const ready = async (): Promise<void> => {
+    if (config.database === '') app.disk.checkRoom();
+    await storage.store.ping();
+  };
   const server = createHttpServer(
     {
       resources: services.resources,
@@ -98,15 +105,13 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
         volumes: services.resources.volumes,
         contents: services.volumeContents,
         log,
+        requestObserver,
       }),
       connectionLimit,
       tls: tls?.acceptor,
       origin: () => address.publicOrigin,
       rateShare: sharedRates('rest', storage.store.wakeups),
-      ready: async () => {
-        if (config.database === '') app.disk.checkRoom();
-        await storage.store.ping();
-      },
+      ready,
     },
     {
       v1: config.v1,
@@ -117,7 +122,8 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
   );
   exposeWebhookCounts(metrics.registry, () => queue.webhookSender.counts);
   telemetry.expose(metrics.registry);
-  exposeQuotaUsage(metrics.registry, () => limits.quotas.ratios());
+  exposeQuotaUse(metrics.registry, () => limits.quotas.ratios());
+  exposeReadiness(metrics.registry, ready);
   address.attach({
     server: server.server,
     tls,
@@ -133,6 +139,7 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
   });
   return {
     server,
+    registry: metrics.registry,
     destroyConnections: () => server.server.closeAllConnections(),
   };
 }
@@ -140,7 +147,8 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
 /** The requests to endpoints, pods and terminals, which do not pass through the web framework. */
 function endpointRouterDeps(
   { config, log, clock, events }: AppContext,
-  { storage, auth, queue: { queue, webhooks }, engines, compute, services, endpointCache }: HttpDeps,
+  { storage, auth, queue: { queue, webhooks }, engines, compute, services, endpointCache, tracing }: HttpDeps,
+  metrics: HttpMetrics,
 ): EndpointRouterDeps {
   const { context, store } = storage;
   const { endpoints, flash } = services.resources;
@@ -148,9 +156,14 @@ function endpointRouterDeps(
     ? new JobRateLimits(clock, enabledJobLimits(config.jobLimits), sharedRates('jobs', store.wakeups))
     : undefined;
   const { authenticator, openAccesses } = auth;
-  const shared = { authenticator, openAccesses, endpoints: endpointCache, log };
+  const shared = { authenticator, openAccesses, endpoints: endpointCache, log, tracing };
   const domain = new WildcardDomain(config.domain, [config.publicUrl, config.workerUrl]);
-  const gateway = new EndpointGateway({ ...shared, pool: compute.pool });
+  const gateway = new EndpointGateway({
+    ...shared,
+    pool: compute.pool,
+    onHeld: (milliseconds) => metrics.observeHold(milliseconds / 1000),
+  });
+  exposeHeldRequests(metrics.registry, () => gateway.held);
   events.subscribe('endpoint.changed', ({ endpointId }) => gateway.refreshEndpoint(endpointId));
   events.subscribe('endpoint.removed', ({ endpointId }) => gateway.refreshEndpoint(endpointId));
   const portResolver = new PodPortResolver({ store: store.pods, engines: engines.byDataCenter, clock });
@@ -178,7 +191,7 @@ function endpointRouterDeps(
       domain,
     },
     peers: engines.server,
-    pods: new PodGateway({ portResolver, domain, log }),
+    pods: new PodGateway({ portResolver, domain, log, tracing }),
     terminals: new TerminalRoutes({
       terminals: new Terminals(context, { endpoints, engines: engines.byDataCenter }),
       authenticator,

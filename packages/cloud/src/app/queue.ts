@@ -9,6 +9,7 @@ import { deliveryOf } from '../queue/webhooks/webhook-delivery.ts';
 import { webhookSenderOptions } from '../queue/webhooks/webhook-options.ts';
 import { WebhookSender } from '../queue/webhooks/webhook-sender.ts';
 import { webhookSecret } from '../queue/webhooks/webhook-signature.ts';
+import type { JobTracing } from '../domain/tracing.ts';
 import type { AppContext } from './app-context.ts';
 import type { Storage } from './storage.ts';
 import { sharedRates } from './shared-rates.ts';
@@ -29,6 +30,7 @@ export interface Queue {
 export async function createQueue(
   { config, log, clock, ids, events, disk }: AppContext,
   { store, masterKey }: Storage,
+  tracing?: JobTracing,
 ): Promise<Queue> {
   /** PostgreSQL has a disk of its own. */
   const isOnDisk = config.database === '';
@@ -39,6 +41,7 @@ export async function createQueue(
     log,
     options: webhookSenderOptions(config.webhooks),
     secretOf: webhookSecretFor,
+    tracing,
   });
   events.subscribe('webhook.due', () => webhookSender.wake());
   const queue = new JobQueue({
@@ -47,6 +50,7 @@ export async function createQueue(
     clock,
     log,
     takeAhead: config.takeAhead,
+    ...(tracing !== undefined && { tracing }),
     admit: (accountId, request) => {
       if (isOnDisk) disk.checkRoom();
       return admission?.admit(accountId, request);

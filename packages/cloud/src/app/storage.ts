@@ -2,6 +2,7 @@ import { usageRules } from '../metering/usage-rules.ts';
 import type { ResourceContext } from '../resources/resource-context.ts';
 import { openStore } from '../store/open-store.ts';
 import type { Store } from '../store/store.ts';
+import type { StoreObserver } from '../store/store-observer.ts';
 import type { Config } from '../support/config/config.ts';
 import { Sealer } from '../support/crypto.ts';
 import { SteadyClock } from '../support/steady-clock.ts';
@@ -22,7 +23,10 @@ export interface Storage {
   clockKeeper: ClockKeeper | undefined;
 }
 
-export async function openStorage({ config, log, clock, ids, events, disk }: AppContext): Promise<Storage> {
+export async function openStorage(
+  { config, log, clock, ids, events, disk }: AppContext,
+  observer: StoreObserver,
+): Promise<Storage> {
   const givenRootKey = config.rootKey || undefined;
   const masterKey = loadMasterKey(config.data, givenMasterKey(config), givenRootKey);
   const store = await openStore({
@@ -32,6 +36,7 @@ export async function openStorage({ config, log, clock, ids, events, disk }: App
     sealer: new Sealer(masterKey),
     usage: usageRules(config.prices),
     onFull: (forJobs) => disk.onFull(forJobs),
+    observer,
     onError: (error) => log.warn({ err: error }, 'a database connection failed'),
   });
   const clockKeeper =

@@ -1,11 +1,18 @@
 import type { Registry } from 'prom-client';
+import { activityOf } from '../compute/workers/tracked-worker.ts';
 import { HistorySampler } from '../telemetry/history/history-sampler.ts';
 import type { SampledInstance } from '../telemetry/history/history-sampler.ts';
+import { exposeDataCenters } from '../telemetry/metrics/data-center-metrics.ts';
+import type { DataCenterCapacity } from '../telemetry/metrics/data-center-metrics.ts';
 import { exposeFleet } from '../telemetry/metrics/fleet-metrics.ts';
+import type { CountedWorkers } from '../telemetry/metrics/fleet-metrics.ts';
 import type { AppContext } from './app-context.ts';
 import type { Compute } from './compute.ts';
 import type { Engines } from './engines.ts';
 import type { Storage } from './storage.ts';
+
+/** Beyond this many queues, the shortest are left out of /metrics. */
+const MAX_READ_QUEUES = 20_000;
 
 /** What is measured in the background, while this server leads. */
 export interface Telemetry {
@@ -25,6 +32,7 @@ export function createTelemetry(
   const instances = async (): Promise<SampledInstance[]> => {
     const instance = (resourceId: string, id: string, dataCenterId: string): SampledInstance => ({
       resourceId,
+      dataCenterId,
       usage: async () => engines.byDataCenter.get(dataCenterId)?.usage(id),
     });
     const workers = [...compute.workers.fleet()].flatMap((endpoint) =>
@@ -52,15 +60,22 @@ export function createTelemetry(
   });
   let isLeading = false;
   return {
-    expose: (registry) =>
+    expose: (registry) => {
+      exposeDataCenters(registry, {
+        isLeading: () => isLeading,
+        capacities: () => readCapacities(engines),
+        gpuUse: () => sampler.gpuUse(),
+      });
       exposeFleet({
         registry,
         events,
         isLeading: () => isLeading,
-        queueDepths: () => store.history.queueDepths(),
-        workerCounts: () => compute.workers.fleet(),
-        podStatuses: async () => (await store.pods.listActive()).map(({ status }) => status),
-      }),
+        clock,
+        queueDepths: () => store.jobs.queueDepths(MAX_READ_QUEUES),
+        workers: () => countedWorkers(compute),
+        pods: () => store.pods.listActive(),
+      });
+    },
     start: () => {
       isLeading = true;
       sampler.start();
@@ -71,4 +86,24 @@ export function createTelemetry(
     },
     close: () => sampler.close(),
   };
+}
+
+function readCapacities(engines: Engines): Promise<DataCenterCapacity[]> {
+  return Promise.all(
+    [...engines.byDataCenter].map(async ([dataCenterId, engine]) => ({
+      dataCenterId,
+      capacity: await engine.capacity().catch(() => undefined),
+    })),
+  );
+}
+
+function* countedWorkers(compute: Compute): Generator<CountedWorkers> {
+  for (const { counts, workers } of compute.workers.fleet()) {
+    const counted = workers.map((worker) => ({
+      dataCenterId: worker.record.dataCenterId,
+      state: activityOf(worker),
+    }));
+    const unhealthy = counted.filter(({ state }) => state === 'unhealthy').length;
+    yield { throttled: counts.throttled, crashing: counts.unhealthy - unhealthy, workers: counted };
+  }
 }

@@ -12,6 +12,9 @@ export type ChangeSource = 'request' | 'reconciler' | 'other-server';
 export const WORKER_CRASH_KINDS = ['start', 'timeout', 'exit', 'signal'] as const;
 export type WorkerCrashKind = (typeof WORKER_CRASH_KINDS)[number];
 
+export const POD_CRASH_KINDS = ['start', 'exit'] as const;
+export type PodCrashKind = (typeof POD_CRASH_KINDS)[number];
+
 /**
  * Everything that one part of this server tells the others. An event carries no data, only
  * what has changed: a listener reads the store where it needs to know more. Exception: a job,
@@ -21,10 +24,10 @@ export interface CloudEvents {
   /** Jobs wait in the queue of this endpoint. */
   'jobs.queued': { endpointId: string };
   /**
-   * This server stored a new status of a job; `from` is undefined for a new job. Published for every job:
-   * listeners must be cheap.
+   * This server stored a new status of a job; `from` is undefined for a new job, and `leaseLost` says that
+   * its worker was lost. Published for every job: listeners must be cheap.
    */
-  'job.changed': { job: Job; from: JobStatus | undefined };
+  'job.changed': { job: Job; from: JobStatus | undefined; leaseLost?: true };
   /** Jobs of this endpoint changed on another server, or many at once; which ones is not known. */
   'jobs.changed': { endpointId: string };
   /** A webhook is due now. */
@@ -52,6 +55,10 @@ export interface CloudEvents {
   'endpoint.removed': { endpointId: string; accountId: string; source: ChangeSource };
   /** A pod's desired or observed state changed. */
   'pod.changed': { podId: string; source: ChangeSource };
+  /** An engine started the instance of a pod. */
+  'pod.started': { podId: string; dataCenterId: string };
+  /** A pod did not start, or ended with an error without being told to. */
+  'pod.crashed': { podId: string; kind: PodCrashKind };
   /** A network volume was created, changed or deleted. */
   'volume.changed': { volumeId: string; accountId: string; source: ChangeSource };
   /** An account, or with an empty id the installation, uses much of a limit; a ratio of 1 is all of it. */

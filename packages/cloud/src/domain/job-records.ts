@@ -99,6 +99,8 @@ export interface JobChange {
   clearChunks?: true;
   /** Forgets the job altogether. */
   remove?: true;
+  /** The worker that ran it was lost. */
+  leaseLost?: true;
   /** A webhook that has to go out, made in the same transaction: there is never an end without its delivery. */
   delivery?: (payloads: Payloads) => Delivery;
 }

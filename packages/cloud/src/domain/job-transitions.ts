@@ -103,14 +103,14 @@ export function loseWorker(
   now: number,
 ): JobChange | undefined {
   if (!holdsLease(job, holder)) return undefined;
-  if (job.retriesLeft <= 0) return failWithoutResult(job, holder, reason, now);
+  if (job.retriesLeft <= 0) return { job, ...failWithoutResult(job, holder, reason, now), leaseLost: true };
   const queued: Job = {
     ...waiting(job),
     retriesLeft: job.retriesLeft - 1,
     retries: job.retries + 1,
     drained: 0,
   };
-  return { ...withDue(queued, now), output: null, clearChunks: true };
+  return { ...withDue(queued, now), output: null, clearChunks: true, leaseLost: true };
 }
 
 /** The job was begun and is not to be begun again. */

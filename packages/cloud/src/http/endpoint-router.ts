@@ -16,6 +16,7 @@ import type { FlashUrlResolver } from './jobs/flash-url-resolver.ts';
 import { sendJobError, JOB_ERROR_STATUS } from './jobs/jobs.errors.ts';
 import type { OpenAiRoutes } from './openai/openai.routes.ts';
 import type { Request, Response } from './raw-http.ts';
+import { requestIdOf } from './request-id.ts';
 import type { RequestObserver } from './request-observer.ts';
 import type { TerminalRoutes } from './terminal/terminal.routes.ts';
 import { CHANNEL_PROTOCOL } from './workers/worker-channel.ts';
@@ -24,6 +25,10 @@ import { decodePathSegment } from './workers/workers.routes.ts';
 import type { WorkerRoutes, WorkerRoutesDeps } from './workers/workers.routes.ts';
 import type { GrantedAccess, OpenAccesses } from '../auth/open-access.ts';
 import { bearerOrBareKey } from '../auth/bearer.ts';
+
+/** Patterns of what the gateway forwards, for logs and metrics. */
+const POD_ROUTE = '/proxy/:podPort/*';
+const WORKER_ROUTE = '/v2/:endpointId/*';
 
 export interface EndpointRouterDeps {
   openAccesses: OpenAccesses;
@@ -72,6 +77,7 @@ export class EndpointRouter {
     const podPort = this.#deps.pods?.match(request);
     if (podPort !== undefined) {
       if (this.#closing) response.shouldKeepAlive = false;
+      this.#deps.requestObserver?.observeForwarded(request, response, POD_ROUTE, 'pod');
       return void this.#deps.pods?.serve(request, response, podPort, expectsContinue);
     }
     if (this.#deps.flash?.handles(request.url ?? '') === true)
@@ -132,6 +138,7 @@ export class EndpointRouter {
         return void this.#serveQueue(request, response, url);
       }
       if (endpoint === undefined && gatewayUrl.prefix !== '') return next();
+      this.#deps.requestObserver?.observeForwarded(request, response, WORKER_ROUTE, 'worker');
       await loadBalancing?.gateway.serve(request, response, gatewayUrl, expectsContinue);
     } catch (error) {
       sendJobError(response, toBerthError(error, log, gatewayUrl.endpointId));
@@ -179,16 +186,27 @@ export class EndpointRouter {
     socket.on('error', () => socket.destroy());
     if (isInternal(request) && this.#deps.peers?.upgrade(request, socket, head) === true) return;
     const podPort = this.#deps.pods?.match(request);
-    if (podPort !== undefined) return this.#deps.pods?.upgrade(request, socket, head, podPort);
+    const observe = (route: string): void =>
+      this.#deps.requestObserver?.observeUpgrade(request, socket, route);
+    const requestId = requestIdOf(request);
+    if (podPort !== undefined) {
+      observe(POD_ROUTE);
+      return this.#deps.pods?.upgrade(request, socket, head, podPort);
+    }
     const terminal = this.#deps.terminals?.match(request.url ?? '');
-    if (terminal !== undefined) return this.#deps.terminals?.upgrade(request, socket, head, terminal);
+    if (terminal !== undefined) {
+      observe('terminal');
+      return this.#deps.terminals?.upgrade(request, socket, head, terminal);
+    }
     const url = parseJobUrl(request.url ?? '');
     if (url?.operation !== 'job-channel' || request.headers.upgrade !== CHANNEL_PROTOCOL) {
       const gatewayUrl = this.#gatewayUrl(request);
+      observe(WORKER_ROUTE);
       return gatewayUrl === undefined
-        ? rejectUpgrade(socket, '404 Not Found')
+        ? rejectUpgrade(socket, '404 Not Found', requestId)
         : this.#deps.loadBalancing?.gateway.upgrade(request, socket, head, gatewayUrl);
     }
+    observe(endpointRoute(url));
     let workerId: string;
     let access: GrantedAccess;
     const authorize = async (): Promise<GrantedAccess> =>
@@ -197,15 +215,15 @@ export class EndpointRouter {
       workerId = decodePathSegment(url.rest[0] ?? '');
       access = await authorize();
     } catch (error) {
-      log.info({ err: error, workerId: url.rest[0] }, 'a worker channel was refused');
+      log.info({ err: error, workerId: url.rest[0], reqId: requestId }, 'a worker channel was refused');
       const status = JOB_ERROR_STATUS[toBerthError(error, log, url.endpointId).code];
-      return rejectUpgrade(socket, `${status} ${STATUS_CODES[status]}`);
+      return rejectUpgrade(socket, `${status} ${STATUS_CODES[status]}`, requestId);
     }
     if (socket.destroyed) return;
     // The channels are closed, and the queue gives out no more jobs.
-    if (this.#closing) return rejectUpgrade(socket, '503 Service Unavailable');
+    if (this.#closing) return rejectUpgrade(socket, '503 Service Unavailable', requestId);
     socket.write(
-      `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${CHANNEL_PROTOCOL}\r\nBerth-Takes-Back: yes\r\nBerth-Keeps-Chunks: yes\r\nBerth-Answers: yes\r\n\r\n`,
+      `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${CHANNEL_PROTOCOL}\r\nBerth-Takes-Back: yes\r\nBerth-Keeps-Chunks: yes\r\nBerth-Answers: yes\r\nX-Request-Id: ${requestId}\r\n\r\n`,
     );
     keepSocketOpen(socket);
     if (head.length > 0) socket.unshift(head);
@@ -235,8 +253,10 @@ function isInternal({ url }: Request): boolean {
   return url?.startsWith('/internal/') === true;
 }
 
-function rejectUpgrade(socket: Duplex, status: string): void {
-  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+function rejectUpgrade(socket: Duplex, status: string, requestId: string): void {
+  socket.end(
+    `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\nX-Request-Id: ${requestId}\r\n\r\n`,
+  );
 }
 
 /** The pattern of an endpoint's address, for logs and metrics. */

@@ -51,7 +51,8 @@ export function healthRoutes(
   }
 }
 
-async function notReadyReason(ready: Promise<void>): Promise<string | undefined> {
+/** Why it is not ready, in words for everybody; undefined if it is. */
+export async function notReadyReason(ready: Promise<void>): Promise<string | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<string>((resolve) => {
     timer = setTimeout(() => resolve('the database takes too long to answer'), READY_TIMEOUT_MS);

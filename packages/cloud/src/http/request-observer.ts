@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import type { Duplex } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import type { BasicRequest, BasicResponse } from './raw-http.ts';
-import type { HttpMetrics } from './metrics.ts';
+import type { HttpMetrics, RequestKind } from './metrics.ts';
+import { requestIdOf, traceIdOf } from './request-id.ts';
 
 /** The status that is recorded where the client left before it was answered. */
 const CLIENT_CLOSED_REQUEST = 499;
@@ -24,17 +26,60 @@ export class RequestObserver {
 
   /** `route` is the pattern, not the path: ids would make a series of each request. */
   observe(request: BasicRequest, response: BasicResponse, route: string): void {
-    const start = performance.now();
     const requestId = randomUUID();
     response.setHeader('x-request-id', requestId);
+    this.#follow(request, response, route, 'berth', requestId);
+  }
+
+  /**
+   * A request that something else than Berth's own routes answers. The id is `requestIdOf(request)`, and
+   * whoever answers adds it to the headers.
+   */
+  observeForwarded(
+    request: BasicRequest,
+    response: BasicResponse,
+    route: string,
+    kind: Exclude<RequestKind, 'berth'>,
+  ): void {
+    this.#follow(request, response, route, kind, undefined);
+  }
+
+  /** A connection that asks for another protocol. It is logged when it closes. */
+  observeUpgrade(request: BasicRequest, socket: Duplex, route: string): void {
+    if (!this.#isLogged) return;
+    const start = performance.now();
+    socket.on('close', () =>
+      this.#log.debug(
+        {
+          reqId: requestIdOf(request),
+          ...tracedBy(request),
+          method: request.method,
+          path: request.url?.split('?')[0],
+          route,
+          ms: Math.round(performance.now() - start),
+        },
+        'upgraded connection',
+      ),
+    );
+  }
+
+  #follow(
+    request: BasicRequest,
+    response: BasicResponse,
+    route: string,
+    kind: RequestKind,
+    requestId: string | undefined,
+  ): void {
+    const start = performance.now();
     response.on('close', () => {
       const status = response.headersSent ? response.statusCode : CLIENT_CLOSED_REQUEST;
       const milliseconds = performance.now() - start;
-      this.#metrics.observe(request.method ?? '', route, status, milliseconds / 1000);
+      this.#metrics.observe(request.method ?? '', route, status, milliseconds / 1000, kind);
       if (!this.#isLogged) return;
       this.#log.debug(
         {
-          reqId: requestId,
+          reqId: requestId ?? requestIdOf(request),
+          ...tracedBy(request),
           method: request.method,
           // The path alone: a query string may carry a key.
           path: request.url?.split('?')[0],
@@ -45,4 +90,9 @@ export class RequestObserver {
       );
     });
   }
+}
+
+function tracedBy(request: object): { traceId?: string } {
+  const traceId = traceIdOf(request);
+  return traceId === undefined ? {} : { traceId };
 }

@@ -41,7 +41,12 @@ export class JobChangeEffects {
     if (after.webhook !== null && hasEnded(after) && !hasEnded(before))
       this.#deps.events.publish('webhook.due', { endpointId });
     if (before.status === after.status) return;
-    this.#deps.events.publish('job.changed', { job: after, from: before.status });
+    const leaseLost = change?.leaseLost;
+    this.#deps.events.publish('job.changed', {
+      job: after,
+      from: before.status,
+      ...(leaseLost && { leaseLost }),
+    });
     if (hasEnded(after))
       this.#deps.notifier.endWaiters.wake(endpointId, seq, (change && outcomeOf(change)) ?? 'changed');
     this.#deps.notifier.notify(endpointId, seq);

@@ -1,5 +1,6 @@
 import type { CloudEventBus } from '../domain/events.ts';
 import type { Delivery, Job, JobWithPayloads } from '../domain/job-records.ts';
+import type { JobTracing } from '../domain/tracing.ts';
 import type { JobStore } from '../store/job-store.ts';
 import type { WakeupBus } from '../store/wakeup-bus.ts';
 import type { Clock } from '../support/clock.ts';
@@ -20,6 +21,8 @@ export interface JobQueueDeps {
   admit?(accountId: string, request: string): Promise<() => void> | undefined;
   /** How long the jobs of an account are kept after their end, if it has a limit. Called for every job. */
   longestRetention?(accountId: string): number | undefined;
+  /** Traces jobs; without it there are no traces. */
+  tracing?: JobTracing;
   /** Seals the credentials in requests; without it they are stored as they came. */
   credentials?: RequestCredentials;
   store: JobStore;

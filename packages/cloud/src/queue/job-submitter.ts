@@ -1,4 +1,5 @@
 import type { Job } from '../domain/job-records.ts';
+import type { TraceContext } from '../domain/tracing.ts';
 import type { JobSequence } from '../domain/job-ids.ts';
 import type { SubmitResult } from '../store/job-store.ts';
 import { BerthError } from '../support/errors.ts';
@@ -15,12 +16,14 @@ export interface SubmitRequest {
   request: string;
   options: JobOptions;
   idempotency?: { key: string; bodyHash: string };
+  /** The span of the request, where requests are traced. */
+  trace?: TraceContext;
 }
 
 interface JobSubmitterDeps
   extends Pick<
     JobQueueDeps,
-    'admit' | 'longestRetention' | 'credentials' | 'store' | 'clock' | 'wakeups' | 'events'
+    'admit' | 'longestRetention' | 'tracing' | 'credentials' | 'store' | 'clock' | 'wakeups' | 'events'
   > {
   numbers: JobSequence;
   dispatcher: Dispatcher;
@@ -50,10 +53,12 @@ export class JobSubmitter {
 
   #store(
     seq: number,
-    { endpoint, accountId, request, options, idempotency }: SubmitRequest,
+    { endpoint, accountId, request, options, idempotency, trace }: SubmitRequest,
   ): Promise<SubmitResult> {
-    const { store, clock } = this.#deps;
-    const stored = this.#deps.credentials?.seal(request, endpoint.id) ?? request;
+    const { store, clock, tracing } = this.#deps;
+    const annotated =
+      tracing === undefined || trace === undefined ? request : tracing.annotate(request, trace);
+    const stored = this.#deps.credentials?.seal(annotated, endpoint.id) ?? annotated;
     const whole = newJob(
       endpoint,
       accountId,

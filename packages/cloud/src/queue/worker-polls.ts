@@ -1,4 +1,5 @@
 import type { TakenJob } from '../domain/job-records.ts';
+import type { JobTracing } from '../domain/tracing.ts';
 import type { CloudEventBus } from '../domain/events.ts';
 import type { CancelSignal } from '../support/cancel-signal.ts';
 import type { CancellationRegistry } from './cancellation-registry.ts';
@@ -21,6 +22,7 @@ interface WorkerPollsDeps {
   dispatcher: Dispatcher;
   events: CloudEventBus;
   credentials?: RequestCredentials | undefined;
+  tracing?: JobTracing | undefined;
 }
 
 /** The long polls of workers, for jobs and for cancellations, and who gets nothing for a while or ever again. */
@@ -46,7 +48,7 @@ export class WorkerPolls {
     signal: CancelSignal,
   ): Promise<TakenJob[]> {
     if (!this.#deps.heartbeats.isPaused(endpointId, workerId))
-      return this.#openCredentials(
+      return this.#openRequests(
         endpointId,
         this.#deps.dispatcher.waitForJobs(endpointId, workerId, room, milliseconds, signal),
       );
@@ -58,12 +60,13 @@ export class WorkerPolls {
       .then(() => []);
   }
 
-  /** Only the worker sees the credentials of a request. */
-  async #openCredentials(endpointId: string, taking: Promise<TakenJob[]>): Promise<TakenJob[]> {
-    const { credentials } = this.#deps;
+  /** Only the worker sees the credentials of a request. It also gets the context of the trace. */
+  async #openRequests(endpointId: string, taking: Promise<TakenJob[]>): Promise<TakenJob[]> {
+    const { credentials, tracing } = this.#deps;
     const taken = await taking;
     if (credentials !== undefined)
       for (const job of taken) job.request = credentials.open(job.request, endpointId);
+    if (tracing !== undefined) for (const one of taken) one.request = tracing.taken(one.job, one.request);
     return taken;
   }
 

@@ -7,6 +7,7 @@ import { fencedDatabase } from './fenced-database.ts';
 import { checkSchema, migrate } from './migrations/migrate.ts';
 import { execute, row, sql } from './sql.ts';
 import type { Store } from './store.ts';
+import type { StoreObserver } from './store-observer.ts';
 import { acmeTable } from './tables/acme.table.ts';
 import { accountTable } from './tables/accounts.table.ts';
 import { auditLogTable } from './tables/audit-log.table.ts';
@@ -45,6 +46,7 @@ export interface StoreOptions {
   onError(error: Error): void;
   /** The disk of the data directory is full. Returns true after space was freed. */
   onFull?(forJobs?: boolean): boolean;
+  observer?: StoreObserver;
 }
 
 /**
@@ -69,14 +71,15 @@ export async function openDatabase({
   poolSize,
   onError,
   onFull,
+  observer,
 }: Omit<StoreOptions, 'sealer' | 'usage'>): Promise<Database> {
   // Only the driver in use is loaded: each is 30 files.
   if (database === '') {
     const { openSqlite } = await import('./sqlite/open-database.ts');
-    return openSqlite(join(data, 'berth.db'), { ...(onFull && { onFull }) });
+    return openSqlite(join(data, 'berth.db'), { ...(onFull && { onFull }), ...(observer && { observer }) });
   }
   const { openPostgres } = await import('./postgres/open-database.ts');
-  return openPostgres({ url: database, poolSize, onError });
+  return openPostgres({ url: database, poolSize, onError, ...(observer && { observer }) });
 }
 
 export function createStore(

@@ -10,7 +10,7 @@ import {
   listEndpoints,
 } from '../serverless/endpoint-client.ts';
 import type { EndpointView } from '../serverless/endpoint-client.ts';
-import { repeatWhileWatched, watchOption } from '../watch.ts';
+import { repeatOnEvents, watchEventsOption } from '../watch.ts';
 import { formatStartPhases } from '../serverless/start-phases.ts';
 import { listWorkers, formatWorkerSummary } from '../serverless/worker-client.ts';
 import type { WorkerSummary, WorkerView } from '../serverless/worker-client.ts';
@@ -53,15 +53,25 @@ export const ps = command({
   details:
     'With an endpoint, lists its workers, with how long each phase of their start took: until the image and its Python environment were ready, until the process ran, until the handler was loaded, and until the first job.',
   words: { 'ENDPOINT?': endpointArgumentHelp },
-  options: { ...watchOption, ...serverOptions },
+  options: { ...watchEventsOption, ...serverOptions },
   async run(call) {
     const client = await connect(call);
     const { ENDPOINT: name } = call.words;
-    await repeatWhileWatched(call, () =>
-      name === undefined ? showEndpoints(call.output, client) : showWorkers(call.output, client, name),
+    if (name === undefined)
+      return repeatOnEvents(call, client, eventsPath('endpoint,worker,job'), () =>
+        showEndpoints(call.output, client),
+      );
+    const { id } = await findEndpointForJobs(client, name);
+    await repeatOnEvents(call, client, eventsPath('endpoint,worker', id), () =>
+      showWorkers(call.output, client, name),
     );
   },
 });
+
+function eventsPath(types: string, endpointId?: string): string {
+  const query = new URLSearchParams({ types, ...(endpointId !== undefined && { endpointId }) });
+  return `/v2/events?${query}`;
+}
 
 async function showEndpoints(output: Output, client: ApiClient): Promise<void> {
   const endpoints = await listEndpoints(client);

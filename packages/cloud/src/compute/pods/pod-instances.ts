@@ -155,6 +155,7 @@ export class PodInstances {
     }
     this.#starting.delete(pod.id);
     this.#waitingSince.delete(pod.id);
+    this.#deps.events.publish('pod.started', { podId: pod.id, dataCenterId: pod.dataCenterId });
     const instance = await engine.adopt(handle);
     const run = { handle: JSON.stringify(handle), startedAt: instance?.startedAt ?? clock.now() };
     const running = await this.#observe(pod, (current) => markRunning(current, run, clock.now()));
@@ -188,7 +189,9 @@ export class PodInstances {
         { at: this.#deps.clock.now(), exitCode: null, reason },
       ),
     );
-    if (failed !== undefined) this.#withInstance.delete(pod.id);
+    if (failed === undefined) return;
+    this.#withInstance.delete(pod.id);
+    this.#deps.events.publish('pod.crashed', { podId: pod.id, kind: 'start' });
   }
 
   /**
@@ -240,6 +243,7 @@ export class PodInstances {
     const reason = wasRequested || exitCode === 0 ? null : await this.#exitReason(engine, pod.id, instance);
     // This deletes its container disk.
     if (instance !== undefined) await engine.stop(pod.id, 0);
+    if (reason !== null) this.#deps.events.publish('pod.crashed', { podId: pod.id, kind: 'exit' });
     return this.#markEnded(pod, { at, exitCode, reason });
   }
 

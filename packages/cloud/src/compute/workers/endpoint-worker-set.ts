@@ -1,6 +1,6 @@
 import { hasRecovered, NO_CRASHES, describeCrashes } from './crash-backoff.ts';
 import type { CrashHistory } from './crash-backoff.ts';
-import { isActive, trackWorker } from './tracked-worker.ts';
+import { activityOf, isActive, trackWorker } from './tracked-worker.ts';
 import type { TrackedWorker } from './tracked-worker.ts';
 import type { ScaledWorker } from '../../domain/endpoints/worker-scaling.ts';
 import type { Worker } from '../../domain/endpoints/worker-record.ts';
@@ -85,21 +85,19 @@ export class EndpointWorkerSet {
     throttled: number;
     unhealthy: number;
   } {
-    const live = [...this.workers.values()].filter(
-      ({ record }) => record.state !== 'leaving' || record.readyAt !== null,
-    );
-    const unhealthy = live.filter((worker) => worker.unhealthyReason !== null).length;
-    const healthy = live.filter((worker) => worker.unhealthyReason === null);
-    const running = healthy.filter(({ busy }) => busy).length;
-    const initializing = healthy.filter(({ record }) => record.state === 'starting').length;
-    const idle = healthy.length - running - initializing;
+    const count = { idle: 0, initializing: 0, running: 0, unhealthy: 0 };
+    let live = 0;
+    for (const worker of this.workers.values()) {
+      const activity = activityOf(worker);
+      if (activity === undefined) continue;
+      count[activity] += 1;
+      live += 1;
+    }
     return {
-      idle,
-      initializing,
-      ready: idle + running,
-      running,
+      ...count,
+      ready: count.idle + count.running,
       throttled: this.throttled,
-      unhealthy: unhealthy + (this.crashes.count > 1 && live.length === 0 ? 1 : 0),
+      unhealthy: count.unhealthy + (this.crashes.count > 1 && live === 0 ? 1 : 0),
     };
   }
 

@@ -55,3 +55,13 @@ export function trackWorker(record: Worker): TrackedWorker {
 export function isActive({ record }: Pick<TrackedWorker, 'record'>): boolean {
   return record.state === 'ready' || record.state === 'starting';
 }
+
+export type WorkerActivity = 'idle' | 'initializing' | 'running' | 'unhealthy';
+
+/** What a worker does, as it is counted; undefined for one that ends before it was ready. */
+export function activityOf({ record, busy, unhealthyReason }: TrackedWorker): WorkerActivity | undefined {
+  if (record.state === 'leaving' && record.readyAt === null) return undefined;
+  if (unhealthyReason !== null) return 'unhealthy';
+  if (record.state === 'starting') return 'initializing';
+  return busy ? 'running' : 'idle';
+}

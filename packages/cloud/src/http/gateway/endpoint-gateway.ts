@@ -4,6 +4,7 @@ import type { EndpointCache } from '../../resources/endpoints/endpoint-cache.ts'
 import type { Authenticator } from '../../auth/authenticator.ts';
 import type { OpenAccesses } from '../../auth/open-access.ts';
 import type { Endpoint } from '../../domain/records.ts';
+import type { Tracing } from '../../domain/tracing.ts';
 import { BerthError } from '../../support/errors.ts';
 import { bearerOrBareKey } from '../../auth/bearer.ts';
 import { authorizeForEndpoint } from '../../auth/endpoint-access.ts';
@@ -21,6 +22,7 @@ import { UpgradeClient } from './upgrade-client.ts';
 import { RequestDeadlines } from './request-deadlines.ts';
 import { forwardRequest } from './forward-request.ts';
 import { upstreamRequestHead } from './gateway-headers.ts';
+import { traceForwarded } from './gateway-trace.ts';
 import { GATEWAY_LIMITS } from './gateway-limits.ts';
 import type { GatewayLimits } from './gateway-limits.ts';
 import { WORKER_PROXY_POLICY } from './proxy-policy.ts';
@@ -38,6 +40,8 @@ export interface EndpointGatewayDeps {
   endpoints: EndpointCache;
   log: FastifyBaseLogger;
   limits?: Partial<GatewayLimits>;
+  onHeld?(milliseconds: number): void;
+  tracing?: Tracing | undefined;
 }
 
 /**
@@ -76,7 +80,10 @@ export class EndpointGateway {
         authorize: async () => (await this.#authorize(request, url.endpointId)).key,
         sendError: (error) => sendGatewayError(response, error),
       });
-      const head = upstreamRequestHead(request, url);
+      const traceparent = traceForwarded(this.#deps.tracing, request, response, {
+        'berth.endpoint_id': endpoint.id,
+      });
+      const head = upstreamRequestHead(request, url, undefined, traceparent);
       if (head.length !== undefined && head.length > this.#limits.bodyBytes)
         throw requestTooLarge(this.#limits.bodyBytes);
       let body: Buffer | undefined;
@@ -148,6 +155,11 @@ export class EndpointGateway {
     } catch (error) {
       if (!socket.destroyed) this.#sendError(client.createResponse(request), error, url);
     }
+  }
+
+  /** Requests that wait for a worker. */
+  get held(): number {
+    return this.#balancer.held;
   }
 
   /** How many requests each worker of an endpoint has in flight. */

@@ -1,4 +1,5 @@
 import type { Request } from '../raw-http.ts';
+import { REQUEST_ID_HEADER } from '../request-id.ts';
 import { WORKER_HEADER } from './worker-affinity.ts';
 import type { ForwardedPath } from './gateway-url.ts';
 import { prefixCookiePath } from './cookie-path.ts';
@@ -19,8 +20,10 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
 const FORWARDED_FOR = 'x-forwarded-for';
 const FORWARDED_PROTO = 'x-forwarded-proto';
 const FORWARDED_HOST = 'x-forwarded-host';
+const TRACEPARENT = 'traceparent';
 const FORWARDED_PREFIX = 'x-forwarded-prefix';
 const WORKER_HEADER_LOWER = WORKER_HEADER.toLowerCase();
+const REQUEST_ID_LOWER = REQUEST_ID_HEADER.toLowerCase();
 /** Methods whose requests have a Content-Length even if it is 0. */
 const WITH_LENGTH: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
@@ -36,6 +39,7 @@ export function upstreamRequestHead(
   request: Request,
   { path, prefix }: ForwardedPath,
   upgrade?: string,
+  traceparent?: string,
 ): UpstreamRequestHead {
   const { rawHeaders, method = 'GET' } = request;
   const named = namedByConnection(rawHeaders);
@@ -62,6 +66,9 @@ export function upstreamRequestHead(
         continue;
       case FORWARDED_PREFIX:
         continue;
+      case TRACEPARENT:
+        if (traceparent !== undefined) continue;
+        break;
       case 'host':
         host = value;
         break;
@@ -84,19 +91,25 @@ export function upstreamRequestHead(
   const { remoteAddress = '', encrypted } = request.socket as typeof request.socket & { encrypted?: boolean };
   const proto = forwardedProto === '' ? (encrypted === true ? 'https' : 'http') : forwardedProto;
   text += `X-Forwarded-For: ${forwardedFor}${remoteAddress.startsWith('::ffff:') ? remoteAddress.slice(7) : remoteAddress}\r\nX-Forwarded-Proto: ${proto}\r\nX-Forwarded-Host: ${forwardedHost === '' ? host : forwardedHost}\r\n`;
+  if (traceparent !== undefined) text += `${TRACEPARENT}: ${traceparent}\r\n`;
   if (prefix !== '') text += `X-Forwarded-Prefix: ${prefix}\r\n`;
   if (upgrade !== undefined) text += `Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n`;
   return { text: `${text}\r\n`, length };
 }
 
-/** The headers of a worker's response as the client gets them. */
+/**
+ * The headers of a worker's response as the client gets them. It has the id of the request, unless the worker
+ * gave it one of its own.
+ */
 export function clientResponseHeaders(
   { headers }: UpstreamResponseHead,
   workerId: string | undefined,
   { prefix }: ForwardedPath,
   host: string | undefined,
+  requestId: string,
 ): RawHeaders {
   const named = namedByConnection(headers);
+  let hasRequestId = false;
   const kept: RawHeaders = workerId === undefined ? [] : [WORKER_HEADER, workerId];
   for (let at = 0; at < headers.length; at += 2) {
     const name = headers[at] as string;
@@ -111,6 +124,7 @@ export function clientResponseHeaders(
       named?.has(lower) === true
     )
       continue;
+    hasRequestId ||= lower === REQUEST_ID_LOWER;
     kept.push(
       name,
       prefix === ''
@@ -122,18 +136,24 @@ export function clientResponseHeaders(
             : value,
     );
   }
+  if (!hasRequestId) kept.push(REQUEST_ID_HEADER, requestId);
   return kept;
 }
 
-/** The head of a 101 response, unchanged except for the worker's id. */
+/** The head of a 101 response, unchanged except for the ids of the worker and the request. */
 export function upgradeResponseHead(
   { message, headers }: UpstreamResponseHead,
   workerId: string | undefined,
+  requestId: string,
 ): string {
+  let hasRequestId = false;
   let text = `HTTP/1.1 101 ${message}\r\n${workerId === undefined ? '' : `${WORKER_HEADER}: ${workerId}\r\n`}`;
   for (let at = 0; at < headers.length; at += 2) {
-    if (headers[at]?.toLowerCase() !== WORKER_HEADER_LOWER) text += `${headers[at]}: ${headers[at + 1]}\r\n`;
+    const lower = headers[at]?.toLowerCase();
+    hasRequestId ||= lower === REQUEST_ID_LOWER;
+    if (lower !== WORKER_HEADER_LOWER) text += `${headers[at]}: ${headers[at + 1]}\r\n`;
   }
+  if (!hasRequestId) text += `${REQUEST_ID_HEADER}: ${requestId}\r\n`;
   return `${text}\r\n`;
 }
 

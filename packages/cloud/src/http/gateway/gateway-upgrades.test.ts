@@ -225,7 +225,7 @@ describe('other protocols through the gateway', () => {
     await waitUntil(() => text.endsWith('helloearly'));
     assert.match(
       text,
-      /^HTTP\/1\.1 101 Switching Protocols\r\nX-Runpod-Worker-Id: w1\r\nConnection: Upgrade\r\nUpgrade: lines\/1\r\n\r\nhelloearly$/,
+      /^HTTP\/1\.1 101 Switching Protocols\r\nX-Runpod-Worker-Id: w1\r\nConnection: Upgrade\r\nUpgrade: lines\/1\r\nX-Request-Id: [\da-f-]{36}\r\n\r\nhelloearly$/,
     );
     socket.end(' bye');
     await once(socket, 'end');

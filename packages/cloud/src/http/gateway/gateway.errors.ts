@@ -2,6 +2,7 @@ import { BerthError } from '../../support/errors.ts';
 import { sendJobError } from '../jobs/jobs.errors.ts';
 import { sendJson } from '../raw-http.ts';
 import type { Request, Response } from '../raw-http.ts';
+import { REQUEST_ID_HEADER, requestIdOf } from '../request-id.ts';
 import { WORKER_HEADER } from './worker-affinity.ts';
 import { MAX_DISCARDED_BYTES, RETRY_AFTER_S } from './gateway-limits.ts';
 import { WORKER_PROXY_POLICY } from './proxy-policy.ts';
@@ -59,6 +60,7 @@ export function sendGatewayError(
     response.destroy();
     return;
   }
+  response.setHeader(REQUEST_ID_HEADER, requestIdOf(response.req));
   if (workerId !== undefined) response.setHeader(WORKER_HEADER, workerId);
   if (error instanceof BerthError) sendJobError(response, error);
   else

@@ -20,6 +20,8 @@ export interface LoadBalancerDeps {
   endpoints: { find(id: string): Promise<BalancedEndpoint | undefined> };
   limits: GatewayLimits;
   log: FastifyBaseLogger;
+  /** A request waited for a worker, with success or not. */
+  onHeld?: ((milliseconds: number) => void) | undefined;
 }
 
 /** A request on its way to a worker. */
@@ -74,13 +76,15 @@ export class LoadBalancer {
   readonly #endpoints: LoadBalancerDeps['endpoints'];
   readonly #limits: GatewayLimits;
   readonly #log: FastifyBaseLogger;
+  readonly #onHeld: LoadBalancerDeps['onHeld'];
   readonly #byEndpoint = new Map<string, EndpointRequests>();
   /** Where the next search begins, so that workers with equal load take turns. */
   #turn = 0;
   #arrivals = 0;
   #closed = false;
 
-  constructor({ pool, endpoints, limits, log }: LoadBalancerDeps) {
+  constructor({ pool, endpoints, limits, log, onHeld }: LoadBalancerDeps) {
+    this.#onHeld = onHeld;
     this.#pool = pool;
     this.#endpoints = endpoints;
     this.#limits = limits;
@@ -110,10 +114,15 @@ export class LoadBalancer {
 
   /** Waits for a slot. Throws if too many wait, the time is over or the requested worker is gone. */
   async acquire(request: PendingRequest, signal: AbortSignal): Promise<WorkerSlot> {
-    await this.#ensureWorker(request);
-    const requests = this.#requestsOf(request.endpoint);
-    if (requests.waiting.size >= this.#limits.maxWaiting) throw noWorkers();
-    return this.#waitForSlot(requests, request, signal);
+    const start = performance.now();
+    try {
+      await this.#ensureWorker(request);
+      const requests = this.#requestsOf(request.endpoint);
+      if (requests.waiting.size >= this.#limits.maxWaiting) throw noWorkers();
+      return await this.#waitForSlot(requests, request, signal);
+    } finally {
+      this.#onHeld?.(performance.now() - start);
+    }
   }
 
   /**
@@ -150,6 +159,11 @@ export class LoadBalancer {
   demand(endpointId: string): number {
     const requests = this.#byEndpoint.get(endpointId);
     return requests === undefined ? 0 : requests.inFlight + requests.waiting.size;
+  }
+
+  /** Requests that wait for a worker, of all endpoints. */
+  get held(): number {
+    return this.#byEndpoint.values().reduce((count, { waiting }) => count + waiting.size, 0);
   }
 
   /** Rejects waiting and new requests. */

@@ -1,16 +1,19 @@
 import type { Duplex } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import type { PodPortResolver } from '../../resources/pods/pod-port-resolver.ts';
+import type { Tracing } from '../../domain/tracing.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
 import { claimConnection } from '../connection-limit.ts';
 import { toBerthError } from '../http.errors.ts';
 import type { Request, Response } from '../raw-http.ts';
+import { REQUEST_ID_HEADER, requestIdOf } from '../request-id.ts';
 import { takeBufferedBody } from './request-body-sender.ts';
 import { UpgradeClient } from './upgrade-client.ts';
 import { RequestDeadlines } from './request-deadlines.ts';
 import { LOCAL_DOMAIN, ownHostUrl } from './page-isolation.ts';
 import { WildcardDomain } from './wildcard-domain.ts';
 import { forwardRequest } from './forward-request.ts';
+import { traceForwarded } from './gateway-trace.ts';
 import { upstreamRequestHead } from './gateway-headers.ts';
 import { POD_GATEWAY_LIMITS } from './gateway-limits.ts';
 import type { GatewayLimits } from './gateway-limits.ts';
@@ -31,6 +34,7 @@ export interface PodGatewayDeps {
   domain: WildcardDomain;
   log: FastifyBaseLogger;
   limits?: Partial<GatewayLimits>;
+  tracing?: Tracing | undefined;
 }
 
 /** The proxy of the HTTP ports of pods. They are public: a pod that wants a password asks for it itself. */
@@ -72,7 +76,10 @@ export class PodGateway {
         // Without the slash at the end, relative links of a page would point outside the pod's prefix.
         return sendRedirect(request, response, 308, `${url.prefix}/${url.path}`);
       const pod = await this.#find(request, url);
-      const head = upstreamRequestHead(request, url);
+      const traceparent = traceForwarded(this.#deps.tracing, request, response, {
+        'berth.pod_id': url.podId,
+      });
+      const head = upstreamRequestHead(request, url, undefined, traceparent);
       const body = takeBufferedBody(request, head.length);
       const reached = await forwardRequest({
         request,
@@ -181,5 +188,7 @@ function malformed(): BerthError {
 
 function sendRedirect(request: Request, response: Response, status: 307 | 308, location: string): void {
   discardBody(request);
-  response.writeHead(status, { location, 'content-length': 0 }).end();
+  response
+    .writeHead(status, { location, 'content-length': 0, [REQUEST_ID_HEADER]: requestIdOf(request) })
+    .end();
 }

@@ -1,4 +1,5 @@
 import type { Response } from '../raw-http.ts';
+import { requestIdOf } from '../request-id.ts';
 import type { ForwardedPath } from './gateway-url.ts';
 import { clientResponseHeaders } from './gateway-headers.ts';
 import { SANDBOX } from './page-isolation.ts';
@@ -43,7 +44,7 @@ export class ResponseRelay {
       return false;
     }
     try {
-      const headers = clientResponseHeaders(head, workerId, url, host);
+      const headers = clientResponseHeaders(head, workerId, url, host, requestIdOf(response.req));
       if (isolated === true) headers.push('Content-Security-Policy', SANDBOX);
       response.writeHead(head.status, head.message, headers);
     } catch (error) {

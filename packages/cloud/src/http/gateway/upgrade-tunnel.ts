@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Request } from '../raw-http.ts';
+import { requestIdOf } from '../request-id.ts';
 import type { ForwardedPath } from './gateway-url.ts';
 import type { UpgradeClient } from './upgrade-client.ts';
 import { keepSocketOpen } from './upgrade-client.ts';
@@ -121,7 +122,11 @@ class UpgradeHandshake implements UpstreamListener, DeadlineListener {
     this.#stopListening();
     const early = client.detach();
     client.socket.write(
-      upgradeResponseHead(this.#upgradeHead, policy.addsWorkerHeader ? upstream.id : undefined),
+      upgradeResponseHead(
+        this.#upgradeHead,
+        policy.addsWorkerHeader ? upstream.id : undefined,
+        requestIdOf(request),
+      ),
       'latin1',
     );
     if (rest.length > 0) client.socket.write(rest);

@@ -6,6 +6,7 @@ import type { Job, JobOutcome, JobWithPayloads } from '../../domain/job-records.
 import type { StartPhases } from '../../domain/endpoints/start-phases.ts';
 import type { LogLine } from '../../domain/log-line.ts';
 import type { ApiKey, Endpoint } from '../../domain/records.ts';
+import type { Tracing } from '../../domain/tracing.ts';
 import type { JobQueue } from '../../queue/job-queue.ts';
 import type { WebhookDeliveries } from '../../queue/webhooks/webhook-deliveries.ts';
 import type { EndpointCache } from '../../resources/endpoints/endpoint-cache.ts';
@@ -26,6 +27,8 @@ export interface JobRoutesDeps {
   /** The memory of large answers; default: one of its own. */
   answerBudget?: AnswerBudget;
   rateLimits: JobRateLimits | undefined;
+  /** If given, requests are traced. */
+  tracing?: Tracing | undefined;
   log: FastifyBaseLogger;
   /** Why an endpoint has no workers, if that is known. */
   noWorkersReason(endpoint: Endpoint): string | undefined;

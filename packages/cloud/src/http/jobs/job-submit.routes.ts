@@ -11,6 +11,7 @@ import { jobSummaryJson } from './job-json.ts';
 import { missingJob } from './job-operation.ts';
 import type { JobCall, JobOperations, JobRoutesDeps } from './job-operation.ts';
 import { parseJobRequest, parseWait } from './job-request.ts';
+import { traceSubmission } from './job-submission-trace.ts';
 import { sendJobStatus } from './job-status-sender.ts';
 
 const MAX_IDEMPOTENCY_KEY_LENGTH = 255;
@@ -29,7 +30,8 @@ async function run(deps: JobRoutesDeps, call: JobCall): Promise<void> {
   const text = buffered ?? (await readLongBody(deps, call, MAX_RUN_BODY_BYTES));
   const options =
     buffered === undefined ? await parseLargeJobRequest(call.key.accountId, text) : parseJobRequest(text);
-  const job = await deps.queue.submit(submission(call, text, options));
+  const submitted = submission(call, text, options);
+  const job = await traceSubmission(deps.tracing, call, submitted, (one) => deps.queue.submit(one));
   sendJson(response, 200, jobSummaryJson(job));
 }
 
@@ -42,10 +44,11 @@ async function runSync(deps: JobRoutesDeps, call: JobCall): Promise<void> {
     (await readLongBody(deps, call, MAX_RUNSYNC_BODY_BYTES));
   const parsed = await parseLargeJobRequest(call.key.accountId, text);
   const options = { ...parsed, sync: { wait, waitGiven: query.has('wait') } };
-  const { job, outcome } = await deps.queue.submitAndWait(
+  const { job, outcome } = await traceSubmission(
+    deps.tracing,
+    call,
     submission(call, text, options),
-    wait,
-    disconnected,
+    (submitted) => deps.queue.submitAndWait(submitted, wait, disconnected),
   );
   if (outcome === undefined) throw missingJob(job.id);
   await sendJobStatus(deps, response, endpoint, outcome);

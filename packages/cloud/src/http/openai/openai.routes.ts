@@ -1,6 +1,8 @@
 import type { FastifyBaseLogger } from 'fastify';
 import { hasEnded } from '../../domain/job-status.ts';
 import { memberText } from '../../support/json-text.ts';
+import type { Tracing } from '../../domain/tracing.ts';
+import { traceSubmission } from '../jobs/job-submission-trace.ts';
 import type { JobQueue } from '../../queue/job-queue.ts';
 import type { EndpointCache } from '../../resources/endpoints/endpoint-cache.ts';
 import type { Authenticator } from '../../auth/authenticator.ts';
@@ -35,6 +37,7 @@ export interface OpenAiRoutesDeps {
   authenticator: Authenticator;
   openAccesses: OpenAccesses;
   rateLimits: JobRateLimits | undefined;
+  tracing?: Tracing | undefined;
   log: FastifyBaseLogger;
 }
 
@@ -111,12 +114,13 @@ export class OpenAiRoutes {
     const body = await readUtf8Body(request, MAX_RUNSYNC_BODY_BYTES);
     const call = request.method === 'GET' ? getCall(route) : postCall(route, body);
     const timeoutMs = endpoint.executionTimeout === 0 ? endpoint.jobTtl : endpoint.executionTimeout;
-    const job = await queue.submit({
+    const submitted = {
       endpoint,
       accountId,
       request: call.text,
       options: { sync: { wait: timeoutMs, waitGiven: false } },
-    });
+    };
+    const job = await traceSubmission(this.#deps.tracing, { request }, submitted, (one) => queue.submit(one));
     // A monotonic clock: the system clock may be set during the wait.
     const giveUpAt = performance.now() + timeoutMs;
     let isOpen = true;

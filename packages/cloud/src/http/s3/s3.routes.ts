@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Caller } from '../../domain/caller.ts';
@@ -9,6 +8,8 @@ import { BerthError } from '../../support/errors.ts';
 import { toBerthError } from '../http.errors.ts';
 import { allowLongUpload } from '../long-uploads.ts';
 import { claimConnection } from '../connection-limit.ts';
+import { REQUEST_ID_HEADER, requestIdOf } from '../request-id.ts';
+import type { RequestObserver } from '../request-observer.ts';
 import { endWhenRevoked } from '../revocable-response.ts';
 import { isS3Url, parseS3Url } from './s3-url.ts';
 import type { OpenAccesses } from '../../auth/open-access.ts';
@@ -22,6 +23,7 @@ export interface S3RoutesDeps extends S3AuthenticatorDeps {
   contents: VolumeContents;
   openAccesses: OpenAccesses;
   log: FastifyBaseLogger;
+  requestObserver?: RequestObserver;
 }
 
 /**
@@ -58,8 +60,10 @@ export class S3Routes {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const requestId = randomUUID();
+    const requestId = requestIdOf(request);
+    this.#deps.requestObserver?.observeForwarded(request, response, '/s3', 's3');
     response.setHeader('x-amz-request-id', requestId);
+    response.setHeader(REQUEST_ID_HEADER, requestId);
     request.on('error', () => undefined);
     if (request.method === 'PUT' || request.method === 'POST') allowLongUpload(request.socket);
     try {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import type { WebSocket, WebSocketServer } from 'ws';
@@ -10,6 +9,7 @@ import { BerthError } from '../../support/errors.ts';
 import { claimConnection } from '../connection-limit.ts';
 import { toBerthError } from '../http.errors.ts';
 import type { Request } from '../raw-http.ts';
+import { REQUEST_ID_HEADER, requestIdOf } from '../request-id.ts';
 import { toProblem, PROBLEM_MEDIA_TYPE } from '../rest-v2/rest-v2.errors.ts';
 import { parseTerminalUrl } from './terminal-url.ts';
 import type { TerminalUrl } from './terminal-url.ts';
@@ -45,7 +45,7 @@ export class TerminalRoutes {
 
   async upgrade(request: Request, socket: Duplex, head: Buffer, url: TerminalUrl): Promise<void> {
     const { log, pingMs, openAccesses } = this.#deps;
-    const requestId = randomUUID();
+    const requestId = requestIdOf(request);
     const key = terminalKey(request, url.query);
     const authorize = (): Promise<Caller> =>
       this.#deps.authenticator.authorize(key, {
@@ -92,7 +92,7 @@ export class TerminalRoutes {
         accept(webSocket);
       });
     } catch (error) {
-      rejectUpgrade(socket, toBerthError(error, log, requestId));
+      rejectUpgrade(socket, toBerthError(error, log, requestId), requestId);
     }
   }
 
@@ -111,15 +111,18 @@ export class TerminalRoutes {
 
   /** Loaded with the first terminal. */
   #load(): Promise<WebSocketServer> {
-    this.#server ??= import('ws').then(
-      ({ WebSocketServer: Server }) =>
-        new Server({
-          noServer: true,
-          maxPayload: MAX_FRAME_BYTES,
-          perMessageDeflate: false,
-          handleProtocols: (offered) => offered.has(TERMINAL_PROTOCOL) && TERMINAL_PROTOCOL,
-        }),
-    );
+    this.#server ??= import('ws').then(({ WebSocketServer: Server }) => {
+      const server = new Server({
+        noServer: true,
+        maxPayload: MAX_FRAME_BYTES,
+        perMessageDeflate: false,
+        handleProtocols: (offered) => offered.has(TERMINAL_PROTOCOL) && TERMINAL_PROTOCOL,
+      });
+      server.on('headers', (headers, request) =>
+        headers.push(`${REQUEST_ID_HEADER}: ${requestIdOf(request)}`),
+      );
+      return server;
+    });
     return this.#server;
   }
 }
@@ -132,10 +135,10 @@ function checkHandshake(request: Request): void {
     throw new BerthError('rule', `a client that names protocols has to name ${TERMINAL_PROTOCOL} among them`);
 }
 
-function rejectUpgrade(socket: Duplex, error: BerthError): void {
+function rejectUpgrade(socket: Duplex, error: BerthError, requestId: string): void {
   const { status, title, body } = toProblem(error);
   const text = JSON.stringify(body);
   socket.end(
-    `HTTP/1.1 ${status} ${title}\r\nConnection: close\r\nContent-Type: ${PROBLEM_MEDIA_TYPE}\r\nContent-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
+    `HTTP/1.1 ${status} ${title}\r\nConnection: close\r\nContent-Type: ${PROBLEM_MEDIA_TYPE}\r\nContent-Length: ${Buffer.byteLength(text)}\r\n${REQUEST_ID_HEADER}: ${requestId}\r\n\r\n${text}`,
   );
 }

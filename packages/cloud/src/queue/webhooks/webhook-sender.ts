@@ -1,4 +1,6 @@
 import type { Delivery } from '../../domain/job-records.ts';
+import { formatTraceparent } from '../../domain/tracing.ts';
+import type { JobTracing, SpanEnd, TraceContext } from '../../domain/tracing.ts';
 import { isRecent } from '../../support/clock.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
@@ -49,6 +51,7 @@ export interface WebhookSenderDeps {
   targetPolicy?: TargetPolicy;
   /** Sends one attempt and resolves to the status; default: over HTTP. */
   post?: PostWebhook;
+  tracing?: JobTracing | undefined;
 }
 
 export type PostWebhook = (
@@ -236,7 +239,10 @@ export class WebhookSender {
 
   async #attempt(leased: LeasedDelivery, host: string): Promise<void> {
     const { store, clock, log, options } = this.#deps;
-    const outcome = await this.#deliver(leased, host);
+    const { tracing } = this.#deps;
+    const trace = await tracing?.beginDelivery(leased.endpointId, leased.jobId).catch(() => undefined);
+    const outcome = await this.#deliver(leased, host, trace);
+    if (trace !== undefined) tracing?.end(trace, deliverySpan(leased, host, outcome));
     if (outcome !== undefined) this.#counts.attempts += 1;
     const now = clock.now();
     const next =
@@ -247,6 +253,7 @@ export class WebhookSender {
       delivery: leased.id,
       endpoint: leased.endpointId,
       job: leased.jobId,
+      ...(trace !== undefined && { traceId: trace.traceId }),
       host,
       attempt: nextAttemptNumber(leased, options),
       status: next.lastStatus,
@@ -269,7 +276,11 @@ export class WebhookSender {
   };
 
   /** One attempt. Undefined where it was aborted because the server stops. */
-  async #deliver(leased: LeasedDelivery, host: string): Promise<AttemptOutcome | undefined> {
+  async #deliver(
+    leased: LeasedDelivery,
+    host: string,
+    trace: TraceContext | undefined,
+  ): Promise<AttemptOutcome | undefined> {
     const { id, accountId, url, body } = leased;
     const { options, secretOf } = this.#deps;
     if (this.#stopped) return undefined;
@@ -284,6 +295,7 @@ export class WebhookSender {
         'X-Berth-Signature': signWebhook(secretOf(accountId), bytes),
         'X-Berth-Delivery': id,
         'X-Berth-Attempt': String(nextAttemptNumber(leased, options)),
+        ...(trace !== undefined && { traceparent: formatTraceparent(trace) }),
       };
       const post = this.#deps.post ?? this.#postOverHttp;
       return { status: await post(url, bytes, headers, attempt.signal) };
@@ -295,6 +307,26 @@ export class WebhookSender {
       this.#attempts.delete(attempt);
     }
   }
+}
+
+function deliverySpan(
+  { endpointId, jobId, id }: LeasedDelivery,
+  host: string,
+  outcome: AttemptOutcome | undefined,
+): SpanEnd {
+  const { status, error } = { status: undefined, error: undefined, ...outcome };
+  return {
+    name: 'webhook',
+    kind: 'client',
+    attributes: {
+      'berth.endpoint_id': endpointId,
+      'berth.job_id': jobId,
+      'berth.delivery_id': id,
+      'server.address': host,
+      ...(status !== undefined && { 'http.response.status_code': status }),
+    },
+    error: error ?? (status !== undefined && status >= 200 && status < 300 ? undefined : `status ${status}`),
+  };
 }
 
 function hostOf({ url }: Delivery): string {

@@ -10,7 +10,7 @@ test('a limit is announced at 80 %, at 100 %, and again after it fell back', asy
   const announced: number[] = [];
   events.subscribe('quota.warning', (warning) => announced.push(warning.ratio));
   const warnings = new QuotaWarnings(
-    { ratios: async () => [{ account: 'a', limit: 'pods', ratio }] },
+    { ratios: async () => [{ account: 'a', limit: 'pods', used: ratio, maximum: 1, ratio }] },
     events,
   );
   for (ratio of [0.5, 0.8, 0.9, 1, 1, 0.9, 0.2, 0.85]) await warnings.check();

@@ -25,6 +25,15 @@ export interface QuotaUsage {
   limit: number | null;
 }
 
+/** How much of a limit that is set is used. The account is empty for a limit of the installation. */
+export interface LimitRatio {
+  account: string;
+  limit: QuotaName;
+  used: number;
+  maximum: number;
+  ratio: number;
+}
+
 const INSTALLATION = '';
 const MAX_COUNTED_JOBS = 20_000;
 
@@ -102,13 +111,13 @@ export class Quotas {
   }
 
   /** How much of each limit that is set is used. The account is empty for those of the installation. */
-  async ratios(): Promise<{ account: string; limit: QuotaName; ratio: number }[]> {
+  async ratios(): Promise<LimitRatio[]> {
     const { directory } = this.#deps;
     const owners = [
       { account: INSTALLATION, limits: directory.installationLimits },
       ...directory.list().map(({ id }) => ({ account: id, limits: directory.limitsOf(id) })),
     ];
-    const ratios: { account: string; limit: QuotaName; ratio: number }[] = [];
+    const ratios: LimitRatio[] = [];
     for (const { account, limits } of owners)
       for (const [limit, maximum] of Object.entries(limits) as [QuotaName, number][]) {
         if (isRetention(limit)) continue;
@@ -116,7 +125,7 @@ export class Quotas {
         // Bytes are counted row by row: of a long queue that would take too long here.
         if (limit === 'queuedBytes' && (await this.used('queuedJobs', owner)) > MAX_COUNTED_JOBS) continue;
         const used = await this.used(limit, owner);
-        ratios.push({ account, limit, ratio: maximum === 0 ? 1 : used / maximum });
+        ratios.push({ account, limit, used, maximum, ratio: maximum === 0 ? 1 : used / maximum });
       }
     return ratios;
   }

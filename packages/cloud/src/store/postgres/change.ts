@@ -46,7 +46,7 @@ interface PendingWrite {
  * asks each rule (`next`) on the job as it is then, and writes what they decided.
  */
 export function changeJobs(context: QueueContext): Pick<JobStore, 'change' | 'changeAll'> {
-  const { queue, queuePool, server } = context;
+  const { queue, queuePool, server, observer } = context;
   // In the order of their keys, so that two servers never wait for each other. `lateral` has each row found
   // by its key.
   const lockJobs = queue.arrays(
@@ -158,6 +158,7 @@ export function changeJobs(context: QueueContext): Pick<JobStore, 'change' | 'ch
   const changes = new CommitBatcher<JobChangeRequest, JobChangeResult | undefined>(
     (requests) => withTransactionRetries(() => inTransaction(queuePool, (client) => apply(requests, client))),
     MAX_CHANGE_BATCH,
+    observer,
   );
   /** The usual ends first, all else under locks. */
   async function changeAll(requests: readonly JobChangeRequest[]): Promise<(JobChangeResult | undefined)[]> {

@@ -1,4 +1,6 @@
 import { BerthError } from '../../support/errors.ts';
+import { NO_OBSERVER } from '../store-observer.ts';
+import type { StoreObserver } from '../store-observer.ts';
 
 /** Items that came together and are answered together. */
 interface PendingItems<In, Out> {
@@ -14,10 +16,16 @@ interface PendingItems<In, Out> {
 export class CommitBatcher<In, Out> {
   readonly #commit: (items: readonly In[]) => Promise<readonly Out[]>;
   readonly #largest: number;
+  readonly #observer: StoreObserver;
   #waiting: PendingItems<In, Out>[] = [];
   #busy = false;
 
-  constructor(commit: (items: readonly In[]) => Promise<readonly Out[]>, largest: number) {
+  constructor(
+    commit: (items: readonly In[]) => Promise<readonly Out[]>,
+    largest: number,
+    observer = NO_OBSERVER,
+  ) {
+    this.#observer = observer;
     this.#commit = commit;
     this.#largest = largest;
   }
@@ -71,9 +79,11 @@ export class CommitBatcher<In, Out> {
   async #settle(group: readonly PendingItems<In, Out>[]): Promise<() => void> {
     const [first] = group;
     try {
-      const results = await this.#commit(
-        group.length === 1 && first !== undefined ? first.items : group.flatMap(({ items }) => items),
-      );
+      const all =
+        group.length === 1 && first !== undefined ? first.items : group.flatMap(({ items }) => items);
+      const start = performance.now();
+      const results = await this.#commit(all);
+      this.#observer.committed(all.length, performance.now() - start);
       return () => {
         let from = 0;
         for (const { items, resolve } of group) {

@@ -71,31 +71,36 @@ export function finishHandedOut({
   queue,
   server,
   handedOut,
+  observer,
 }: QueueContext): (requests: readonly JobChangeRequest[]) => Promise<(JobChangeResult | undefined)[]> {
   const finish = queue.arrays(FINISH_HANDED_OUT, 'finish handed out');
-  const batches = new CommitBatcher<ExpectedFinish, JobChangeResult | undefined>(async (expected) => {
-    const rows = expected.map(({ before, change: { job, output = null, error = null } }) => ({
-      ...jobValues(job),
-      lease: before.lease,
-      lease_due_at: before.dueAt,
-      ...finishedTimes(job),
-      output,
-      error,
-    }));
-    const values = {
-      ...columnArrays(rows, GIVEN_COLUMNS),
-      expected: expected.length,
-      lane: `${server} finish`,
-    };
-    const [answer] = await withTransactionRetries(() => finish(values));
-    const some = answer?.[0] as readonly string[] | null;
-    const finished = some === null ? undefined : new Set(some);
-    return expected.map(({ before, change: { job } }) =>
-      finished?.has(jobKey(job.endpointId, job.seq)) === false
-        ? undefined
-        : { before, after: job, changed: true },
-    );
-  }, MAX_BATCH);
+  const batches = new CommitBatcher<ExpectedFinish, JobChangeResult | undefined>(
+    async (expected) => {
+      const rows = expected.map(({ before, change: { job, output = null, error = null } }) => ({
+        ...jobValues(job),
+        lease: before.lease,
+        lease_due_at: before.dueAt,
+        ...finishedTimes(job),
+        output,
+        error,
+      }));
+      const values = {
+        ...columnArrays(rows, GIVEN_COLUMNS),
+        expected: expected.length,
+        lane: `${server} finish`,
+      };
+      const [answer] = await withTransactionRetries(() => finish(values));
+      const some = answer?.[0] as readonly string[] | null;
+      const finished = some === null ? undefined : new Set(some);
+      return expected.map(({ before, change: { job } }) =>
+        finished?.has(jobKey(job.endpointId, job.seq)) === false
+          ? undefined
+          : { before, after: job, changed: true },
+      );
+    },
+    MAX_BATCH,
+    observer,
+  );
 
   return async (requests) => {
     const expected = requests.map((request): ExpectedFinish | undefined => {

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { JobStore } from '../job-store.ts';
+import { NO_OBSERVER } from '../store-observer.ts';
 import { changeJobs } from './change.ts';
 import { jobChunks } from './chunks.ts';
 import { jobDeliveries } from './deliveries.ts';
@@ -18,7 +19,12 @@ import { submitJobs } from './submit.ts';
 import { takeJobs } from './take.ts';
 
 /** The queue on PostgreSQL, one file for each operation. */
-export function postgresJobStore(pool: Pool, queuePool: Pool, server: string): JobStore {
+export function postgresJobStore(
+  pool: Pool,
+  queuePool: Pool,
+  server: string,
+  observer = NO_OBSERVER,
+): JobStore {
   const context: QueueContext = {
     queue: new Statements(queuePool),
     queuePool,
@@ -26,6 +32,7 @@ export function postgresJobStore(pool: Pool, queuePool: Pool, server: string): J
     pool,
     server,
     handedOut: new HandedOutJobs(),
+    observer,
   };
   return {
     sameTurnTakes: false,

@@ -6,6 +6,8 @@ import type { Pool, PoolClient, QueryResult } from 'pg';
 import { BerthError } from '../../support/errors.ts';
 import type { Database } from '../database.ts';
 import { render } from '../sql.ts';
+import { NO_OBSERVER } from '../store-observer.ts';
+import type { StoreObserver } from '../store-observer.ts';
 import type { StatementResult, Row, Statement, Steps } from '../sql.ts';
 import { AdvisoryLocks } from './advisory-locks.ts';
 import { postgresJobStore } from './job-store-driver.ts';
@@ -53,9 +55,15 @@ export interface PostgresOptions {
   url: string;
   poolSize: number;
   onError(error: Error): void;
+  observer?: StoreObserver;
 }
 
-export async function openPostgres({ url: given, poolSize, onError }: PostgresOptions): Promise<Database> {
+export async function openPostgres({
+  url: given,
+  poolSize,
+  onError,
+  observer = NO_OBSERVER,
+}: PostgresOptions): Promise<Database> {
   const { url, givenOptions } = takeOptions(given);
   // Loaded here and not above: a server on SQLite starts without it.
   const pg = createRequire(import.meta.url)('pg') as typeof Pg;
@@ -118,8 +126,13 @@ export async function openPostgres({ url: given, poolSize, onError }: PostgresOp
     checkWritable: async () => {
       await withClient(pool, (client) => translateErrors(client.query(WRITE_PROBE)));
     },
-    write: (steps) => withTransactionRetries(() => inTransaction(pool, (client) => run(client, steps))),
-    jobs: () => postgresJobStore(pool, queuePool, server),
+    write: async (steps) => {
+      const start = performance.now();
+      const result = await withTransactionRetries(() => inTransaction(pool, (client) => run(client, steps)));
+      observer.committed(1, performance.now() - start);
+      return result;
+    },
+    jobs: () => postgresJobStore(pool, queuePool, server, observer),
     wakeups: () => notifyWakeupBus({ url: given, server, pool, onError }),
     copyTo: (folder) => copyPostgres(pool, folder),
     exclusively: (name, work) => locks.run(name, work),

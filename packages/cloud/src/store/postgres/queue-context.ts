@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import type { StoreObserver } from '../store-observer.ts';
 import type { HandedOutJobs } from './handed-out-jobs.ts';
 import type { Statements } from './statements.ts';
 
@@ -13,4 +14,5 @@ export interface QueueContext {
   /** Names the rows of `job_counts` that this server writes. */
   server: string;
   handedOut: HandedOutJobs;
+  observer: StoreObserver;
 }

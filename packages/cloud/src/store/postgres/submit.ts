@@ -47,7 +47,7 @@ interface Submission {
 }
 
 /** Adds jobs to the queue. Submissions that arrive while a commit is on its way share the next one. */
-export function submitJobs({ queue, statements, server }: QueueContext): Pick<JobStore, 'submit'> {
+export function submitJobs({ queue, statements, server, observer }: QueueContext): Pick<JobStore, 'submit'> {
   const insertJobs = queue.arrays(INSERT_JOBS, 'submit');
   const selectKeyHolder = statements.arrays(
     `select ${JOB_SELECT}, job.body_hash from jobs as job
@@ -118,6 +118,6 @@ export function submitJobs({ queue, statements, server }: QueueContext): Pick<Jo
     return values && { job: jobFromValues(values), bodyHash: values[JOB_SELECT_LENGTH] as string };
   }
 
-  const submissions = new CommitBatcher(insert, MAX_SUBMIT_BATCH);
+  const submissions = new CommitBatcher(insert, MAX_SUBMIT_BATCH, observer);
   return { submit: (submitted, idempotency) => submissions.add({ submitted, idempotency }) };
 }

@@ -1,5 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { BerthError } from '../../support/errors.ts';
+import { NO_OBSERVER } from '../store-observer.ts';
+import type { StoreObserver } from '../store-observer.ts';
 import type { DiskSync } from './wal-sync.ts';
 
 /** What nobody waits for is on the disk twice this much later at most. */
@@ -21,6 +23,7 @@ export type BatchWork<Item, Result> = (items: readonly Item[]) => Result[];
 export type ReadScope = readonly number[] | 'resources' | 'anything';
 
 export interface GroupCommitOptions {
+  observer?: StoreObserver;
   /** Whether a failure was for want of space, and there is some now. */
   makeRoom?(error: unknown): boolean;
   /** Something was committed, here or beside the groups. */
@@ -74,6 +77,7 @@ export class GroupCommit {
   #resourcesGeneration = 0;
   /** Set while writes wait. */
   #pause: PromiseWithResolvers<void> | undefined;
+  readonly #observer: StoreObserver;
   hooks: CommitHooks = { beforeCommit: () => undefined, afterRollback: () => undefined };
 
   constructor(
@@ -83,6 +87,7 @@ export class GroupCommit {
     options: GroupCommitOptions = {},
   ) {
     this.#options = options;
+    this.#observer = options.observer ?? NO_OBSERVER;
     this.#connection = connection;
     this.#disk = disk;
     this.#translate = translate;
@@ -237,6 +242,7 @@ export class GroupCommit {
     let results: unknown[];
     let hasWritten = false;
     const waits = group.some(({ synced }) => synced);
+    const start = performance.now();
     try {
       results = doAll(group);
       this.hooks.beforeCommit();
@@ -244,6 +250,7 @@ export class GroupCommit {
       if (hasWritten) {
         this.#end.run();
         this.#generation += 1;
+        this.#observer.committed(group.length, performance.now() - start);
       }
       this.#hasBegun = false;
     } catch (error) {

@@ -4,6 +4,8 @@ import type { StatementSync } from 'node:sqlite';
 import { BerthError } from '../../support/errors.ts';
 import type { Database } from '../database.ts';
 import { UniqueViolation } from '../database.ts';
+import { NO_OBSERVER } from '../store-observer.ts';
+import type { StoreObserver } from '../store-observer.ts';
 import { render } from '../sql.ts';
 import type { StatementResult, Row, Statement, Steps } from '../sql.ts';
 import { singleServerElection } from '../leader-election.ts';
@@ -43,6 +45,7 @@ export interface SqliteOptions {
   syncFile?: SyncFile;
   /** Of the write-ahead log, before it goes into the database; in tests. */
   maxWalPages?: number;
+  observer?: StoreObserver;
 }
 
 /** What surrounds an open connection: its disk, and what happens when that is full. */
@@ -55,6 +58,7 @@ export interface SqliteSurroundings {
   afterCommit?(writes: WriteGate): void;
   /** Nothing is committed beside the groups any more. */
   beforeClose?(): Promise<void>;
+  observer?: StoreObserver;
   close(): Promise<void>;
 }
 
@@ -65,7 +69,7 @@ function createPrivately(file: string): void {
 
 export function openSqlite(
   file: string,
-  { onFull = () => false, syncFile, maxWalPages }: SqliteOptions = {},
+  { onFull = () => false, syncFile, maxWalPages, observer = NO_OBSERVER }: SqliteOptions = {},
 ): Database {
   const { isCopy } = checkOrigin(file);
   if (isCopy) checkSqliteCopy(file);
@@ -73,8 +77,9 @@ export function openSqlite(
   const connection = openConnection(file, onFull);
   markRunning(file);
   const room = new WalCheckpointer({ connection, database: file, syncFile, maxWalPages });
-  const wal = new WalSync(file, () => room.checkpoint(), syncFile);
+  const wal = new WalSync(file, () => room.checkpoint(), syncFile, observer);
   return sqliteDatabase(connection, {
+    observer,
     disk: wal,
     freeSpace: () => room.freeSpace(),
     onFull,
@@ -94,11 +99,12 @@ export function openSqlite(
 /** The database over a connection that is open. */
 export function sqliteDatabase(
   connection: DatabaseSync,
-  { disk, freeSpace, onFull, afterCommit, beforeClose, close }: SqliteSurroundings,
+  { disk, freeSpace, onFull, afterCommit, beforeClose, close, observer = NO_OBSERVER }: SqliteSurroundings,
 ): Database {
   const group: GroupCommit = new GroupCommit(connection, disk, failed, {
     makeRoom: (error) => isFull(error) && onFull(true),
     afterCommit: () => afterCommit?.(group),
+    observer,
   });
   const prepared = new Map<string, StatementSync>();
   /** A write was refused, and none was tried with success since. */
@@ -128,9 +134,11 @@ export function sqliteDatabase(
   function transaction<T>(steps: () => Steps<T>): T {
     for (;;) {
       try {
+        const start = performance.now();
         connection.exec('begin immediate');
         const result = run(steps);
         connection.exec('commit');
+        observer.committed(1, performance.now() - start);
         return result;
       } catch (error) {
         if (connection.isTransaction) connection.exec('rollback');

@@ -1,5 +1,7 @@
 import { closeSync, fdatasync, fdatasyncSync, openSync } from 'node:fs';
 import { BerthError } from '../../support/errors.ts';
+import { NO_OBSERVER } from '../store-observer.ts';
+import type { StoreObserver } from '../store-observer.ts';
 
 /** Brings to the disk what was committed. */
 export interface DiskSync {
@@ -32,9 +34,11 @@ export class WalSync implements DiskSync {
   #next: Promise<void> | undefined;
   readonly #rescue: () => void;
   readonly #syncFile: SyncFile;
+  readonly #observer: StoreObserver;
   #hasFailed = false;
 
-  constructor(database: string, rescue: () => void, syncFile?: SyncFile) {
+  constructor(database: string, rescue: () => void, syncFile?: SyncFile, observer = NO_OBSERVER) {
+    this.#observer = observer;
     this.#file = `${database}-wal`;
     this.#rescue = rescue;
     this.#syncFile = syncFile ?? ((descriptor, done) => fdatasync(descriptor, done));
@@ -77,8 +81,10 @@ export class WalSync implements DiskSync {
     this.#next = undefined;
     if (this.#hasFailed) return Promise.try(() => this.sync());
     const { promise: running, resolve, reject } = Promise.withResolvers<void>();
+    const start = performance.now();
     const ended = (error: Error | null): void => {
       if (this.#running === running) this.#running = undefined;
+      this.#observer.synced(performance.now() - start);
       this.#hasFailed ||= error !== null;
       if (error === null) resolve();
       else reject(syncFailed(error));

@@ -1,4 +1,4 @@
-import { wholeNumberType } from './setting-type.ts';
+import { urlType, wholeNumberType } from './setting-type.ts';
 import { defineSetting } from './setting.ts';
 
 /** What is recorded for people and programs that watch. */
@@ -9,5 +9,20 @@ export const telemetrySettings = {
     description:
       'How many days the history of endpoints and pods is kept, by hour. By minute it is kept for ' +
       'two days. See docs/monitoring.md.',
+  }),
+  'traces.endpoint': defineSetting({
+    type: urlType(),
+    default: '',
+    description:
+      'The OpenTelemetry receiver that traces are sent to, as OTLP over HTTP in JSON; /v1/traces is ' +
+      'added to the address. Without it there are no traces, unless OTEL_EXPORTER_OTLP_ENDPOINT is set. ' +
+      'See docs/monitoring.md.',
+  }),
+  'traces.percent': defineSetting({
+    type: wholeNumberType(0, 100),
+    default: 100,
+    description:
+      'How many of a hundred traces that begin at Berth are recorded. A request that belongs to a trace ' +
+      'is recorded if its caller records it.',
   }),
 };

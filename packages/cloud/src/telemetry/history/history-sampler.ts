@@ -6,6 +6,7 @@ import type { Rollup } from '../../domain/history/rollup.ts';
 import type { HistoryStore } from '../../store/history-store.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
+import type { GpuUse } from '../metrics/data-center-metrics.ts';
 import { startPhaseDurations } from '../start-phase-durations.ts';
 
 const SAMPLE_INTERVAL_MS = 15_000;
@@ -32,6 +33,7 @@ export interface SampledUsage {
 export interface SampledInstance {
   /** The endpoint or the pod. */
   resourceId: string;
+  dataCenterId: string;
   usage(): Promise<SampledUsage | undefined>;
 }
 
@@ -61,6 +63,8 @@ export class HistorySampler {
   #round: Promise<void> | undefined;
   #nextInstance = 0;
   #trimmedAt = -Infinity;
+  /** Of the last round, by data center. */
+  #gpuUse = new Map<string, GpuUse>();
   #unsubscribe = (): void => undefined;
 
   constructor(deps: HistorySamplerDeps) {
@@ -116,18 +120,30 @@ export class HistorySampler {
     const count = Math.min(all.length, MAX_USAGE_READS);
     const first = all.length === 0 ? 0 : this.#nextInstance % all.length;
     this.#nextInstance = first + count;
+    const gpuUse = new Map<string, GpuUse>();
     for (let index = 0; index < count; index += 1) {
-      const { resourceId, usage } = all[(first + index) % all.length] as SampledInstance;
+      const { resourceId, dataCenterId, usage } = all[(first + index) % all.length] as SampledInstance;
       const used = await usage().catch(() => undefined);
       if (used === undefined) continue;
       const rollup = this.#of(resourceId);
       observe(rollup, 'cpu', used.cpu);
       observe(rollup, 'memory', used.memoryInBytes);
+      const ofDataCenter = gpuUse.get(dataCenterId) ?? { dataCenterId, gpus: 0, util: 0, memoryUtil: 0 };
+      gpuUse.set(dataCenterId, ofDataCenter);
       for (const { util, memoryUtil } of used.gpus) {
+        ofDataCenter.gpus += 1;
+        ofDataCenter.util += util / 100;
+        ofDataCenter.memoryUtil += memoryUtil / 100;
         observe(rollup, 'gpu', util / 100);
         observe(rollup, 'gpuMemory', memoryUtil / 100);
       }
     }
+    this.#gpuUse = gpuUse;
+  }
+
+  /** How the GPUs that instances hold were used in the last round, by data center. */
+  gpuUse(): Iterable<GpuUse> {
+    return this.#gpuUse.values();
   }
 
   #onReady(worker: Worker): void {

@@ -43,18 +43,22 @@ export class Series {
  * A histogram of prom-client, but for `observe`: that one joins the labels to a text and looks the series up with
  * every observation, which takes 0.6 to 1.2 µs of a request's 25 µs. Here the caller keeps the series.
  */
-export class RequestHistogram {
+export class SeriesHistogram {
   readonly name: string;
   readonly #help: string;
   readonly #bounds: readonly number[];
   readonly #series: Series[] = [];
 
-  constructor(registry: Registry, name: string, help: string, bounds: readonly number[]) {
+  constructor(name: string, help: string, bounds: readonly number[]) {
     this.name = name;
     this.#help = help;
     this.#bounds = bounds;
-    // The registry calls `get` and reads `name`, which is all that this has of a metric.
+  }
+
+  /** The registry calls `get` and reads `name`, which is all that this has of a metric. */
+  register(registry: Registry): this {
     registry.registerMetric(this as unknown as Metric);
+    return this;
   }
 
   /** A new series; no other may have the same labels. */

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Histogram, Registry } from 'prom-client';
-import { RequestHistogram } from './request-histogram.ts';
+import { SeriesHistogram } from './series-histogram.ts';
 
 test('reads like a histogram of prom-client', async () => {
   const [name, help, buckets] = ['seconds', 'Time to answer', [0.001, 0.1, 3]] as const;
   const [ours, theirs] = [new Registry(), new Registry()];
-  const histogram = new RequestHistogram(ours, name, help, buckets);
+  const histogram = new SeriesHistogram(name, help, buckets).register(ours);
   const peer = new Histogram({
     name,
     help,
