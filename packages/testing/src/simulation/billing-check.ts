@@ -5,6 +5,8 @@ import type { StoredStretch } from './simulation-storage.ts';
 const OPEN_END = Number.MAX_SAFE_INTEGER;
 /** Starts and ends are noticed this late, without a fault. */
 const SLACK_SECONDS = 10;
+/** Each stretch is rounded to whole seconds, so one that follows within a second may share one with it. */
+const ROUNDING_SECONDS = 1;
 
 /** Every instance is paid for from its start to its end: once, and no longer. */
 export function checkBilling(
@@ -38,7 +40,7 @@ function checkInstances(
   let last = -Infinity;
   for (const { beganAt, endedAt: until } of stretches) {
     if (until === OPEN_END) throw new InvariantViolation(id, `${id} is paid for, though it ended long ago`);
-    if (beganAt < last) throw new InvariantViolation(id, `seconds of ${id} are paid for twice`);
+    if (beganAt < last - ROUNDING_SECONDS) throw new InvariantViolation(id, `seconds of ${id} are paid for twice`);
     last = until;
     paid += until - beganAt;
   }

@@ -41,14 +41,23 @@ export async function networkOfContainers(daemon: Daemon): Promise<ContainerNetw
         }>,
     );
     // There may be an IPv4 and an IPv6 entry; containers use the first.
-    const { Gateway: address, Subnet: subnet } = ipam?.Config?.[0] ?? {};
-    return address !== undefined && subnet !== undefined && (await canListen(address))
-      ? { address, subnets: [subnet] }
-      : undefined;
+    const { Gateway: gateway, Subnet: subnet } = ipam?.Config?.[0] ?? {};
+    if (subnet === undefined) return undefined;
+    // A daemon that was started again and found its bridge does not name the gateway.
+    const address = gateway ?? firstAddress(subnet);
+    return (await canListen(address)) ? { address, subnets: [subnet] } : undefined;
   } catch (error) {
     if (isNotFound(error)) return undefined;
     throw error;
   }
+}
+
+/** The address that Docker takes for itself: 172.17.0.1 of 172.17.0.0/16. */
+export function firstAddress(subnet: string): string {
+  const base = subnet.replace(/\/.*$/, '');
+  return base.includes(':')
+    ? base.replace(/::$/, '::1')
+    : base.replace(/\d+$/, (last) => String(Number(last) + 1));
 }
 
 /** Tests by listening: the system does not list the interface of a network without a running container. */
