@@ -26,7 +26,11 @@ export function endLeftoverProcesses(
   const seenSince = new Map();
   const timer = setInterval(() => {
     const now = performance.now();
-    for (const pid of testProcesses()) {
+    const running = testProcesses();
+    // Numbers of processes come again in a long run.
+    for (const pid of seenSince.keys()) if (!running.includes(pid)) seenSince.delete(pid);
+    for (const pid of goneSince.keys()) if (existsSync(`/proc/${pid}`)) goneSince.delete(pid);
+    for (const pid of running) {
       const since = seenSince.get(pid) ?? now;
       seenSince.set(pid, since);
       if (now - since > fileLimitMs)
