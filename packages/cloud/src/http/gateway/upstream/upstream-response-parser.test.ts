@@ -117,7 +117,7 @@ describe('the parser of upstream responses', () => {
     for (const encoding of ['gzip, chunked', 'identity', 'chunked, chunked', 'xchunked'])
       refused(`HTTP/1.1 200 OK\r\nTransfer-Encoding: ${encoding}\r\n\r\n`, /Transfer-Encoding/);
     refused('HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n', /both/);
-    for (const size of ['', 'x', '-1', '0x5', '5 5', '123456789'])
+    for (const size of ['2;\x00=b', '', 'x', '-1', '0x5', '5 5', '123456789'])
       refused(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${size}\r\n`, /size of a chunk/);
     refused('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nabc\r\n', /CR LF|longer/);
     refused('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\nab\r\n', /CR LF/);

@@ -27,7 +27,9 @@ const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: ([^\x00-\x08\x0a-\x1f\x7f]*
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const INVALID_VALUE = /[\x00-\x08\x0a-\x1f\x7f]/;
 const CONTENT_LENGTH = /^\d{1,15}$/;
-const CHUNK_SIZE = /^([0-9a-fA-F]{1,8})[ \t]*(?:;.*)?$/;
+/** With extensions, which nobody uses, as RFC 9112 has them: a name, and a value that may be quoted. */
+const CHUNK_SIZE =
+  /^([0-9a-fA-F]{1,8})[ \t]*(?:;[\w!#$%&'*+.^`|~-]+(?:=(?:[\w!#$%&'*+.^`|~-]+|"[\t !#-[\]-~]*"))?)*$/;
 const MAX_CHUNK_LINE = 4096;
 const LINE_FEED = 0x0a;
 
