@@ -123,7 +123,9 @@ describe('three servers, each on a machine of its own', () => {
     for (const seat of servers.seats) {
       const { server } = seat;
       const client = server.client();
-      assert.ok((await containerLogLines(client, id)).includes('hello'));
+      await waitFor('the line is in the log', async () =>
+        (await containerLogLines(client, id)).includes('hello'),
+      );
       assert.equal(await inTerminal(seat, `/v2/pods/${id}`, 'echo made > made.txt; pwd | wc -l'), '1\n');
       const info = await client.call<{ size: number }>('GET', `/v2/pods/${id}/files/info?path=made.txt`);
       assert.deepEqual([info.status, info.body.size], [200, 5], info.text);
