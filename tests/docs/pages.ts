@@ -9,7 +9,8 @@ const GUIDES = ['README.md', 'docs/quick-start.md', 'docs/job-api.md', 'docs/job
 export const pages: ReadonlyMap<string, readonly CodeBlock[]> = new Map(
   [
     ...globSync(['README.md', 'CONTRIBUTING.md', 'docs/**/*.md', 'examples/*/README.md']),
-    ...globSync('packages/*/README.md'),
+    // That of packages/cloud is a copy, there while the package is made.
+    ...globSync('packages/worker*/README.md'),
   ]
     .sort()
     .map((page) => [page, codeBlocks(readFileSync(page, 'utf8'))]),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { acceleratedPythonSdk } from '../../packages/testing/src/python-sdks.ts';
 import { createPersona } from './persona.fixture.ts';
@@ -48,9 +48,8 @@ test('someone moving over keeps programs and tools, and changes an address', asy
   if (typeof sdk === 'string') t.diagnostic(`without the Python SDK: ${sdk}`);
   else {
     writeFileSync(join(folder, 'program.py'), PROGRAM);
-    const withSdk = { ...moved, PATH: `${dirname(sdk.python)}:${env['PATH']}` };
     assert.equal(
-      await watch.type('python program.py', { cwd: folder, env: withSdk }),
+      await watch.type(`${sdk.python} program.py`, { cwd: folder, env: moved }),
       "{'hello': 'world'}\n0 pods\n",
     );
   }
