@@ -40,7 +40,8 @@ function checkInstances(
   let last = -Infinity;
   for (const { beganAt, endedAt: until } of stretches) {
     if (until === OPEN_END) throw new InvariantViolation(id, `${id} is paid for, though it ended long ago`);
-    if (beganAt < last - ROUNDING_SECONDS) throw new InvariantViolation(id, `seconds of ${id} are paid for twice`);
+    if (beganAt < last - ROUNDING_SECONDS)
+      throw new InvariantViolation(id, `seconds of ${id} are paid for twice`);
     last = until;
     paid += until - beganAt;
   }
