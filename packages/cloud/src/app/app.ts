@@ -205,6 +205,8 @@ async function composeApp(app: AppContext): Promise<App> {
     },
     close: async () => {
       disk.close();
+      // From here on answers close their connections.
+      const answered = http.server.close();
       await services.imageExpiry.close();
       await services.sharedImages?.close();
       services.resources.events.close();
@@ -216,7 +218,7 @@ async function composeApp(app: AppContext): Promise<App> {
       }
       await engines.stopDiscovery();
       await tls?.close();
-      await Promise.all([http.server.close(), engines.closeWorkerServer()]);
+      await Promise.all([answered, engines.closeWorkerServer()]);
       await telemetry
         .close()
         .catch((error: unknown) => log.warn({ err: error }, 'the last minute of the history is lost'));
