@@ -50,6 +50,7 @@ import (
 	kubectl "k8s.io/kubectl/pkg/cmd"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllers "k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
 )
@@ -58,6 +59,7 @@ func main() {
 	commands := map[string]func() *cobra.Command{
 		"kube-apiserver":          func() *cobra.Command { return apiserver.NewAPIServerCommand() },
 		"kube-controller-manager": func() *cobra.Command { return controllers.NewControllerManagerCommand() },
+		"kube-proxy":              func() *cobra.Command { return proxy.NewProxyCommand() },
 		"kube-scheduler":          func() *cobra.Command { return scheduler.NewSchedulerCommand() },
 		"kubelet":                 func() *cobra.Command { return kubelet.NewKubeletCommand(context.Background()) },
 		"kubectl":                 kubectl.NewDefaultKubectlCommand,
@@ -72,7 +74,7 @@ GO
 go mod tidy
 version=k8s.io/component-base/version
 build kube . "-X $version.gitVersion=$kubernetes -X $version.gitMajor=1 -X $version.gitMinor=$(cut -d. -f2 <<<"$kubernetes")"
-for name in kube-apiserver kube-controller-manager kube-scheduler kubelet kubectl; do ln -sfn kube "$target/$name"; done
+for name in kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl; do ln -sfn kube "$target/$name"; done
 
 # Holds the namespaces of a pod and reaps its zombies.
 cat >"$work/pause.c" <<'C'

@@ -54,7 +54,8 @@ http://{{ include "berth.name" . }}.{{ .Release.Namespace }}.svc:{{ .Values.serv
 {{- $settings := dict "workerUrl" (.Values.workerUrl | default (include "berth.serviceUrl" .)) -}}
 {{- with include "berth.publicUrl" . }}{{ $_ := set $settings "publicUrl" . }}{{ end -}}
 {{- if .Values.kubernetes.enabled -}}
-{{- $_ := set $settings "dataCenters" (list (dict "id" .Values.kubernetes.dataCenter "engine" "kubernetes" "namespace" (include "berth.workNamespace" .) "berthImage" (include "berth.image" .))) -}}
+{{- $dataCenter := dict "id" .Values.kubernetes.dataCenter "engine" "kubernetes" "namespace" (include "berth.workNamespace" .) "berthImage" (include "berth.image" .) -}}
+{{- $_ := set $settings "dataCenters" (list (mustMergeOverwrite $dataCenter (deepCopy .Values.kubernetes.settings))) -}}
 {{- $_ := set $settings "runner" (dict "image" (include "berth.image" .)) -}}
 {{- end -}}
 {{- if .Values.tls.enabled -}}

@@ -81,13 +81,14 @@ function engineSettings(
   }: DataCenterConfig,
   config: Config,
 ) {
-  const { scheduleTimeout, startTimeout, runtime, ...fields } = dataCenter;
+  const { scheduleTimeout, startTimeout, lostNodeTimeout, runtime, ...fields } = dataCenter;
   const kubeconfig = dataCenter.kubeconfig ?? (config.kubeconfig || undefined);
   return {
     ...fields,
     namespace: dataCenter.namespace ?? config.kubernetes.namespace,
     ...(kubeconfig !== undefined && { kubeconfig }),
     ...(runtime !== undefined && { runtimeClass: runtime }),
+    ...(lostNodeTimeout !== undefined && { lostNodeSeconds: lostNodeTimeout }),
     ...(scheduleTimeout !== undefined && { scheduleTimeoutMs: scheduleTimeout * MS_PER_SECOND }),
     ...(startTimeout !== undefined && { startTimeoutMs: startTimeout * MS_PER_SECOND }),
   };

@@ -71,8 +71,15 @@ export abstract class InstanceInventory<I extends ContainerInstance> {
   }
 
   emitStatus(instance: I): void {
-    const { id, status, exitCode, signal, startedAt, endedAt } = instance.describe();
-    this.#deps.onEvent({ id, status, exitCode, signal, at: endedAt ?? startedAt });
+    const { id, status, exitCode, signal, startedAt, endedAt, disrupted } = instance.describe();
+    this.#deps.onEvent({
+      id,
+      status,
+      exitCode,
+      signal,
+      at: endedAt ?? startedAt,
+      ...(disrupted === true && { disrupted }),
+    });
   }
 
   /** Forgets an instance that a new one replaces. */

@@ -86,10 +86,13 @@ export interface PythonHook {
 export interface InstanceNetwork {
   /** The same for all its members. */
   name: string;
-  subnet: string;
-  /** The fixed address of this instance. */
-  address: string;
-  /** Host names under which the other members reach it. */
+  /** Null where the engine chooses the addresses itself, and members are reached by name. */
+  subnet: string | null;
+  /** The fixed address of this instance; without a subnet, it means nothing. */
+  address: string | null;
+  /** The environment variable with its address. The engine sets it, over `env`, where it chooses the address. */
+  addressVariable?: string;
+  /** Host names under which the other members reach it. An engine that has only one uses the first. */
   aliases: readonly string[];
 }
 
@@ -117,10 +120,14 @@ export interface Instance {
   status: InstanceStatus;
   startedAt: number;
   endedAt: number | null;
+  /** Its address in the network of its cluster, where the engine chose it. */
+  networkAddress?: string;
   /** 128 + n after signal n, as with containers. Null while it runs, or if the exit was not observed. */
   exitCode: number | null;
   /** The signal's name, if the exit code stands for one. */
   signal: string | null;
+  /** It ended without a fault of its own: its machine was lost, or it had to make room. */
+  disrupted?: true;
 }
 
 export interface InstanceEvent {
@@ -128,6 +135,8 @@ export interface InstanceEvent {
   status: InstanceStatus;
   exitCode: number | null;
   signal: string | null;
+  /** It ended without a fault of its own. */
+  disrupted?: true;
   at: number;
 }
 

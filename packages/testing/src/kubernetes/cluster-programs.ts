@@ -7,7 +7,14 @@ import { delimiter, dirname, join, resolve } from 'node:path';
  * Built by tests/kubernetes/build.sh from the Go module proxy. `kube` is every part of Kubernetes in one
  * program.
  */
-const BUILT = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubelet', 'kubectl'];
+const BUILT = [
+  'kube-apiserver',
+  'kube-controller-manager',
+  'kube-scheduler',
+  'kubelet',
+  'kube-proxy',
+  'kubectl',
+];
 const NEEDED = ['etcd', 'pause', ...BUILT];
 /** Installed from Debian: docker.io or containerd, containernetworking-plugins, iproute2, iptables, openssl. */
 const SYSTEM_PROGRAMS = ['containerd', 'ctr', 'runc', 'ip', 'iptables', 'openssl', 'unshare', 'bash'];

@@ -3,7 +3,7 @@
 // in namespaces of their own. It needs root and Linux. Everything of it ends with the process that started it.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ import { imageArchive, PROGRAMS } from '../docker-test-image.mjs';
 import { ClusterCertificates } from './cluster-certificates.ts';
 import { findClusterPrograms } from './cluster-programs.ts';
 import { berthLayer } from './berth-layer.ts';
-import { writeImageTar } from './image-tar.ts';
+import { type ImageConfig, writeImageTar } from './image-tar.ts';
 import { writeNodeFiles } from './node-files.ts';
 
 const START_TIMEOUT_MS = 120_000;
@@ -21,17 +21,31 @@ const POLL_INTERVAL_MS = 50;
 const MAX_CLUSTERS = 16;
 /** The image of every node: a shell, small programs, Node, and Berth. */
 export const KUBERNETES_TEST_IMAGE = 'localhost/berth-test:1';
+/** The same, configured as deploy/docker/Dockerfile does. */
+export const KUBERNETES_BERTH_IMAGE = 'localhost/berth:1';
+const BERTH_CONFIG: ImageConfig = {
+  Entrypoint: ['berth'],
+  Cmd: ['up'],
+  Env: ['PATH=/bin', 'BERTH_HOST=0.0.0.0', 'BERTH_PORT=8484', 'BERTH_DATA=/data', 'BERTH_LOG_FORMAT=json'],
+  User: '10001:10001',
+  WorkingDir: '/data',
+};
 const KEEPER = join(import.meta.dirname, 'run-cluster.sh');
 
 export interface KubernetesForTests {
   kubeconfig: string;
   /** The address of this machine that pods reach. */
   host: string;
+  /** Ends a part of it as a power cut would, until it is restored. */
+  kill(part: ClusterPart): void;
+  restore(part: ClusterPart): void;
   stop(): Promise<void>;
 }
 
+export type ClusterPart = 'etcd' | 'apiserver' | `node-${number}`;
+
 /** A running cluster, or why there is none, in one line. With BERTH_REQUIRE_KUBERNETES=1 that is an error. */
-export async function startKubernetes({ nodes = 1 } = {}): Promise<KubernetesForTests | { reason: string }> {
+export async function startKubernetes({ nodes = 2 } = {}): Promise<KubernetesForTests | { reason: string }> {
   const programs = findClusterPrograms();
   if ('reason' in programs) {
     if (process.env['BERTH_REQUIRE_KUBERNETES'] === '1')
@@ -83,7 +97,17 @@ class TestCluster {
     // It does not keep the run from ending; the cluster then ends with it.
     keeper.unref();
     (keeper.stdin as Socket).unref();
-    return { kubeconfig: join(this.#folder, 'admin.conf'), host: this.#host, stop };
+    const fileOf = (part: ClusterPart, suffix: string): string => join(this.#folder, `${part}.${suffix}`);
+    return {
+      kubeconfig: join(this.#folder, 'admin.conf'),
+      host: this.#host,
+      kill: (part) => {
+        writeFileSync(fileOf(part, 'held'), '');
+        process.kill(Number(readFileSync(fileOf(part, 'pid'), 'utf8')), 'SIGKILL');
+      },
+      restore: (part) => rmSync(fileOf(part, 'held')),
+      stop,
+    };
   }
 
   #startKeeper() {
@@ -112,7 +136,8 @@ class TestCluster {
     certificates.issue('admin', { commonName: 'admin', organization: 'system:masters' });
     certificates.issue('controllers', { commonName: 'system:kube-controller-manager' });
     certificates.issue('scheduler', { commonName: 'system:kube-scheduler' });
-    for (const identity of ['admin', 'controllers', 'scheduler']) conf(`${identity}.conf`, identity);
+    certificates.issue('proxy', { commonName: 'kube-proxy', organization: 'system:masters' });
+    for (const identity of ['admin', 'controllers', 'scheduler', 'proxy']) conf(`${identity}.conf`, identity);
     writeFileSync(join(this.#folder, 'service-subnet'), `10.97.${this.#number}.0/24\n`);
     writeFileSync(
       join(this.#folder, 'Corefile'),
@@ -156,19 +181,20 @@ class TestCluster {
     const images = join(this.#folder, 'images');
     mkdirSync(images);
     const pausing = Buffer.concat([...imageArchive([join(this.#bin, 'pause')])]);
-    writeImageTar(join(images, '0-pause.tar'), 'localhost/pause:1', [pausing], {
-      Entrypoint: ['/bin/pause'],
-    });
+    writeImageTar(
+      join(images, '0-pause.tar'),
+      [pausing],
+      [{ name: 'localhost/pause:1', config: { Entrypoint: ['/bin/pause'] } }],
+    );
     const programs = [...PROGRAMS, 'node', 'tar', 'stat', 'du'];
+    const own = { Cmd: ['sh', '-c', 'echo the command of the image; sleep 600'], Env: ['PATH=/bin'] };
     writeImageTar(
       join(images, '1-test.tar'),
-      KUBERNETES_TEST_IMAGE,
       [Buffer.concat([...imageArchive(programs)]), berthLayer()],
-      {
-        Cmd: ['sh', '-c', 'echo the command of the image; sleep 600'],
-        Env: ['PATH=/bin'],
-        WorkingDir: '/work',
-      },
+      [
+        { name: KUBERNETES_TEST_IMAGE, config: { ...own, WorkingDir: '/work' } },
+        { name: KUBERNETES_BERTH_IMAGE, config: BERTH_CONFIG },
+      ],
     );
   }
 

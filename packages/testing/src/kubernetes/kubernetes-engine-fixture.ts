@@ -28,7 +28,15 @@ export async function kubernetesEngineFixture(
   const namespace = `berth-story-${process.pid}`;
   const folder = mkdtempSync(join(tmpdir(), 'berth-story-'));
   const config = join(folder, 'berth.yaml');
-  const dataCenter = { id: 'K8S-1', engine: 'kubernetes', namespace, cpuRequestRatio: 0.01, ...settings };
+  const dataCenter = {
+    id: 'K8S-1',
+    engine: 'kubernetes',
+    namespace,
+    // Test machines are small.
+    cpuRequestRatio: 0.01,
+    memoryRequestRatio: 0.01,
+    ...settings,
+  };
   // JSON is YAML.
   writeFileSync(config, JSON.stringify({ dataCenters: [{ id: 'LOCAL-1' }, dataCenter] }));
   const cluster = new KubernetesClient(() => readKubeconfig(kubeconfig));

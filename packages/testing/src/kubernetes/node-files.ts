@@ -21,6 +21,7 @@ export function writeNodeFiles(node: NodeAddresses): void {
   writeFileSync(join(folder, 'containerd.toml'), containerdConfig(folder));
   writeFileSync(join(folder, 'cni', '10-pods.conflist'), JSON.stringify(podNetwork(node)));
   writeFileSync(join(folder, 'kubelet.yaml'), JSON.stringify(kubeletConfig(node)));
+  writeFileSync(join(folder, 'proxy.yaml'), JSON.stringify(proxyConfig(node)));
 }
 
 function containerdConfig(folder: string): string {
@@ -68,6 +69,22 @@ function podNetwork({ podSubnet, podGateway }: NodeAddresses): unknown {
         },
       },
     ],
+  };
+}
+
+/** Services of the cluster have addresses for its pods. */
+function proxyConfig({ folder, address }: NodeAddresses): unknown {
+  return {
+    apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
+    kind: 'KubeProxyConfiguration',
+    clientConnection: { kubeconfig: join(folder, '..', 'proxy.conf') },
+    mode: 'iptables',
+    bindAddress: address,
+    healthzBindAddress: '127.0.0.1:10256',
+    metricsBindAddress: '127.0.0.1:10249',
+    // The limits of the machine are not the node's to change.
+    conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
+    iptables: { minSyncPeriod: '100ms', syncPeriod: '30s' },
   };
 }
 

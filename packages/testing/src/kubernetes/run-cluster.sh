@@ -9,11 +9,49 @@ pki=$folder/pki
 cgroup=berth-test-$bridge
 daemons=()
 
-run() { # run NAME COMMAND...: in the background, with its output in a file
+keep() { # keep NAME START...: START begins it in the background of this shell. When it ends it is begun again, unless a file NAME.held is there.
   local name=$1
   shift
-  "$@" >"$folder/$name.log" 2>&1 </dev/null &
+  (
+    set +u
+    trap 'kill -KILL "$!" 2>/dev/null; wait; exit' TERM
+    while :; do
+      while [ -e "$folder/$name.held" ]; do sleep 0.05; done
+      "$@"
+      echo "$!" >"$folder/$name.pid"
+      wait "$!"
+      sleep 0.2
+    done
+  ) &
   daemons+=("$!")
+}
+begin() { # begin NAME COMMAND...: with its output in a file
+  local name=$1
+  shift
+  "$@" >>"$folder/$name.log" 2>&1 </dev/null &
+}
+run() { keep "$1" begin "$@"; }
+
+boot() { # boot INDEX: the machine of a node, with its cable to the bridge
+  local i=$1 name=node-$1 NODE_ADDRESS POD_SUBNET PEERS unshared first=
+  # shellcheck source=/dev/null
+  . "$folder/$name/addresses"
+  rm -rf --one-file-system "$folder/$name/run" "$folder/$name/network-ready"
+  mkdir "$folder/$name/run"
+  mkfifo "$folder/$name/network-ready"
+  ip link delete "${bridge}n$i" 2>/dev/null
+  begin "$name" unshare --mount --pid --net --uts --fork --kill-child=KILL --mount-proc \
+    bash "$here/run-node.sh" "$name" "$folder" "$bin" "$host"
+  unshared=$!
+  for _ in $(seq 200); do
+    read -r first _ <"/proc/$unshared/task/$unshared/children"
+    [ -n "$first" ] && [ "$(readlink "/proc/$first/ns/net")" != "$(readlink /proc/self/ns/net)" ] && break
+    sleep 0.02
+  done
+  ip link add "${bridge}n$i" type veth peer name eth0 netns "$first"
+  ip link set "${bridge}n$i" master "$bridge" up
+  ip route replace "$POD_SUBNET" via "$NODE_ADDRESS" dev "$bridge"
+  echo >"$folder/$name/network-ready"
 }
 
 rule() { iptables -w "$1" FORWARD "$2" "$bridge" -m comment --comment "$cgroup" -j ACCEPT; }
@@ -21,7 +59,7 @@ rule() { iptables -w "$1" FORWARD "$2" "$bridge" -m comment --comment "$cgroup" 
 clean_up() {
   trap '' TERM INT HUP
   # The end of a node's first process ends every process in its namespaces, containers included.
-  for pid in "${daemons[@]}"; do kill -KILL "$pid" 2>/dev/null; done
+  for pid in "${daemons[@]}"; do kill -TERM "$pid" 2>/dev/null; done
   wait
   rule -D -i 2>/dev/null
   rule -D -o 2>/dev/null
@@ -59,8 +97,6 @@ run apiserver "$bin/kube-apiserver" --etcd-servers="https://$host:2379" --etcd-c
   --kubelet-client-certificate="$pki/admin.crt" --kubelet-client-key="$pki/admin.key" --kubelet-certificate-authority="$pki/ca.crt"
 
 for ((i = 0; i < nodes; i++)); do
-  # shellcheck source=/dev/null
-  . "$folder/node-$i/addresses" # NODE_ADDRESS POD_SUBNET
   for controller in cpu cpuacct cpuset memory devices freezer blkio pids systemd; do
     [ -d "/sys/fs/cgroup/$controller" ] && mkdir -p "/sys/fs/cgroup/$controller/$cgroup/node-$i"
   done
@@ -71,19 +107,7 @@ for ((i = 0; i < nodes; i++)); do
     done
   done
   [ -e /sys/fs/cgroup/cgroup.controllers ] && mkdir -p "/sys/fs/cgroup/$cgroup/node-$i"
-  mkfifo "$folder/node-$i/network-ready"
-  run "node-$i" unshare --mount --pid --net --uts --fork --kill-child=KILL --mount-proc \
-    bash "$here/run-node.sh" "node-$i" "$folder" "$bin" "$host"
-  unshared=${daemons[-1]} first=
-  for _ in $(seq 200); do
-    read -r first _ <"/proc/$unshared/task/$unshared/children"
-    [ -n "$first" ] && [ "$(readlink "/proc/$first/ns/net")" != "$(readlink /proc/self/ns/net)" ] && break
-    sleep 0.02
-  done
-  ip link add "${bridge}n$i" type veth peer name eth0 netns "$first"
-  ip link set "${bridge}n$i" master "$bridge" up
-  ip route add "$POD_SUBNET" via "$NODE_ADDRESS" dev "$bridge"
-  echo >"$folder/node-$i/network-ready"
+  keep "node-$i" boot "$i"
 done
 
 read -r _ || exit 0 # the API server answers

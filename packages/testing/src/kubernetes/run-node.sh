@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The first process of a node, in namespaces of its own (mount, pid, network, name): prepares mounts and network and runs containerd
-# and kubelet. Started by run-cluster.sh.
+# The first process of a node, in namespaces of its own (mount, pid, network, name): prepares mounts and network and runs containerd,
+# kubelet and kube-proxy. Started by run-cluster.sh.
 set -uo pipefail
 name=$1 folder=$2 bin=$3 host=$4
 node=$folder/$name
@@ -37,4 +37,5 @@ until ctr -a "$socket" version >/dev/null 2>&1; do sleep 0.05; done
 for image in "$folder"/images/*.tar; do ctr -a "$socket" -n k8s.io images import "$image" >>"$node/images.log" 2>&1; done
 until [ -e "$folder/api-ready" ]; do sleep 0.05; done
 keep kubelet kubelet --config="$node/kubelet.yaml" --kubeconfig="$node/kubelet.conf" --hostname-override="$name" --node-ip="$NODE_ADDRESS"
+keep kube-proxy kube-proxy --config="$node/proxy.yaml" --hostname-override="$name"
 while :; do wait -n 2>/dev/null || sleep 1; done

@@ -1,4 +1,8 @@
+import { execFile } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
+import { promisify } from 'node:util';
 import { startKubernetes } from './kubernetes-cluster.ts';
 
 /** The kubeconfig of the cluster of the whole run, and the address of this machine that its pods reach. */
@@ -8,6 +12,16 @@ const HOST = 'BERTH_TEST_KUBERNETES_HOST';
 export interface TestCluster {
   kubeconfig: string;
   host: string;
+}
+
+/** Brings an image, as `docker save` writes it, to all nodes. */
+export async function importImage({ kubeconfig }: TestCluster, archive: string): Promise<void> {
+  const folder = dirname(kubeconfig);
+  const nodes = readdirSync(folder).filter((name) => /^node-\d+$/.test(name));
+  for (const node of nodes) {
+    const socket = join(folder, node, 'run/containerd.sock');
+    await promisify(execFile)('ctr', ['-a', socket, '-n', 'k8s.io', 'images', 'import', archive]);
+  }
 }
 
 /**

@@ -1,3 +1,4 @@
+import { memberHostName } from '../../domain/clusters/cluster-network.ts';
 import type { ClusterMembership, Pod } from '../../domain/pods/pod-record.ts';
 
 export interface PodEnvironmentInput {
@@ -53,7 +54,7 @@ function clusterEnvironment(
     MASTER_ADDR: primaryAddress,
     MASTER_PORT: String(primaryPort),
     HOST_NODE_ADDR: `${primaryAddress}:${primaryPort}`,
-    NODE_ADDR: address,
+    NODE_ADDR: address ?? memberHostName(rank),
     NODE_RANK: String(rank),
     NUM_NODES: String(size),
     NUM_TRAINERS: String(gpuCount),

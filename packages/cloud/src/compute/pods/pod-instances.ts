@@ -130,7 +130,11 @@ export class PodInstances {
     await this.#observe(pod, (current) =>
       markRunning(
         current,
-        { handle: JSON.stringify(instance.handle), startedAt: instance.startedAt },
+        {
+          handle: JSON.stringify(instance.handle),
+          startedAt: instance.startedAt,
+          networkAddress: instance.networkAddress,
+        },
         this.#deps.clock.now(),
       ),
     );
@@ -158,7 +162,9 @@ export class PodInstances {
     this.#deps.events.publish('pod.started', { podId: pod.id, dataCenterId: pod.dataCenterId });
     const instance = await engine.adopt(handle);
     const run = { handle: JSON.stringify(handle), startedAt: instance?.startedAt ?? clock.now() };
-    const running = await this.#observe(pod, (current) => markRunning(current, run, clock.now()));
+    const running = await this.#observe(pod, (current) =>
+      markRunning(current, { ...run, networkAddress: instance?.networkAddress }, clock.now()),
+    );
     // Something else is wanted by now: the next reconciliation has to find what was started.
     if (running === undefined)
       await this.#deps.store.observe(pod.id, (current) => ({

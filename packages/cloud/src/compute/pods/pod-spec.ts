@@ -1,6 +1,7 @@
 import type { InstanceEngine } from '../../engines/engine.ts';
 import type { InstanceMount, InstancePort, InstanceSpec } from '../../engines/instance.ts';
 import { containerPort } from '../../domain/pods/container-port.ts';
+import { memberHostName } from '../../domain/clusters/cluster-network.ts';
 import { parseArgs } from '../../domain/templates/container-command.ts';
 import { GENERATION_LABEL } from '../../domain/pods/pod-step.ts';
 import type { Pod } from '../../domain/pods/pod-record.ts';
@@ -37,7 +38,8 @@ export function podSpec(
           name: pod.clusterId,
           subnet: pod.membership.subnet,
           address: pod.membership.address,
-          aliases: [pod.id, `node-${pod.membership.rank}`],
+          addressVariable: 'NODE_ADDR',
+          aliases: [memberHostName(pod.membership.rank), pod.id],
         },
       }),
     cpu: pod.vcpuCount,

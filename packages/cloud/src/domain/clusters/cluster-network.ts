@@ -41,10 +41,18 @@ export function memberAddress(subnet: string, rank: number): string {
   return formatIpv4(subnetBounds(subnet).from + FIRST_MEMBER_OFFSET + rank);
 }
 
+/** The host name of a member, for the others. */
+export function memberHostName(rank: number): string {
+  return `node-${rank}`;
+}
+
 /**
  * On shared loopback addresses a program that listens on all of them would meet that of another cluster, so
  * each has a number of its own.
  */
-export function rendezvousPort(subnet: string, shared: boolean): number {
-  return RENDEZVOUS_PORT + (shared ? Math.floor(subnetBounds(subnet).from / BLOCK_SIZE) % BLOCK_SIZE : 0);
+export function rendezvousPort(subnet: string | null, shared: boolean): number {
+  return (
+    RENDEZVOUS_PORT +
+    (shared && subnet !== null ? Math.floor(subnetBounds(subnet).from / BLOCK_SIZE) % BLOCK_SIZE : 0)
+  );
 }

@@ -14,7 +14,10 @@ export interface Cluster extends OwnedRecord {
   /** The template that its pods were made from. */
   templateId: string | null;
   dataCenterId: string;
-  /** The addresses of its network, such as 10.65.3.0/24. No other cluster has them. */
-  subnet: string;
+  /**
+   * The addresses of its network, such as 10.65.3.0/24. No other cluster has them. Null where its members are
+   * reached by name.
+   */
+  subnet: string | null;
   updatedAt: number;
 }

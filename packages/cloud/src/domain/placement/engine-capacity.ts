@@ -22,9 +22,10 @@ export type AccountIsolation = (typeof ACCOUNT_ISOLATION)[number];
 
 /**
  * `bridge`: instances are put into a network of their own, each at its address. `loopback`: they share this
- * machine's addresses, and each has one of them to itself.
+ * machine's addresses, and each has one of them to itself. `names`: each gets another address with every start,
+ * and the others reach it by its name.
  */
-export type InstanceNetworkMode = 'bridge' | 'loopback';
+export type InstanceNetworkMode = 'bridge' | 'loopback' | 'names';
 
 export interface Capacity {
   cpu: CpuCapacity;

@@ -96,10 +96,18 @@ export function markStarting(pod: Pod, detail: string, now: number): Pod {
   return { ...pod, status: 'STARTING', statusDetail: detail, statusChangedAt: now };
 }
 
-export function markRunning(pod: Pod, instance: { handle: string; startedAt: number }, now: number): Pod {
+export interface PodRun {
+  handle: string;
+  startedAt: number;
+  /** In the network of its cluster, where the engine chose it. */
+  networkAddress?: string | undefined;
+}
+
+export function markRunning(pod: Pod, { handle, startedAt, networkAddress }: PodRun, now: number): Pod {
   return {
-    ...pod,
-    ...instance,
+    ...withNetworkAddress(pod, networkAddress ?? null),
+    handle,
+    startedAt,
     instanceGeneration: pod.generation,
     endedAt: null,
     exitCode: null,
@@ -121,7 +129,7 @@ export interface PodExit {
 export function markEnded(pod: Pod, { at, exitCode, reason }: PodExit): Pod {
   const wasUp = pod.startedAt !== null && pod.endedAt === null;
   return {
-    ...pod,
+    ...withNetworkAddress(pod, null),
     wanted: pod.wanted === 'terminated' ? 'terminated' : 'stopped',
     status: pod.wanted === 'terminated' ? 'TERMINATED' : reason === null ? 'EXITED' : 'ERROR',
     // An interrupted pod shows so until it is started again.
@@ -131,4 +139,11 @@ export function markEnded(pod: Pod, { at, exitCode, reason }: PodExit): Pod {
     exitCode,
     ...(wasUp && { endedAt: at }),
   };
+}
+
+/** An address of a subnet stays. */
+function withNetworkAddress(pod: Pod, address: string | null): Pod {
+  return pod.membership === null || pod.membership.subnet !== null
+    ? pod
+    : { ...pod, membership: { ...pod.membership, address } };
 }

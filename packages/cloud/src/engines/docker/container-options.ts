@@ -61,7 +61,7 @@ export function containerOptions(spec: InstanceSpec, context: ContainerContext):
       NetworkingConfig: {
         EndpointsConfig: {
           [networkName(spec.network.name)]: {
-            IPAMConfig: { IPv4Address: spec.network.address },
+            ...(spec.network.address !== null && { IPAMConfig: { IPv4Address: spec.network.address } }),
             Aliases: [...spec.network.aliases],
           },
         },

@@ -92,7 +92,7 @@ export class DockerNetworks {
         const overlaps = ADDRESSES_IN_USE.test(daemonMessage(error));
         throw new BerthError(
           overlaps ? 'rule' : 'unavailable',
-          `the network ${subnet} of its cluster could not be created: ${daemonMessage(error)}${overlaps ? '. These addresses are in use: set another range for clusters (clusterNetwork)' : ''}`,
+          `the network ${subnet ?? ''} of its cluster could not be created: ${daemonMessage(error)}${overlaps ? '. These addresses are in use: set another range for clusters (clusterNetwork)' : ''}`,
           { cause: error },
         );
       }
@@ -192,7 +192,7 @@ export class DockerNetworks {
     return [...all.slice(first), ...all.slice(0, first)];
   }
 
-  async #create(name: string, subnet: string): Promise<void> {
+  async #create(name: string, subnet: string | null): Promise<void> {
     const bridge = bridgeName(this.#installation, name);
     const isPodman = await this.#daemon.isPodman();
     await this.#daemon.call((client) =>
@@ -202,7 +202,7 @@ export class DockerNetworks {
         CheckDuplicate: true,
         EnableIPv6: false,
         Labels: ownershipLabel(this.#installation),
-        IPAM: { Driver: 'default', Config: [{ Subnet: subnet }] },
+        IPAM: { Driver: 'default', ...(subnet !== null && { Config: [{ Subnet: subnet }] }) },
         ...(!isPodman && { Options: { [BRIDGE_OPTION]: bridge } }),
       }),
     );
@@ -210,7 +210,7 @@ export class DockerNetworks {
     if (!isPodman) await this.#warnIfBlocked(subnet, bridge);
   }
 
-  async #warnIfBlocked(subnet: string, bridge: string): Promise<void> {
+  async #warnIfBlocked(subnet: string | null, bridge: string): Promise<void> {
     if ((await canForward(bridge)) !== false) return;
     this.#log?.warn(
       { subnet, bridge },

@@ -38,7 +38,12 @@ const PODS_CACHE_TTL_MS = 1000;
 /** Runs instances as pods of a Kubernetes cluster. */
 export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implements InstanceEngine {
   readonly kind = 'kubernetes';
-  readonly capabilities: EngineCapabilities = { images: 'containers', terminal: true, sharesCores: false };
+  readonly capabilities: EngineCapabilities = {
+    images: 'containers',
+    terminal: true,
+    sharesCores: false,
+    networks: 'names',
+  };
   readonly files: PodFiles;
   /** Undefined where volumes are folders. */
   readonly volumes?: KubernetesVolumes;

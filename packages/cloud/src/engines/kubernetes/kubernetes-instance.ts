@@ -154,8 +154,11 @@ export class KubernetesInstance implements ContainerInstance {
         status === 'running'
           ? null
           : Math.max(startedAt, state.endedAt === null ? clock.now() : toTime(state.endedAt)),
+      ...(labels['cluster'] !== undefined &&
+        pod.status?.podIP !== undefined && { networkAddress: pod.status.podIP }),
       exitCode,
       signal: signalOf(exitCode),
+      ...(status === 'exited' && state.isDisrupted && { disrupted: true as const }),
     };
   }
 

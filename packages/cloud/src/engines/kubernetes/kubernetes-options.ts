@@ -17,6 +17,8 @@ export interface ClusterSettings {
   /** Default: the kubeconfig's current one. */
   context?: string;
   namespace: string;
+  /** The domain of the cluster's names, for members of clusters. */
+  clusterDomain: string;
   /** Only nodes with these labels. */
   nodeSelector?: Readonly<Record<string, string>>;
   tolerations?: readonly Toleration[];
@@ -29,6 +31,8 @@ export interface ClusterSettings {
   interruptiblePriorityClass?: string;
   /** The part of the wanted cores that is reserved; the limit is always the whole. */
   cpuRequestRatio: number;
+  /** The same for memory: pods that use more than is reserved are the first to be evicted. */
+  memoryRequestRatio: number;
   /**
    * Volumes are folders that every node has at the same path, such as an NFS share. Without it they are
    * claims.
@@ -47,6 +51,8 @@ export interface ClusterSettings {
   /** The node label with the GPU's name. */
   gpuLabel: string;
   gpuResource: string;
+  /** How long a worker stays on a node that does not answer, from when the cluster notices it. */
+  lostNodeSeconds: number;
   /** How long a pod may wait for a node. */
   scheduleTimeoutMs: number;
   /** How long a pod may take until it runs, from its creation. */
@@ -55,13 +61,16 @@ export interface ClusterSettings {
 
 export const DEFAULT_CLUSTER_SETTINGS: ClusterSettings = {
   namespace: 'berth',
+  clusterDomain: 'cluster.local',
   cpuRequestRatio: 1,
+  memoryRequestRatio: 1,
   sharedFolders: false,
   berthImage: `ghcr.io/berth-cloud/berth:${berthVersion()}`,
   networkPolicies: true,
   portForwarding: false,
   gpuLabel: 'nvidia.com/gpu.product',
   gpuResource: 'nvidia.com/gpu',
+  lostNodeSeconds: 30,
   scheduleTimeoutMs: 120_000,
   startTimeoutMs: 1_800_000,
 };

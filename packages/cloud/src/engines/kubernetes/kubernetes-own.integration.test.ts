@@ -75,7 +75,7 @@ await withKubernetes(({ kubeconfig }) => {
     test('what no node has room for is refused with the resource, and leaves nothing', async () => {
       await assert.rejects(
         engine.start(spec('true', { memoryInGb: 100_000 })),
-        hasCode('capacity', /none of 1 has free memory/),
+        hasCode('capacity', /none of 2 has free memory/),
       );
       await assert.rejects(
         engine.start(spec('true', { gpus: { typeId: 'NVIDIA L4', count: 1 } })),

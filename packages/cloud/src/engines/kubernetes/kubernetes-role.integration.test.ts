@@ -84,6 +84,10 @@ await withKubernetes((cluster) => {
       };
     }
 
+    const member = (cluster: string): InstanceSpec => {
+      const network = { name: cluster, subnet: null, address: null, aliases: [`node-${count}`] };
+      return spec({ labels: { account: 'acc', cluster }, network });
+    };
     const volume = () => ({ id: `volume${(count += 1)}`, accountId: 'acc', sizeInGb: 1 });
     const start = async (): Promise<void> => void (await open().engine.start(spec()));
     /** Something that runs, started while all is allowed. */
@@ -150,6 +154,11 @@ await withKubernetes((cluster) => {
           metadata: { name },
         });
         return () => open().engine.start(wanted);
+      },
+      'services create': async () => () => open().engine.start(member('new')),
+      'services patch': async () => {
+        await open().engine.start(member('shared'));
+        return () => open().engine.start(member('shared'));
       },
       'events list': async () => async () => {
         const { engine } = open();

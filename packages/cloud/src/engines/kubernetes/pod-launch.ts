@@ -5,6 +5,7 @@ import type { InstanceSpec } from '../instance.ts';
 import { notAcceleratedLine } from '../python-hook.ts';
 import type { KubernetesClient } from './client/kubernetes-client.ts';
 import { isConflict, toKubernetesError } from './client/kubernetes.errors.ts';
+import { joinClusterService } from './cluster-service.ts';
 import { productName, productsOf } from './gpu-nodes.ts';
 import { deletePod, readPod } from './kubernetes-instance.ts';
 import type { EventObject, NodeObject, ObjectList, PodObject } from './kubernetes-objects.ts';
@@ -29,7 +30,7 @@ export interface PodLaunchDeps extends Omit<StartContext, 'log'> {
   dataCenterId: string;
   waits: PodWaits;
   nodes: () => Promise<readonly NodeObject[]>;
-  /** Creates what the pod needs beside itself: claims, services, policies. Returns claims by mount path. */
+  /** Creates what the pod needs beside itself: claims and policies. Returns claims by mount path. */
   prepare: (spec: InstanceSpec) => Promise<ReadonlyMap<string, string>>;
 }
 
@@ -51,6 +52,7 @@ export async function launchPod(spec: InstanceSpec, deps: PodLaunchDeps): Promis
     await createSecrets(manifests, deps);
     created = await createPod(manifests, path, deps);
     await adoptSecrets(manifests, created, deps);
+    if (spec.network !== undefined) await joinClusterService(spec.network, created, deps);
     const pod = await waitUntilRunning(spec, created, path, deps);
     spec.onImageReady?.();
     return pod;

@@ -1,9 +1,10 @@
 import { DEFAULT_CONTAINER_CAPABILITIES } from '../../domain/placement/container-sandbox.ts';
 import { parseReference, registryLogin } from '../image-reference.ts';
 import type { InstanceSpec } from '../instance.ts';
+import { searchDomain, serviceName } from './cluster-service.ts';
 import { gpuAffinity } from './gpu-nodes.ts';
 import type { ClusterSettings } from './kubernetes-options.ts';
-import { ACCOUNT, instanceMetadata, labelValue, podName } from './pod-labels.ts';
+import { instanceMetadata, podName } from './pod-labels.ts';
 import { SHARED_DATA_FOLDER } from './volume-claims.ts';
 
 export const CONTAINER_NAME = 'main';
@@ -13,6 +14,7 @@ const MIN_SHARED_MEMORY_MIB = 64;
 const MIB_PER_GB = 1024;
 /** The disk is a limit; this much of it is reserved. */
 const RESERVED_DISK_MIB = 256;
+const LOST_NODE_TAINTS = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
 /** A host name is a DNS label. */
 const HOST_NAME = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 /** What a key of a Secret may be named like. */
@@ -111,11 +113,7 @@ function podSpec(
     shareProcessNamespace: true,
     automountServiceAccountToken: false,
     enableServiceLinks: false,
-    ...(HOST_NAME.test(spec.id) && { hostname: spec.id }),
-    ...(spec.network !== undefined && {
-      subdomain: serviceName(spec.network.name),
-      setHostnameAsFQDN: false,
-    }),
+    ...hostNames(spec, settings),
     ...(runtimeClass !== undefined && { runtimeClassName: runtimeClass }),
     ...(settings.scheduler !== undefined && { schedulerName: settings.scheduler }),
     ...(priorityClass !== undefined && { priorityClassName: priorityClass }),
@@ -132,7 +130,17 @@ function podSpec(
         ...(spec.command.entrypoint.length > 0 && { command: spec.command.entrypoint.map(literal) }),
         ...(spec.command.cmd.length > 0 && { args: spec.command.cmd.map(literal) }),
         envFrom: [{ secretRef: { name: `${name}-env` } }],
-        env: plainEnv.map(([key, value]) => ({ name: key, value: literal(value) })),
+        env: [
+          ...plainEnv.map(([key, value]) => ({ name: key, value: literal(value) })),
+          ...(spec.network?.addressVariable === undefined
+            ? []
+            : [
+                {
+                  name: spec.network.addressVariable,
+                  valueFrom: { fieldRef: { fieldPath: 'status.podIP' } },
+                },
+              ]),
+        ],
         ports: [...new Set(spec.ports.map(({ port }) => port))].map((port) => ({ containerPort: port })),
         resources: resources(spec, settings, memory),
         securityContext: {
@@ -172,14 +180,33 @@ function podSpec(
   };
 }
 
+/** A member of a cluster is known to the others by its host name; other pods are known to nobody. */
+function hostNames({ id, network }: InstanceSpec, settings: ClusterSettings): Record<string, unknown> {
+  if (network === undefined) return HOST_NAME.test(id) ? { hostname: id } : {};
+  return {
+    hostname: network.aliases[0],
+    subdomain: serviceName(network.name),
+    dnsConfig: { searches: [searchDomain(network.name, settings)] },
+  };
+}
+
 /** The nodes that it may run on. */
 function placement(
-  { gpus }: InstanceSpec,
+  { gpus, labels }: InstanceSpec,
   { settings, gpuProducts }: ManifestContext,
 ): Record<string, unknown> {
   const tolerations = [
     ...(settings.tolerations ?? []),
     ...(gpus === null ? [] : [{ key: settings.gpuResource, operator: 'Exists', effect: 'NoSchedule' }]),
+    // Kubernetes waits five minutes. A pod may come back with its node, but the jobs of a worker are waited for.
+    ...(labels['kind'] === 'worker'
+      ? LOST_NODE_TAINTS.map((key) => ({
+          key,
+          operator: 'Exists',
+          effect: 'NoExecute',
+          tolerationSeconds: settings.lostNodeSeconds,
+        }))
+      : []),
   ];
   return {
     ...(tolerations.length > 0 && { tolerations }),
@@ -189,7 +216,7 @@ function placement(
 
 function resources(
   { cpu, gpus, containerDiskInGb }: InstanceSpec,
-  { cpuRequestRatio, gpuResource }: ClusterSettings,
+  { cpuRequestRatio, memoryRequestRatio, gpuResource }: ClusterSettings,
   memory: number,
 ): Record<string, unknown> {
   const disk = Math.round(containerDiskInGb * MIB_PER_GB);
@@ -203,7 +230,7 @@ function resources(
     },
     requests: {
       ...(cpu > 0 && { cpu: `${Math.max(1, Math.round(cpu * 1000 * cpuRequestRatio))}m` }),
-      memory: `${memory}Mi`,
+      memory: `${Math.max(1, Math.round(memory * memoryRequestRatio))}Mi`,
       ...(disk > 0 && { 'ephemeral-storage': `${Math.min(disk, RESERVED_DISK_MIB)}Mi` }),
       ...gpu,
     },
@@ -233,14 +260,4 @@ function dockerConfig(image: string, registry: { username: string; password: str
   const { username, password, serveraddress } = registryLogin(image, registry);
   const auth = Buffer.from(`${username}:${password}`).toString('base64');
   return JSON.stringify({ auths: { [serveraddress]: { username, password, auth } } });
-}
-
-/** The headless Service of a cluster's members. */
-export function serviceName(cluster: string): string {
-  return `berth-${labelValue(cluster).toLowerCase()}`;
-}
-
-export function accountLabel(spec: InstanceSpec): string | undefined {
-  const account = spec.labels['account'];
-  return account === undefined ? undefined : `${ACCOUNT}=${labelValue(account)}`;
 }

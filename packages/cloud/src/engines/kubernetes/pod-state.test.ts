@@ -83,6 +83,17 @@ describe('what a pod says of its instance', () => {
     );
     assert.deepEqual([podState(lost).status, podState(lost).exitCode], ['exited', null]);
     assert.deepEqual(podState(lost).reasons, ['The node node-1 was lost.']);
+    const rebooted = container({ terminated: { exitCode: 255, reason: 'Unknown' } });
+    assert.equal(reason(rebooted), 'The node node-1 was restarted.');
+    assert.equal(reason(disrupted('EvictionByEvictionAPI')), 'Its node is drained.');
+    for (const status of [
+      disrupted('PreemptionByScheduler'),
+      rebooted,
+      { phase: 'Failed', reason: 'OutOfcpu' },
+    ])
+      assert.equal(podState(pod(status as PodStatus)).isDisrupted, true);
+    for (const terminated of [{ exitCode: 1 }, { exitCode: 137, reason: 'OOMKilled' }])
+      assert.equal(podState(pod(container({ terminated }))).isDisrupted, false);
   });
 
   test('which resource no node has', () => {

@@ -15,6 +15,8 @@ export interface PodState {
   isPermanent: boolean;
   /** Its program could not be run at all. */
   neverRan: boolean;
+  /** It ended because of its node or of other pods, not by a fault of its own. */
+  isDisrupted: boolean;
 }
 
 /** Reasons of a waiting container that only another spec can mend. */
@@ -47,6 +49,7 @@ export function podState(pod: PodObject): PodState {
       reasons: endReasons(pod, container),
       neverRan,
       isPermanent: neverRan,
+      isDisrupted: disruption(pod) !== undefined || isRefused(pod) || isUnseen(container),
     };
   if (running !== undefined)
     return { ...WAITING, status: 'running', startedAt: time(running.startedAt), reasons: [] };
@@ -62,6 +65,7 @@ const WAITING: PodState = {
   isUnscheduled: false,
   isPermanent: false,
   neverRan: false,
+  isDisrupted: false,
 };
 
 function waitingState(pod: PodObject, container: ContainerStatus | undefined): PodState {
@@ -128,6 +132,16 @@ function isLost(pod: PodObject): boolean {
   );
 }
 
+/** The node did not take it, after the scheduler had chosen it. */
+function isRefused({ status: { reason = '' } = {} }: PodObject): boolean {
+  return /^(?:NodeAffinity|UnexpectedAdmissionError|OutOf.*)$/.test(reason);
+}
+
+/** Its node was restarted meanwhile, so that nobody saw how it ended. */
+function isUnseen(container: ContainerStatus | undefined): boolean {
+  return /^(?:Unknown|ContainerStatusUnknown)$/.test(container?.state?.terminated?.reason ?? '');
+}
+
 function disruption({ status }: PodObject): string | undefined {
   return status?.conditions?.find(({ type, status: is }) => type === 'DisruptionTarget' && is === 'True')
     ?.reason;
@@ -140,12 +154,9 @@ function endReasons(pod: PodObject, container: ContainerStatus | undefined): str
   if (disruption(pod) === 'PreemptionByScheduler') return ['It made room for a pod of higher priority.'];
   if (status.reason === 'Evicted') return [`The node evicted it: ${status.message ?? 'no reason given'}`];
   if (status.reason === 'DeadlineExceeded') return ['It ran longer than it may.'];
-  if (
-    status.reason === 'NodeAffinity' ||
-    status.reason === 'UnexpectedAdmissionError' ||
-    status.reason?.startsWith('OutOf')
-  )
-    return [`The node refused it: ${status.message ?? status.reason}`];
+  if (isRefused(pod)) return [`The node refused it: ${status.message ?? status.reason}`];
+  if (disruption(pod) === 'EvictionByEvictionAPI') return ['Its node is drained.'];
+  if (isUnseen(container)) return [`The node ${pod.spec.nodeName ?? ''} was restarted.`];
   if (terminated?.reason === 'OOMKilled') return ['It ran out of memory.'];
   if (terminated !== undefined && START_ERRORS.includes(terminated.reason ?? ''))
     return [startMessage(terminated.message ?? '')];

@@ -287,7 +287,7 @@ function serializeCluster(
     ...(templateId !== null && { template: templateId }),
     dataCenterId,
     pods: { total: members.length, byStatus: countByStatus(members) },
-    network: { cidr: subnet },
+    ...(subnet !== null && { network: { cidr: subnet } }),
     ...(primary !== undefined && {
       primary: {
         podId: primary.id,

@@ -276,7 +276,7 @@ function serializeMembership(id: string, membership: Pod['membership']): NonNull
     id,
     rank: membership?.rank ?? null,
     ...(membership !== null && {
-      ip: membership.address,
+      ...(membership.address !== null && { ip: membership.address }),
       ...(membership.role !== null && { role: membership.role }),
     }),
   };

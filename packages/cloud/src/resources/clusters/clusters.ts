@@ -13,6 +13,7 @@ import {
   LOOPBACK_RANGE,
   rendezvousPort,
   memberAddress,
+  memberHostName,
 } from '../../domain/clusters/cluster-network.ts';
 import type { NewCluster } from '../../domain/clusters/new-cluster.ts';
 import { clusterRole } from '../../domain/clusters/cluster-roles.ts';
@@ -78,16 +79,20 @@ export class Clusters {
           references,
           now,
         );
-        const usesLoopback =
-          prepared.candidates.find(({ dataCenterId }) => dataCenterId === placement.dataCenterId)?.network ===
-          'loopback';
+        const mode = prepared.candidates.find(
+          ({ dataCenterId }) => dataCenterId === placement.dataCenterId,
+        )?.network;
+        const usesLoopback = mode === 'loopback';
         const subnetsInUse = subnetsByDataCenter.flatMap(([dataCenterId, subnets]) =>
           dataCenterId === placement.dataCenterId ? subnets : [],
         );
-        const subnet = freeSubnet(id, usesLoopback ? LOOPBACK_RANGE : networkRange, [
-          ...references.subnets,
-          ...subnetsInUse,
-        ]);
+        const subnet =
+          mode === 'names'
+            ? null
+            : freeSubnet(id, usesLoopback ? LOOPBACK_RANGE : networkRange, [
+                ...references.subnets,
+                ...subnetsInUse,
+              ]);
         const templateId = podInput.template?.id ?? null;
         const record: Cluster = {
           id,
@@ -105,7 +110,7 @@ export class Clusters {
         };
         const sharedMembership = {
           size: podCount,
-          primaryAddress: memberAddress(subnet, 0),
+          primaryAddress: subnet === null ? memberHostName(0) : memberAddress(subnet, 0),
           primaryPort: rendezvousPort(subnet, usesLoopback),
           subnet,
         };
@@ -120,7 +125,7 @@ export class Clusters {
               ...sharedMembership,
               rank,
               role: clusterRole(type, rank),
-              address: memberAddress(subnet, rank),
+              address: subnet === null ? null : memberAddress(subnet, rank),
             },
           }),
         );

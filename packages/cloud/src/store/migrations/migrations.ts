@@ -25,6 +25,7 @@ import { sessions } from './0024-sessions.ts';
 import { severalServers } from './0025-several-servers.ts';
 import { history } from './0026-history.ts';
 import { sharedImages } from './0027-shared-images.ts';
+import { clustersWithoutSubnet } from './0028-clusters-without-subnet.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: Migration[] = [
@@ -55,4 +56,5 @@ export const migrations: Migration[] = [
   severalServers,
   history,
   sharedImages,
+  clustersWithoutSubnet,
 ];

@@ -24,7 +24,9 @@ export function clusterTable(database: Database, sealer: Sealer, usage?: UsageRu
     insert: (accountId, ids, make) =>
       database.write(function* () {
         const footing = yield* lockPodReferences(accountId, ids, pods.fromRow);
-        const taken = yield* rows<{ subnet: string }>(sql`select subnet from clusters`);
+        const taken = yield* rows<{ subnet: string }>(
+          sql`select subnet from clusters where subnet is not null`,
+        );
         const whole = make({ ...footing, subnets: taken.map(({ subnet }) => subnet) });
         yield* execute(sql`insert into clusters ${rowValues(toRow(whole.cluster))}`);
         for (const member of whole.members)
@@ -95,7 +97,7 @@ function fromRow(found: Row): Cluster {
     podCount: Number(found['pod_count']),
     templateId: found['template_id'] as string | null,
     dataCenterId: String(found['data_center_id']),
-    subnet: String(found['subnet']),
+    subnet: found['subnet'] as string | null,
     createdAt: Number(found['created_at']),
     updatedAt: Number(found['updated_at']),
   };

@@ -5,6 +5,7 @@ export interface KubernetesFields {
   kubeconfig?: string;
   context?: string;
   namespace?: string;
+  clusterDomain?: string;
   /** The URL at which pods of this cluster reach Berth. */
   workerUrl?: string;
   nodeSelector?: Record<string, string>;
@@ -14,6 +15,7 @@ export interface KubernetesFields {
   priorityClass?: string;
   interruptiblePriorityClass?: string;
   cpuRequestRatio?: number;
+  memoryRequestRatio?: number;
   sharedFolders?: boolean;
   storageClasses?: Record<string, string>;
   sharedAccessMode?: 'ReadWriteMany' | 'ReadWriteOnce';
@@ -24,6 +26,8 @@ export interface KubernetesFields {
   portForwarding?: boolean;
   gpuLabel?: string;
   gpuResource?: string;
+  /** Seconds that a worker stays on a node that does not answer. */
+  lostNodeTimeout?: number;
   /** Seconds that a pod may wait for a node. */
   scheduleTimeout?: number;
   /** Seconds until a pod must run. */
@@ -47,6 +51,7 @@ const isText = (value: unknown): boolean => typeof value === 'string' && value !
 const isName = (value: unknown): boolean => typeof value === 'string' && KUBERNETES_NAME.test(value);
 const isLabelName = (value: unknown): boolean => typeof value === 'string' && LABEL_NAME.test(value);
 const isBoolean = (value: unknown): boolean => typeof value === 'boolean';
+const isRatio = (value: unknown): boolean => typeof value === 'number' && value > 0 && value <= 1;
 const isSeconds = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 1;
 const isLabels = (value: unknown): boolean =>
   isMapping(value) &&
@@ -58,6 +63,7 @@ export const kubernetesFields: Record<keyof KubernetesFields, (value: unknown) =
   kubeconfig: isText,
   context: isText,
   namespace: isName,
+  clusterDomain: isName,
   workerUrl: (value) => typeof value === 'string' && URL.canParse(value) && /^https?:/.test(value),
   nodeSelector: isLabels,
   tolerations: (value) => Array.isArray(value) && value.every(isToleration),
@@ -65,7 +71,8 @@ export const kubernetesFields: Record<keyof KubernetesFields, (value: unknown) =
   queue: isName,
   priorityClass: isName,
   interruptiblePriorityClass: isName,
-  cpuRequestRatio: (value) => typeof value === 'number' && value > 0 && value <= 1,
+  cpuRequestRatio: isRatio,
+  memoryRequestRatio: isRatio,
   sharedFolders: isBoolean,
   storageClasses: (value) => isMapping(value) && Object.values(value).every(isName),
   sharedAccessMode: (value) => value === 'ReadWriteMany' || value === 'ReadWriteOnce',
@@ -74,6 +81,7 @@ export const kubernetesFields: Record<keyof KubernetesFields, (value: unknown) =
   portForwarding: isBoolean,
   gpuLabel: isLabelName,
   gpuResource: isLabelName,
+  lostNodeTimeout: isSeconds,
   scheduleTimeout: isSeconds,
   startTimeout: isSeconds,
 };

@@ -47,6 +47,11 @@ export class KubernetesClient {
     return this.request<T>('PATCH', path, { body, contentType: 'application/merge-patch+json' });
   }
 
+  /** Entries of lists are added, as the API server knows what makes two entries the same. */
+  mergeLists<T>(path: string, body: unknown): Promise<T> {
+    return this.request<T>('PATCH', path, { body, contentType: 'application/strategic-merge-patch+json' });
+  }
+
   delete<T>(path: string, body: unknown = {}, query: Query = {}): Promise<T> {
     return this.request<T>('DELETE', path, {
       body: { kind: 'DeleteOptions', apiVersion: 'v1', ...(body as object) },
