@@ -8,6 +8,26 @@ export interface OverviewStore {
   podCounts(accountId: string): Promise<Partial<Record<PodStatus, number>>>;
   /** Pods that ended with an error, those that did so last first. */
   failedPods(accountId: string, limit: number): Promise<FailedPod[]>;
+  /** What counts against limits: of one account, or of all. */
+  reserved(accountId?: string): Promise<ReservedResources>;
+  /** The workers and pods whose logs the account may still read. */
+  instances(accountId: string): Promise<OwnedInstance[]>;
+}
+
+export interface ReservedResources {
+  pods: number;
+  /** The most workers that the endpoints may have. */
+  workersMax: number;
+  /** Of pods that are to run, and of live workers. */
+  gpus: number;
+  volumeGb: number;
+}
+
+export interface OwnedInstance {
+  id: string;
+  dataCenterId: string;
+  /** Null while it exists. */
+  endedAt: number | null;
 }
 
 export interface CountedEndpoint extends Pick<Endpoint, 'id' | 'name' | 'type' | 'workersMax'> {

@@ -4,6 +4,8 @@ import { after, before, describe, test } from 'node:test';
 import { DATABASES, createTestDatabase } from '../../../testing/src/test-database.ts';
 import type { TestDatabase } from '../../../testing/src/test-database.ts';
 import { samplePod } from '../domain/pods/pod.fixture.ts';
+import { sampleWorker } from '../compute/workers/worker.fixture.ts';
+import { sampleEndpoint } from '../resources/endpoints/endpoint.fixture.ts';
 import { Sealer } from '../support/crypto.ts';
 import { openStore } from './open-store.ts';
 import type { ApiKey, AuditEntry } from '../domain/records.ts';
@@ -306,6 +308,44 @@ for (const kind of DATABASES) {
       await store.pods.observe('user', (current) => ({ ...current, wanted: 'terminated' }));
       assert.equal(await store.volumes.remove('a', 'vol', audit('vol')), true);
       assert.equal(await store.registries.remove('a', 'reg', audit('reg')), true);
+    });
+
+    test('count against limits with what workers, endpoints and volumes take, by account', async () => {
+      const accountId = 'c';
+      await store.accounts.insert(
+        { id: accountId, name: accountId, ...ACCOUNT_DEFAULTS, createdAt: 1 },
+        key('key c', accountId),
+        audit(accountId),
+      );
+      const before = await store.overview.reserved();
+      await add({ id: 'runs', accountId, wanted: 'running', gpuCount: 2 });
+      await add({ id: 'stopped', accountId, wanted: 'stopped', gpuCount: 4 });
+      await add({ id: 'gone', accountId, wanted: 'terminated', gpuCount: 8 });
+      const endpoint = { ...sampleEndpoint, accountId, workersMax: 3 };
+      await store.endpoints.insert(accountId, {}, () => ({ record: endpoint, audit: audit(endpoint.id) }));
+      await store.workers.saveWorker(sampleWorker('live', { accountId, gpuCount: 1 }));
+      await store.workers.saveWorker(sampleWorker('ended', { accountId, gpuCount: 1, endedAt: 9 }));
+      const volume = { id: 'v1', accountId, name: 'v', size: 10, dataCenterId: 'LOCAL-1', createdAt: 1 };
+      await store.volumes.insert({ ...volume, type: 'STANDARD' }, audit('v1'));
+      assert.deepEqual(await store.overview.reserved(accountId), {
+        pods: 2,
+        workersMax: 3,
+        gpus: 3,
+        volumeGb: 10,
+      });
+      assert.deepEqual(await store.overview.reserved(), {
+        pods: before.pods + 2,
+        workersMax: before.workersMax + 3,
+        gpus: before.gpus + 3,
+        volumeGb: before.volumeGb + 10,
+      });
+      const instances = await store.overview.instances(accountId);
+      assert.deepEqual(instances.map(({ id, endedAt }) => `${id} ${endedAt}`).sort(), [
+        'ended 9',
+        'live null',
+        'runs null',
+        'stopped null',
+      ]);
     });
   });
 }

@@ -2,10 +2,12 @@ import {
   createCipheriv,
   createDecipheriv,
   createHash,
+  createSecretKey,
   hkdfSync,
   randomBytes,
   timingSafeEqual,
 } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import { BerthError } from './errors.ts';
 
 /** AES-256-GCM: a 96-bit nonce, a 128-bit tag. */
@@ -18,10 +20,10 @@ const FORMAT = 'v1.';
  * `context` names the row that a value belongs to; a value moved to another row does not open.
  */
 export class Sealer {
-  readonly #key: Buffer;
+  readonly #key: KeyObject;
 
   constructor(masterKey: Buffer) {
-    this.#key = deriveKey(masterKey, 'berth sealed values');
+    this.#key = createSecretKey(deriveKey(masterKey, 'berth sealed values'));
   }
 
   seal(plain: string, context: string): string {

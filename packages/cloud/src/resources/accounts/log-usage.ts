@@ -1,20 +1,14 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { OwnedInstance } from '../../store/overview-store.ts';
 import type { Store } from '../../store/store.ts';
 
 export interface LogUsageDeps {
-  store: Pick<Store, 'pods' | 'endpoints' | 'workers'>;
+  store: Pick<Store, 'overview' | 'pods'>;
   /** The folders that hold a folder with the log of each instance. */
   folders: readonly string[];
   /** Deletes the log of an instance that has ended. */
   deleteLog(dataCenterId: string, instanceId: string): Promise<void>;
-}
-
-interface InstanceLog {
-  id: string;
-  dataCenterId: string;
-  /** Null while the instance exists. */
-  endedAt: number | null;
 }
 
 /** The space that the logs of an account take on this server. */
@@ -57,17 +51,11 @@ export class LogUsage {
         await this.#deps.deleteLog(dataCenterId, id);
   }
 
-  async #logsOf(accountId: string): Promise<InstanceLog[]> {
-    const { pods, endpoints, workers } = this.#deps.store;
-    const logs: InstanceLog[] = (await pods.list(accountId)).map(({ id, dataCenterId }) => ({
-      id,
-      dataCenterId,
-      endedAt: null,
-    }));
-    for (const endpoint of await endpoints.list(accountId))
-      for (const list of [workers.listLiveWorkers(endpoint.id), workers.listEndedWorkers(endpoint.id)])
-        logs.push(...(await list));
-    return logs;
+  /** The account's instances that have a log here. Most of its pods may never have run. */
+  async #logsOf(accountId: string): Promise<OwnedInstance[]> {
+    const names = await Promise.all(this.#deps.folders.map((folder) => readdir(folder).catch(() => [])));
+    const logged = new Set(names.flat());
+    return (await this.#deps.store.overview.instances(accountId)).filter(({ id }) => logged.has(id));
   }
 
   async #sizeOf(id: string): Promise<number> {

@@ -6,7 +6,7 @@ import type { AccountDirectory } from './account-directory.ts';
 
 export interface QuotasDeps {
   directory: AccountDirectory;
-  store: Pick<Store, 'pods' | 'endpoints' | 'volumes' | 'workers' | 'jobs' | 'exclusively'>;
+  store: Pick<Store, 'overview' | 'workers' | 'jobs' | 'exclusively'>;
   /** What no table holds. */
   imageBytes(accountId: string): Promise<number>;
   logBytes(accountId: string): Promise<number>;
@@ -152,45 +152,36 @@ export class Quotas {
 
   /** What an account uses, or all of them. Of a time to keep something, nothing is used. */
   async used(name: QuotaName, accountId: string | undefined): Promise<number> {
-    const { store, directory } = this.#deps;
-    if (name === 'jobHours' || name === 'logHours') return 0;
-    if (name === 'queuedJobs') return store.jobs.queuedJobs(accountId);
-    if (name === 'queuedBytes') return store.jobs.queuedBytes(accountId);
-    if (accountId !== undefined) return this.#usedBy(name, accountId);
-    let sum = 0;
-    for (const { id } of directory.list()) sum += await this.#usedBy(name, id);
-    return sum;
-  }
-
-  async #usedBy(
-    name: Exclude<RefusingQuotaName, 'queuedJobs' | 'queuedBytes'>,
-    accountId: string,
-  ): Promise<number> {
     const { store, imageBytes, logBytes, spentThisMonth } = this.#deps;
     switch (name) {
-      case 'volumeBytes':
-        return sum((await store.volumes.list(accountId)).map(({ size }) => size * VOLUME_BYTES_PER_GB));
-      case 'workers':
-        return sum((await store.endpoints.list(accountId)).map(({ workersMax }) => workersMax));
+      case 'jobHours':
+      case 'logHours':
+        return 0;
+      case 'queuedJobs':
+        return store.jobs.queuedJobs(accountId);
+      case 'queuedBytes':
+        return store.jobs.queuedBytes(accountId);
       case 'pods':
-        return (await store.pods.list(accountId)).length;
-      case 'gpus': {
-        const pods = (await store.pods.list(accountId)).filter(({ wanted }) => wanted === 'running');
-        const workers = (await store.workers.listLiveWorkers()).filter(
-          (worker) => worker.accountId === accountId,
-        );
-        return sum([...pods, ...workers].map(({ gpuCount }) => gpuCount));
-      }
+        return (await store.overview.reserved(accountId)).pods;
+      case 'workers':
+        return (await store.overview.reserved(accountId)).workersMax;
+      case 'gpus':
+        return (await store.overview.reserved(accountId)).gpus;
+      case 'volumeBytes':
+        return (await store.overview.reserved(accountId)).volumeGb * VOLUME_BYTES_PER_GB;
       case 'imageBytes':
-        return imageBytes(accountId);
+        return this.#sum(accountId, imageBytes);
       case 'logBytes':
-        return logBytes(accountId);
+        return this.#sum(accountId, logBytes);
       case 'spendPerMonth':
-        return spentThisMonth(accountId);
+        return this.#sum(accountId, spentThisMonth);
     }
   }
-}
 
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0);
+  async #sum(accountId: string | undefined, usedBy: (accountId: string) => Promise<number>): Promise<number> {
+    if (accountId !== undefined) return usedBy(accountId);
+    let sum = 0;
+    for (const { id } of this.#deps.directory.list()) sum += await usedBy(id);
+    return sum;
+  }
 }

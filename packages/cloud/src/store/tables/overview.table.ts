@@ -1,8 +1,8 @@
 import type { PodStatus } from '../../domain/pods/pod-record.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import type { Database } from '../database.ts';
-import type { OverviewStore } from '../overview-store.ts';
-import { rows, sql } from '../sql.ts';
+import type { OverviewStore, ReservedResources } from '../overview-store.ts';
+import { row, rows, sql } from '../sql.ts';
 
 /** Sums in the database: the rows of 10,000 pods or 1,000,000 jobs are not read. */
 export function overviewTable(database: Database): OverviewStore {
@@ -58,6 +58,37 @@ export function overviewTable(database: Database): OverviewStore {
             order by status_changed_at desc limit ${limit}`,
         );
         return found.map(({ id, name, status_detail }) => ({ id, name, statusDetail: status_detail }));
+      }),
+
+    reserved: (accountId) =>
+      database.read(function* () {
+        const owned = accountId === undefined ? sql`1 = 1` : sql`account_id = ${accountId}`;
+        const found = yield* row<Record<keyof ReservedResources, number>>(sql`select
+          (select count(*) from pods where ${owned} and wanted <> 'terminated') as pods,
+          (select coalesce(sum(workers_max), 0) from endpoints where ${owned}) as "workersMax",
+          (select coalesce(sum(gpu_count), 0) from pods where ${owned} and wanted = 'running')
+            + (select coalesce(sum(gpu_count), 0) from workers where ${owned} and ended_at is null) as gpus,
+          (select coalesce(sum(size), 0) from network_volumes where ${owned}) as "volumeGb"`);
+        return {
+          pods: Number(found?.pods),
+          workersMax: Number(found?.workersMax),
+          gpus: Number(found?.gpus),
+          volumeGb: Number(found?.volumeGb),
+        };
+      }),
+
+    instances: (accountId) =>
+      database.read(function* () {
+        const found = yield* rows<{ id: string; data_center_id: string; ended_at: number | null }>(
+          sql`select id, data_center_id, null as ended_at from pods
+              where account_id = ${accountId} and wanted <> 'terminated'
+            union all select id, data_center_id, ended_at from workers where account_id = ${accountId}`,
+        );
+        return found.map(({ id, data_center_id, ended_at }) => ({
+          id,
+          dataCenterId: data_center_id,
+          endedAt: ended_at === null ? null : Number(ended_at),
+        }));
       }),
   };
 }
