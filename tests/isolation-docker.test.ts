@@ -49,6 +49,26 @@ const reach = (host, port) => new Promise((resolve, reject) => {
   socket.on('timeout', () => { socket.destroy(); reject(new Error('timeout')); });
   socket.on('error', reject);
 });
+const connectPath = (path) => new Promise((resolve, reject) => {
+  const socket = connect(path, () => { socket.destroy(); resolve(); });
+  socket.on('error', reject);
+});
+const ask = async (method, path, body, headers = {}) => {
+  const response = await fetch(process.env.WORKER_URL + path, {
+    method,
+    headers: { authorization: 'Bearer ' + process.env.RUNPOD_API_KEY, 'content-type': 'application/json', ...headers },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  if (!response.ok) throw new Error(String(response.status));
+  return response.text();
+};
+const raw = (line) => new Promise((resolve, reject) => {
+  const { hostname, port } = new URL(process.env.WORKER_URL);
+  const socket = connect(Number(port), hostname, () => socket.write(line + '\r\nHost: x\r\nAuthorization: Bearer ' + process.env.RUNPOD_API_KEY + '\r\nConnection: close\r\n\r\n'));
+  socket.on('error', reject);
+  socket.once('data', (bytes) => (/^HTTP\/1.1 2/.test(String(bytes)) ? resolve() : reject(new Error(String(bytes)))));
+  socket.once('close', () => reject(new Error('closed')));
+});
 const run = (program, ...args) => {
   const { status, error } = spawnSync(program, args, { timeout: 5000, stdio: 'ignore' });
   if (error !== undefined || status !== 0) throw error ?? new Error('exit ' + status);
@@ -78,7 +98,43 @@ const attempts = {
     const { status } = await fetch(process.env.WORKER_URL + '/v2/pods/' + target.victim.id, { headers: { authorization: 'Bearer ' + process.env.RUNPOD_API_KEY } });
     if (status !== 200) throw new Error(String(status));
   },
+  'a stop of the pod of another with my token': () => ask('POST', '/v2/pods/' + target.victim.id + '/action', { action: 'stop' }),
+  'a stop of the pod of another over GraphQL': async () => {
+    const text = await ask('POST', '/graphql', { query: 'mutation { podStop(input: { podId: "' + target.victim.id + '" }) { id } }' });
+    if (text.includes('"errors"')) throw new Error(text);
+  },
+  'the files of the pod of another with my token': () => ask('GET', '/v2/pods/' + target.victim.id + '/files?path=/'),
+  'the log of the pod of another with my token': () => ask('GET', '/v2/pods/' + target.victim.id + '/logs'),
+  'the jobs of another with my token': () => ask('GET', '/v2/' + target.victim.endpoint + '/job-take/mine?gpu=none'),
+  'a job for another with my token': () => ask('POST', '/v2/' + target.victim.endpoint + '/run', { input: {} }),
+  'a worker of another with a made up token': () => ask('GET', '/v2/' + target.victim.endpoint + '/job-take/mine?gpu=none', undefined, { authorization: 'Bearer rpw_' + 'a'.repeat(43) }),
+  'the accounts with my token': () => ask('GET', '/v2/accounts'),
+  'a new key with my token': () => ask('POST', '/v2/account/api-keys', { name: 'mine', access: 'all' }),
+  'the interface between servers': () => ask('GET', '/internal/engines/docker/stop?args=%5B%22' + target.victim.id + '%22,1%5D'),
+  'the metrics of all accounts': () => ask('GET', '/metrics'),
+  'the buckets at the worker listener': () => ask('GET', '/s3/'),
+  'the console with a made up session': () => ask('GET', '/v2/pods', undefined, { authorization: '', cookie: 'berth_session=bst_' + 'a'.repeat(43) }),
+  'the management API under the address of the server': () => raw('GET http://127.0.0.1:' + target.berth + '/v2/pods HTTP/1.1'),
+  'the management API behind a second slash': () => raw('GET //v2/pods HTTP/1.1'),
+  'the management API behind a pod': () => raw('GET /proxy/../v2/pods HTTP/1.1'),
+  'another cgroup': () => {
+    const folders = ['.', ...fs.readdirSync('/sys/fs/cgroup')];
+    const joined = folders.filter((name) => {
+      try { fs.writeFileSync('/sys/fs/cgroup/' + name + '/cgroup.procs', '1', { flag: 'r+' }); return true; } catch { return false; }
+    });
+    if (joined.length === 0) throw new Error('none');
+  },
+  'the program of core dumps': () => fs.writeFileSync('/proc/sys/kernel/core_pattern', '|/bin/sh'),
   'the metadata service of the cloud': () => reach('169.254.169.254', 80),
+  'the metadata service of the cloud over IPv6': () => reach('fd00:ec2::254', 80),
+  'the abstract socket of the victim': () => connectPath('\0berth-victim'),
+  'the shared memory of the victim': () => absent('/dev/shm/victim'),
+  'the files of the victim in /tmp': () => absent('/tmp/victim'),
+  'the keys that the kernel holds': () => { if (fs.readFileSync('/proc/keys', 'utf8') === '') throw new Error('masked'); },
+  'the memory of the machine': () => { if (fs.readSync(fs.openSync('/proc/kcore'), Buffer.alloc(8)) === 0) throw new Error('masked'); },
+  'the firmware of the machine': () => { if (fs.readdirSync('/sys/firmware').length === 0) throw new Error('masked'); },
+  'the program that runs when a cgroup is empty': () => fs.writeFileSync('/sys/fs/cgroup/memory/release_agent', '/bin/sh'),
+  'the files of the machine behind the first process': () => absent('/proc/1/root' + target.data + '/master.key'),
   'a Docker daemon on TCP': () => reach(gateway(), 2375),
   'the Docker socket': () => absent('/var/run/docker.sock', '/run/docker.sock', target.dockerSocket),
   'the data directory of Berth': () => absent(target.data + '/master.key', target.data + '/root.key'),
@@ -124,7 +180,12 @@ const allowed = {
 })();
 `;
 
-const SERVE = `require('node:net').createServer((socket) => socket.end()).listen(7000, () => console.log('listening'))`;
+/** What the hostile container looks for in this one. */
+const SERVE = String.raw`
+for (const file of ['/dev/shm/victim', '/tmp/victim']) require('node:fs').writeFileSync(file, 'secret');
+const serve = () => require('node:net').createServer((socket) => socket.end());
+serve().listen('\0berth-victim', () => serve().listen(7000, () => console.log('listening')));
+`;
 
 await withDocker((host) => {
   describe('a hostile container', () => {
@@ -223,6 +284,16 @@ await withDocker((host) => {
         await runPod(victim, SERVE, { ports: ['7000/tcp'] }),
         await runPod(mallory, SERVE),
       ];
+      const { body: endpoint } = await victim.call<{ id: string }>('POST', '/v2/serverless', {
+        name: 'queue',
+        type: 'QUEUE',
+        image: 'local/shell',
+        cpu: [{ id: 'cpu3c', vcpuCount: 2 }],
+        scaling: { type: 'QUEUE_DELAY', queueDelay: 4 },
+        workers: { min: 0, max: 0 },
+      });
+      const sent = await victim.call('POST', `/v2/${endpoint.id}/run`, { input: {} });
+      assert.equal(sent.status, 200, sent.text);
       const machine =
         Object.entries(networkInterfaces())
           .filter(([name]) => !/^(lo|bt|br-|docker|veth|berth)/.test(name))
@@ -234,7 +305,7 @@ await withDocker((host) => {
         {
           env: {
             TARGETS: JSON.stringify({
-              victim: { ...target, port: 7000 },
+              victim: { ...target, port: 7000, endpoint: endpoint.id },
               friend: { ...friend, port: 7000 },
               database: await listen('0.0.0.0'),
               loopback: await listen('127.0.0.1'),
@@ -248,10 +319,14 @@ await withDocker((host) => {
           },
         },
       );
-      const log = await waitFor('the attempts are over', async () => {
-        const lines = await containerLogLines(mallory, id);
-        return lines.includes('done') ? lines : undefined;
-      });
+      const log = await waitFor(
+        'the attempts are over',
+        async () => {
+          const lines = await containerLogLines(mallory, id);
+          return lines.includes('done') ? lines : undefined;
+        },
+        120_000,
+      );
       return new Map(
         log
           .filter((line) => /: (reached|refused)$/.test(line))
@@ -261,7 +336,7 @@ await withDocker((host) => {
 
     test('fails in every attempt', () => {
       const attempts = [...results].filter(([name]) => name.startsWith('attempt: '));
-      assert.ok(attempts.length >= 30, `only ${attempts.length} attempts were made`);
+      assert.ok(attempts.length >= 60, `only ${attempts.length} attempts were made`);
       assert.deepEqual(
         attempts.filter(([, result]) => result !== 'refused'),
         [],

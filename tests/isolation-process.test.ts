@@ -3,27 +3,48 @@ import { existsSync, lstatSync, readdirSync, readFileSync, statSync } from 'node
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { containerLogLines, createPod, waitForPodStatus } from '../packages/testing/src/pod-client.ts';
-import { serverFixture, type TestAccount } from '../packages/testing/src/server-fixture.ts';
+import { CopyObjectCommand, GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
+import {
+  containerLogLines,
+  createPod,
+  SMALL_CPU,
+  waitForPodStatus,
+} from '../packages/testing/src/pod-client.ts';
+import { createApiClient } from '../packages/testing/src/api-client.ts';
+import { listWorkers } from '../packages/testing/src/deploy-handler.ts';
+import { freePort } from '../packages/testing/src/free-port.ts';
+import { createS3Client, createS3Key } from '../packages/testing/src/s3-test-client.ts';
+import { parseLogLines, serverFixture, type TestAccount } from '../packages/testing/src/server-fixture.ts';
 import { waitFor } from '../packages/testing/src/wait-for.ts';
 import { ATTEMPTS } from './isolation/hostile-attempts.ts';
 
 const SECRET = 'victim-secret-5f1c9a';
-const SHM_KEY = 0x6265_7274;
-/** Everything that other accounts must not reach: a file, a volume, shared memory, a socket. */
+const SYSTEM_V_KEY = 0x6265_7274;
+/** Everything that other accounts must not reach: files, a volume, shared memory, queues, keys, sockets. */
 const VICTIM = `
 set -e
 for file in secret.txt /workspace/secret.txt /tmp/victim-secret /dev/shm/victim-secret; do echo "$SECRET" > $file; done
 exec python3 -u - <<'END'
-import ctypes, os, socket
+import ctypes, os, platform, selectors, socket
 libc = ctypes.CDLL(None)
 libc.shmat.restype = ctypes.c_void_p
-at = libc.shmat(libc.shmget(${SHM_KEY}, 4096, 0o1666), None, 0)
-ctypes.memmove(at, os.environ['SECRET'].encode(), len(os.environ['SECRET']))
-server = socket.socket(socket.AF_UNIX)
-server.bind('/tmp/victim.sock'); os.chmod('/tmp/victim.sock', 0o777); server.listen()
+secret = os.environ['SECRET'].encode()
+at = libc.shmat(libc.shmget(${SYSTEM_V_KEY}, 4096, 0o1666), None, 0)
+ctypes.memmove(at, secret, len(secret))
+libc.semget(${SYSTEM_V_KEY}, 1, 0o1666)
+message = ctypes.create_string_buffer(b'\\x01' + b'\\0' * 7 + secret)
+libc.msgsnd(libc.msgget(${SYSTEM_V_KEY}, 0o1666), message, len(secret), 0)
+os.close(os.open('/dev/mqueue/victim', os.O_CREAT | os.O_RDWR, 0o666))
+add_key = 248 if platform.machine() == 'x86_64' else 217
+for ring in (-3, -4): libc.syscall(add_key, b'user', b'victim', secret, len(secret), ring)
+unix = socket.socket(socket.AF_UNIX)
+unix.bind('/tmp/victim.sock'); os.chmod('/tmp/victim.sock', 0o777)
+tcp = socket.create_server(('::', int(os.environ['PORT'])), family=socket.AF_INET6, dualstack_ipv6=True)
+waiting = selectors.DefaultSelector()
+for server in (unix, tcp): server.listen(); waiting.register(server, selectors.EVENT_READ)
 print('ready')
-while True: server.accept()[0].send(os.environ['SECRET'].encode())
+while True:
+  for key, _ in waiting.select(): key.fileobj.accept()[0].send(secret)
 END`;
 /** Runs each attempt, with its exit code. */
 const HOSTILE = `
@@ -48,6 +69,8 @@ describe('a hostile tenant on the process engine', { skip }, () => {
   let victimPod: string;
   let victimRoot: string;
   let victimPid: number;
+  let victimVolume: string;
+  let victimJob: { endpointId: string; id: string };
   let hostilePod: string;
 
   const startPod = async (account: TestAccount, body: Record<string, unknown>): Promise<string> => {
@@ -62,6 +85,23 @@ describe('a hostile tenant on the process engine', { skip }, () => {
     const { status, body, text } = await account.call<{ id: string }>('POST', '/v2/network-volumes', wanted);
     assert.equal(status, 201, text);
     return body.id;
+  };
+  const submitJob = async (account: TestAccount): Promise<{ endpointId: string; id: string }> => {
+    const endpoint = await account.call<{ id: string }>('POST', '/v2/serverless', {
+      name: 'queue',
+      type: 'QUEUE',
+      image: 'local/shell',
+      cpu: [SMALL_CPU],
+      scaling: { type: 'QUEUE_DELAY', queueDelay: 4 },
+      workers: { min: 0, max: 0 },
+    });
+    assert.equal(endpoint.status, 201, endpoint.text);
+    const { id: endpointId } = endpoint.body;
+    const { status, body, text } = await account.call<{ id: string }>('POST', `/v2/${endpointId}/run`, {
+      input: SECRET,
+    });
+    assert.equal(status, 200, text);
+    return { endpointId, id: body.id };
   };
   const logOf = async (account: TestAccount, id: string): Promise<string> =>
     (await containerLogLines(account, id)).map((line) => `${line}\n`).join('');
@@ -79,10 +119,12 @@ describe('a hostile tenant on the process engine', { skip }, () => {
     victim = await stage.createAccount('victim');
     hostile = await stage.createAccount('hostile');
     const { data } = stage.database;
-    const victimVolume = await createVolume(victim);
+    victimVolume = await createVolume(victim);
+    const victimPort = await freePort();
+    victimJob = await submitJob(victim);
     victimPod = await startPod(victim, {
       cmd: ['sh', '-c', VICTIM],
-      env: { SECRET },
+      env: { SECRET, PORT: String(victimPort) },
       ports: ['8000/http'],
       mounts: { network: [{ volumeId: victimVolume, path: '/workspace' }] },
     });
@@ -102,8 +144,12 @@ describe('a hostile tenant on the process engine', { skip }, () => {
         VICTIM_VOLUME: join(data, 'volumes', victimVolume),
         VICTIM_PID: String(victimPid),
         VICTIM_UID: String(victimUid),
-        VICTIM_SHM_KEY: String(SHM_KEY),
+        VICTIM_KEY: String(SYSTEM_V_KEY),
+        VICTIM_PORT: String(victimPort),
+        VICTIM_ENDPOINT: victimJob.endpointId,
+        VICTIM_JOB: victimJob.id,
         API: stage.server.url,
+        API_PORT: new URL(stage.server.url).port,
         HOSTILE,
       },
     });
@@ -123,7 +169,7 @@ describe('a hostile tenant on the process engine', { skip }, () => {
     'BERTH_ROOT_KEY',
   ];
 
-  for (const [index, { name, mayEnd }] of ATTEMPTS.entries())
+  for (const [index, { name, mayEnd, mayBeAbsent }] of ATTEMPTS.entries())
     test(`cannot ${name}`, () => {
       const { code, output } = results.get(index) ?? { code: 0, output: '' };
       for (const secret of secrets()) assert.ok(!output.includes(secret), output);
@@ -133,6 +179,7 @@ describe('a hostile tenant on the process engine', { skip }, () => {
         code !== 124 && code !== 127 && !/SyntaxError|not found$/m.test(output),
         `${code}: ${output}`,
       );
+      if (mayBeAbsent !== true) assert.doesNotMatch(output, /no such address/);
     });
 
   test('left the victim and Berth as they were', async () => {
@@ -141,6 +188,9 @@ describe('a hostile tenant on the process engine', { skip }, () => {
     assert.ok(existsSync(`/proc/${victimPid}`));
     assert.equal(readFileSync(join(stage.database.data, 'root.key'), 'utf8').trim(), stage.server.key);
     await waitForPodStatus(victim, victimPod, 'RUNNING');
+    const { endpointId, id } = victimJob;
+    const { body } = await victim.call<{ status: string }>('GET', `/v2/${endpointId}/status/${id}`);
+    assert.equal(body.status, 'IN_QUEUE');
   });
 
   test('runs as a user of its own, and its things are closed to others', () => {
@@ -166,6 +216,126 @@ http.server.HTTPServer(('127.0.0.1', 8000), H).serve_forever()`;
     await waitForLog(hostile, id, /listening/);
     const response = await fetch(`${stage.server.url}/proxy/${victimPod}-8000/`);
     assert.notEqual(await response.text(), 'hostile');
+  });
+
+  test('can use the token of its worker for the queue of its own endpoint, and nothing else', async () => {
+    const made = await hostile.call<{ id: string }>('POST', '/v2/serverless', {
+      name: 'hostile',
+      type: 'QUEUE',
+      image: 'local/shell',
+      args: JSON.stringify({
+        entrypoint: ['sh', '-c'],
+        cmd: ['echo "token $RUNPOD_AI_API_KEY"; exec sleep 1000'],
+      }),
+      cpu: [SMALL_CPU],
+      scaling: { type: 'QUEUE_DELAY', queueDelay: 4 },
+      workers: { min: 1, max: 1 },
+    });
+    assert.equal(made.status, 201, made.text);
+    const own = made.body.id;
+    const { workerId, token } = await waitFor('the worker writes its token', async () => {
+      for (const { id } of await listWorkers(hostile, own)) {
+        const logs = await hostile.call('GET', `/v2/serverless/${own}/workers/${id}/logs?follow=false`);
+        const found = /token (rpw_[\w-]+)/.exec(logs.text)?.[1];
+        if (found !== undefined) return { workerId: id, token: found };
+      }
+      return undefined;
+    });
+    const worker = createApiClient(stage.server.url, token);
+    const { endpointId, id } = victimJob;
+    for (const [method, path, body] of [
+      ['GET', '/v2/pods'],
+      ['GET', '/v1/pods'],
+      ['GET', '/v2/account'],
+      ['GET', '/v2/account/secrets'],
+      ['GET', '/v2/account/api-keys'],
+      ['GET', '/v2/accounts'],
+      ['GET', '/v2/serverless'],
+      ['GET', '/v2/backup/status'],
+      ['GET', '/v2/events'],
+      ['POST', '/v2/pods', {}],
+      ['GET', `/v2/${own}/status/${id}`],
+      ['POST', `/v2/${own}/run`, { input: 1 }],
+      ['GET', `/v2/${endpointId}/status/${id}`],
+      ['GET', `/v2/${endpointId}/job-take/${workerId}?gpu=none&job_in_progress=0`],
+      ['GET', `/v2/${own}/job-take/another?gpu=none&job_in_progress=0`],
+      ['POST', `/v2/${endpointId}/job-done/${workerId}/${id}?gpu=none`, { output: 'mine' }],
+      ['POST', `/v2/${endpointId}/job-stream/${workerId}/${id}?gpu=none`, { output: 'mine' }],
+    ] as const) {
+      const { status, text } = await worker.call(method, path, body);
+      assert.equal(status, 401, `${method} ${path} ${text}`);
+      assert.doesNotMatch(text, /no such address/, path);
+    }
+    const query = '{ myself { id } }';
+    assert.match((await worker.call('POST', '/graphql', { query })).text, /"errors"/);
+    // Within its own endpoint it names the other account's job. Whatever that is answered, the job stays as it is.
+    for (const operation of ['job-done', 'job-stream'])
+      await worker.call('POST', `/v2/${own}/${operation}/${workerId}/${id}?gpu=none`, { output: 'mine' });
+    const job = await victim.call<{ status: string; output?: unknown }>(
+      'GET',
+      `/v2/${endpointId}/status/${id}`,
+    );
+    assert.deepEqual([job.body.status, job.body.output], ['IN_QUEUE', undefined]);
+    assert.equal((await hostile.call('DELETE', `/v2/serverless/${own}`)).status, 204);
+  });
+
+  test('gets nothing of the other account by naming it in what it creates, copies or lists', async () => {
+    const volume = await createVolume(hostile);
+    const target = victimVolume;
+    const key = await createS3Key(hostile);
+    const s3 = createS3Client(stage.server.url, key);
+    for (const [Bucket, Key] of [
+      [target, 'secret.txt'],
+      [volume, `../${target}/secret.txt`],
+      [`${volume}/../${target}`, 'secret.txt'],
+      ['..', 'root.key'],
+    ] as const) {
+      await assert.rejects(s3.send(new GetObjectCommand({ Bucket, Key })), `${Bucket} ${Key}`);
+      await assert.rejects(
+        s3.send(new PutObjectCommand({ Bucket, Key, Body: 'planted' })),
+        `${Bucket} ${Key}`,
+      );
+    }
+    for (const CopySource of [`${target}/secret.txt`, `${volume}/../${target}/secret.txt`])
+      await assert.rejects(s3.send(new CopyObjectCommand({ Bucket: volume, Key: 'copy', CopySource })));
+    s3.destroy();
+
+    const refused = async (method: string, path: string, body?: unknown): Promise<void> => {
+      const { status, text } = await hostile.call(method, path, body);
+      assert.ok(status >= 400 && status < 500, `${method} ${path} ${status} ${text}`);
+      assert.doesNotMatch(text, /no such address/, path);
+      assert.ok(!text.includes(SECRET), text);
+    };
+    await refused('GET', `/v2/network-volumes/${target}`);
+    await refused('GET', `/v2/network-volumes/${target}/files`);
+    await refused('GET', `/v2/network-volumes/${target}/files/content?path=secret.txt`);
+    await refused('GET', `/v2/network-volumes/${volume}/files?path=${encodeURIComponent(`../${target}`)}`);
+    await refused(
+      'GET',
+      `/v2/network-volumes/${volume}/files/content?path=${encodeURIComponent(`../${target}/secret.txt`)}`,
+    );
+    await refused('POST', '/v2/pods', {
+      name: 'pod',
+      image: 'local/shell',
+      cpu: SMALL_CPU,
+      mounts: { network: [{ volumeId: target, path: '/workspace' }] },
+    });
+    for (const path of ['../planted', '/etc/cron.d/planted', 'a/../../planted', 'a\0b', ''])
+      await refused('POST', '/v2/images', { name: 'planted', files: [{ path, data: 'eA==' }] });
+    await refused('GET', `/v2/pods/${victimPod}/terminal?cmd=id`);
+    await refused('GET', `/v2/serverless/${victimJob.endpointId}/jobs/${victimJob.id}`);
+    await refused('GET', '/v2/accounts');
+    await refused('GET', '/v2/backup/status');
+  });
+
+  test("cannot forge lines of Berth's log", async () => {
+    const forged = '\n{"level":"fatal","msg":"forged"}\n';
+    await createPod(hostile, { name: `x${forged}`, env: { A: forged }, image: `local/shell${forged}` });
+    await hostile.call('GET', `/v2/pods/${encodeURIComponent(forged)}`);
+    await hostile.call('GET', `/v2/${victimJob.endpointId}/status/${encodeURIComponent(forged)}`, undefined, {
+      'user-agent': 'x\u0085{"level":"fatal","msg":"forged"}',
+    });
+    assert.ok(parseLogLines(stage.server).every(({ msg }) => msg !== 'forged'));
   });
 
   test('gets no rights of root through its environment', async () => {

@@ -117,7 +117,7 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
       v1: config.v1,
       rateLimit: config.rateLimits ? config.rateLimit : undefined,
       graphql: config.graphql,
-      metricsAccess: metricsAccess(config),
+      isMetricsOpen: () => isMetricsOpen(config, limits.directory.list().length > 1),
     },
   );
   exposeWebhookCounts(metrics.registry, () => queue.webhookSender.counts);
@@ -201,8 +201,11 @@ function endpointRouterDeps(
   };
 }
 
-/** Beyond loopback, the metrics need a key unless the operator opens them. */
-function metricsAccess({ host, metrics }: Config): 'open' | 'key' {
-  if (metrics.access !== 'auto') return metrics.access;
-  return host === 'localhost' || host === '::1' || host.startsWith('127.') ? 'open' : 'key';
+/**
+ * Beyond loopback, the metrics need a key unless the operator opens them. So they do when there are accounts whose code runs
+ * on this machine, and reaches loopback or the worker listener.
+ */
+function isMetricsOpen({ host, metrics }: Config, hasOtherAccounts: boolean): boolean {
+  if (metrics.access !== 'auto') return metrics.access === 'open';
+  return !hasOtherAccounts && (host === 'localhost' || host === '::1' || host.startsWith('127.'));
 }

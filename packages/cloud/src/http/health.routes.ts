@@ -9,7 +9,7 @@ const READY_TIMEOUT_MS = 2000;
 export interface HealthRoutesDeps {
   ready(): Promise<void>;
   registry: Registry;
-  /** Throws unless the key may read the metrics, which tell of all accounts; undefined if everybody may. */
+  /** Throws unless the key may read the metrics, which tell of all accounts. */
   checkMetricsKey?: ((key: string | undefined) => Promise<void>) | undefined;
 }
 

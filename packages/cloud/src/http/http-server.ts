@@ -67,8 +67,8 @@ export interface HttpServerOptions {
   /** Requests per key and time window; undefined turns the limits off. */
   rateLimit: { perMinute: number; perHour: number; perDay: number } | undefined;
   graphql: { maxDepth: number; maxFields: number };
-  /** Who may read /metrics: everybody who reaches this server, or keys of the root account. */
-  metricsAccess?: 'open' | 'key';
+  /** Whether everybody who reaches this server may read /metrics now; otherwise keys of the root account may. */
+  isMetricsOpen?(): boolean;
 }
 
 export interface HttpServerDeps {
@@ -121,7 +121,7 @@ export function createHttpServer(
     ready,
     rateShare,
   }: HttpServerDeps,
-  { v1, rateLimit, graphql, metricsAccess = 'open' }: HttpServerOptions,
+  { v1, rateLimit, graphql, isMetricsOpen = () => true }: HttpServerOptions,
 ): FastifyInstance {
   const v1Routes = restV1Api(resources, v1);
   const v2Routes = restV2Api(
@@ -207,7 +207,9 @@ export function createHttpServer(
   healthRoutes(app, {
     ready,
     registry: metrics.registry,
-    checkMetricsKey: metricsAccess === 'open' ? undefined : (key) => checkOperatorKey(authenticator, key),
+    checkMetricsKey: async (key) => {
+      if (!isMetricsOpen()) await checkOperatorKey(authenticator, key);
+    },
   });
   void app.register(restApiRoutes(v1Routes, authenticator, openAccesses), { prefix: v1Routes.prefix });
   void app.register(restApiRoutes(v2Routes, authenticator, openAccesses), { prefix: v2Routes.prefix });

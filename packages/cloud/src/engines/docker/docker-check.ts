@@ -1,5 +1,5 @@
 import type { EngineCheck } from '../engine-check.ts';
-import { firewallProblem } from './host-firewall.ts';
+import { firewallProblem } from '../iptables.ts';
 import { findDaemon, candidateHosts } from './daemon-discovery.ts';
 
 const CHECK = 'docker';

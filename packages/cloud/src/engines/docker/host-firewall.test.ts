@@ -15,7 +15,7 @@ function fakeIptables({ hasDockerChain = true, fails = false } = {}) {
   const chains = new Set<string>();
   let restored = 0;
   const commands = {
-    run: async (_program: string, [, , action = '', ...rest]: readonly string[]): Promise<string> => {
+    run: async (action = '', ...rest: readonly string[]): Promise<string> => {
       if (fails) throw new Error('iptables: Permission denied');
       const rule = rest.filter((word) => word !== '1').join(' ');
       if (action === '-S' && rest[0] === 'DOCKER-USER' && !hasDockerChain) throw new Error('no chain');

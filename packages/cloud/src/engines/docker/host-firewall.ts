@@ -1,12 +1,8 @@
-import { execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
-import { promisify } from 'node:util';
 import type { Log } from '../../support/log.ts';
+import { firewallProblem, firstLine, systemIptables } from '../iptables.ts';
+import type { Iptables } from '../iptables.ts';
 
-const TIMEOUT_MS = 10_000;
-/** Waits for the lock that all users of iptables share, in seconds. */
-const WAIT = ['-w', '5'];
 /** Metadata services of clouds, which hand out the machine's own credentials. */
 const LINK_LOCAL = '169.254.0.0/16';
 /** Where Docker leaves room for the rules of others. It comes before Docker's own. */
@@ -76,26 +72,6 @@ export function firewallRules({ installation, bridges, allowed, otherSubnets }: 
   ].join('\n');
 }
 
-/** Runs a command; tests replace it. */
-export interface FirewallCommands {
-  run(program: string, args: readonly string[]): Promise<string>;
-  restore(rules: string): Promise<void>;
-}
-
-/** Why the firewall cannot be managed from here; undefined if it can. It is only looked at. */
-export async function firewallProblem(
-  commands: FirewallCommands = systemCommands,
-): Promise<string | undefined> {
-  if (process.platform !== 'linux') return 'this is not Linux';
-  if (process.getuid?.() !== 0) return 'Berth does not run as root';
-  try {
-    await commands.run('iptables', [...WAIT, '-S', 'INPUT']);
-    return undefined;
-  } catch (error) {
-    return `iptables cannot be used (${firstLine(error)})`;
-  }
-}
-
 /**
  * The rules of this machine's firewall for one installation: two chains, and a jump to each. They stay while Berth is down,
  * as the containers do, and go with the last network.
@@ -103,20 +79,20 @@ export async function firewallProblem(
 export class HostFirewall {
   readonly #installation: string;
   readonly #log: Log | undefined;
-  readonly #commands: FirewallCommands;
+  readonly #iptables: Iptables;
   #problem: Promise<string | undefined> | undefined;
   #applied = '';
   #queue: Promise<void> = Promise.resolve();
 
-  constructor(installation: string, log: Log | undefined, commands: FirewallCommands = systemCommands) {
+  constructor(installation: string, log: Log | undefined, iptables: Iptables = systemIptables()) {
     this.#installation = installation;
     this.#log = log;
-    this.#commands = commands;
+    this.#iptables = iptables;
   }
 
   /** Looked for once; the log says what remains open. */
   problem(): Promise<string | undefined> {
-    this.#problem ??= firewallProblem(this.#commands).then((problem) => {
+    this.#problem ??= firewallProblem(this.#iptables).then((problem) => {
       if (problem !== undefined) this.#warn(problem);
       return problem;
     });
@@ -141,19 +117,21 @@ export class HostFirewall {
     if ((await this.problem()) !== undefined) return;
     if (state.bridges.length === 0) return this.#remove();
     const rules = firewallRules({ installation: this.#installation, ...state });
-    if (rules !== this.#applied) await this.#commands.restore(rules);
+    if (rules !== this.#applied) await this.#iptables.restore(rules);
     for (const [chain, rule] of await this.#jumps())
-      await this.#iptables('-C', chain, ...rule).catch(() => this.#iptables('-I', chain, '1', ...rule));
+      await this.#iptables
+        .run('-C', chain, ...rule)
+        .catch(() => this.#iptables.run('-I', chain, '1', ...rule));
     this.#applied = rules;
   }
 
   async #remove(): Promise<void> {
     this.#applied = '';
     for (const [chain, rule] of await this.#jumps())
-      await this.#iptables('-D', chain, ...rule).catch(() => undefined);
+      await this.#iptables.run('-D', chain, ...rule).catch(() => undefined);
     for (const chain of Object.values(chains(this.#installation))) {
-      await this.#iptables('-F', chain).catch(() => undefined);
-      await this.#iptables('-X', chain).catch(() => undefined);
+      await this.#iptables.run('-F', chain).catch(() => undefined);
+      await this.#iptables.run('-X', chain).catch(() => undefined);
     }
   }
 
@@ -161,7 +139,7 @@ export class HostFirewall {
     const { input, forward } = chains(this.#installation);
     const any = `${bridgePrefix(this.#installation)}+`;
     const comment = ['-m', 'comment', '--comment', `berth ${this.#installation}`];
-    const forwarding = await this.#iptables('-S', DOCKER_CHAIN).then(
+    const forwarding = await this.#iptables.run('-S', DOCKER_CHAIN).then(
       () => DOCKER_CHAIN,
       () => 'FORWARD',
     );
@@ -172,37 +150,10 @@ export class HostFirewall {
     ];
   }
 
-  #iptables(...args: string[]): Promise<string> {
-    return this.#commands.run('iptables', [...WAIT, ...args]);
-  }
-
   #warn(reason: string): void {
     this.#log?.warn(
       { reason },
       'the firewall of this machine is not managed: containers reach the ports of this machine and, unless the Docker daemon separates its networks, those of other accounts; see docs/isolation.md',
     );
   }
-}
-
-const systemCommands: FirewallCommands = {
-  run: async (program, args) => {
-    const { stdout } = await promisify(execFile)(program, [...args], { timeout: TIMEOUT_MS });
-    return stdout;
-  },
-  restore: async (rules) => {
-    const child = spawn('iptables-restore', ['--noflush', ...WAIT], {
-      stdio: ['pipe', 'ignore', 'pipe'],
-      timeout: TIMEOUT_MS,
-    });
-    let said = '';
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
-    child.stdin.on('error', () => undefined).end(rules);
-    const [code] = (await once(child, 'close')) as [number | null];
-    if (code !== 0) throw new Error(`iptables-restore failed: ${said.trim()}`);
-  },
-};
-
-function firstLine(error: unknown): string {
-  const { message, stderr } = error as { message?: string; stderr?: string };
-  return (stderr?.trim() || message || String(error)).split('\n')[0] ?? '';
 }

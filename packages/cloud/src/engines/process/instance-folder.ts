@@ -71,6 +71,7 @@ export class InstanceFolder {
   readonly #pipe: string;
   readonly view: string;
   readonly cover: string;
+  readonly cgroupCover: string;
   readonly fstab: string;
   readonly userNames: string;
 
@@ -82,6 +83,7 @@ export class InstanceFolder {
     this.#pipe = join(path, 'pipe');
     this.view = join(path, 'view');
     this.cover = join(path, 'cover');
+    this.cgroupCover = join(path, 'cgroup-cover');
     this.fstab = join(path, 'fstab');
     this.userNames = join(path, 'names');
   }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, realpathSync } from 'node:fs';
+import { existsSync, readdirSync, realpathSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { setPassable } from '../../support/data-directory.ts';
@@ -130,6 +130,7 @@ export class ProcessEngine implements InstanceEngine {
       onProbed: (mode) => {
         if (existsSync(data)) setPassable(data, mode === 'users');
       },
+      log: options.log,
     });
     this.#readable = [
       ...PROGRAM_FOLDERS,
@@ -145,7 +146,7 @@ export class ProcessEngine implements InstanceEngine {
       clock: this.#clock,
       ids: this.#ids,
       run: tenantBuilds({
-        tenantOf: (accountId) => this.#tenants.tenantOf(accountId),
+        tenantOf: (accountId) => this.#tenants.startingTenantOf(accountId),
         data,
         readable: () => this.#readable.filter((path) => existsSync(path)),
         ids: this.#ids,
@@ -283,7 +284,7 @@ export class ProcessEngine implements InstanceEngine {
       ids: this.#ids,
     };
     try {
-      const tenant = await this.#tenants.tenantOf(spec.labels['account'] ?? ROOT_ACCOUNT_ID);
+      const tenant = await this.#tenants.startingTenantOf(spec.labels['account'] ?? ROOT_ACCOUNT_ID);
       return await launchProcess(spec, hostResources, deps, tenant);
     } catch (error) {
       if (error instanceof BerthError) throw error;
@@ -376,10 +377,11 @@ export class ProcessEngine implements InstanceEngine {
   }
 
   async close(): Promise<void> {
+    const instances = this.#instancesPath();
     await this.#opening?.catch(() => undefined);
     await this.#starts.cancelAll(new BerthError('unavailable', 'Berth ends'));
     await this.#environments.close();
-    await this.#tenants.close();
+    await this.#tenants.close(() => existsSync(instances) && readdirSync(instances).length === 0);
     await this.#mutex.waitUntilAllFree();
     for (const timer of this.#timers) clearInterval(timer);
     await Promise.all(this.#instances.values().map((instance) => instance.detach()));

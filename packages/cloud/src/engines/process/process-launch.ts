@@ -121,6 +121,8 @@ export async function launchProcess(
   await deps.removedFolders.remove(folder);
   undo.defer(() => deps.removedFolders.remove(folder));
   folder.create(tenant?.user);
+  const cgroup = cgroups?.create(spec.id, { cpu: spec.cpu, memoryInBytes: spec.memoryInGb * BYTES_PER_GB });
+  undo.defer(() => void (cgroup && removeCgroup(cgroup.path)));
   const realGpus = hostResources.gpus.some(({ virtual }) => !virtual);
   const mounts =
     tenant === undefined
@@ -135,6 +137,7 @@ export async function launchProcess(
           ],
           writable: [python ?? imagePaths.pythonCache],
           gpus: gpus !== null && realGpus,
+          cgroup: cgroup?.path,
         });
   const saved = {
     id: spec.id,
@@ -172,8 +175,6 @@ export async function launchProcess(
   // What a path leads to in the account's view is not known here.
   if (tenant === undefined || !argv[0].includes('/'))
     await findProgram(argv[0], folder.root, env['PATH'] ?? '');
-  const cgroup = cgroups?.create(spec.id, { cpu: spec.cpu, memoryInBytes: spec.memoryInGb * BYTES_PER_GB });
-  undo.defer(() => void (cgroup && removeCgroup(cgroup.path)));
   const savedInstance: SavedInstance = { ...saved, cgroup: cgroup?.path ?? null };
   folder.save(savedInstance);
 
@@ -246,7 +247,7 @@ async function prepareForTenant(
   spec: InstanceSpec,
   folder: InstanceFolder,
   imageFolder: string | null,
-  view: Pick<InstanceViewOptions, 'data' | 'readable' | 'writable' | 'gpus'>,
+  view: Pick<InstanceViewOptions, 'data' | 'readable' | 'writable' | 'gpus' | 'cgroup'>,
 ): Promise<CreatedMounts> {
   for (const path of view.writable) await createOwnedFolder(path, user);
   if (imageFolder?.startsWith(`${view.data}/`) === true) await grantRead(imageFolder, user);

@@ -19,8 +19,8 @@ export const interfaceSettings = {
     default: 'auto',
     description:
       'Who may read /metrics, which tells of all accounts. open: everybody who reaches Berth. key: ' +
-      'a key of the root account, as a bearer token. auto: open if Berth listens on loopback, ' +
-      'otherwise key.',
+      'a key of the root account, as a bearer token. auto: open if Berth listens on loopback and ' +
+      'there is no account but the root account, otherwise key.',
   }),
   'graphql.maxDepth': defineSetting({
     type: wholeNumberType(1, 1000),

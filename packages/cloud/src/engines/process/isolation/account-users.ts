@@ -29,6 +29,14 @@ export class AccountUsers {
     return user;
   }
 
+  /** The users of all accounts that have one. */
+  uids(): number[] {
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    return readdirSync(this.#folder)
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number);
+  }
+
   #find(accountId: string): FileOwner | undefined {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     const name = readdirSync(this.#folder).find((file) => this.#accountIn(file) === accountId);

@@ -17,21 +17,27 @@ export interface InstanceViewOptions {
   data: string;
   /** The instance has real GPUs. */
   gpus: boolean;
+  /** Its own cgroup, where it finds its limits. Those of others are not visible. */
+  cgroup?: string | undefined;
 }
+
+const CGROUPS = '/sys/fs/cgroup';
 
 /**
  * Prepares the files that an instance of an account sees: the programs of the machine and of Berth, its own
  * folder and its mounts. Returns the mount paths that are only below its root.
  */
 export function buildInstanceView(options: InstanceViewOptions): { belowRootOnly: string[] } {
-  const { folder, user, mounts, readable, writable, data, gpus } = options;
-  for (const path of [folder.view, folder.cover]) {
+  const { folder, user, mounts, readable, writable, data, gpus, cgroup } = options;
+  for (const path of [folder.view, folder.cover, folder.cgroupCover]) {
     mkdirSync(path, { mode: 0o755 });
     chmodSync(path, 0o755);
   }
   const view = new SandboxView(folder.view);
   view.addSystem({ tmp: folder.tmp, gpus });
   view.addUserNames(writeUserNames(folder, user));
+  view.hide(CGROUPS, folder.cgroupCover);
+  if (cgroup?.startsWith(`${CGROUPS}/`) === true) view.bind(cgroup, cgroup, { readOnly: true });
   const insideData = (path: string): boolean => path.startsWith(`${data}/`);
   for (const path of readable.filter((entry) => !insideData(entry))) view.bindReadOnly(path);
   view.hide(data, folder.cover);

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DEFAULT_USER_RANGE, parseUserRange } from '../../../support/user-range.ts';
 import type { EngineCheck } from '../../engine-check.ts';
+import { firewallProblem } from '../../iptables.ts';
 import { type Isolation, probeIsolation } from './isolation.ts';
 
 const CHECK = 'process isolation';
@@ -23,10 +24,15 @@ export const checkIsolation: EngineCheck = async (env) => {
   try {
     const { mode, reason } = await probeIsolation(setting, range, folder);
     const found = mode === 'containers' ? mode : FOUND[mode];
+    const told = mode === 'users' || mode === 'refused' ? `${found} (${reason})` : found;
+    const open = mode === 'users' || mode === 'namespaces' ? await firewallProblem() : undefined;
     return {
       check: CHECK,
       ok: true,
-      found: mode === 'users' || mode === 'refused' ? `${found} (${reason})` : found,
+      found:
+        open === undefined
+          ? told
+          : `${told}; they reach each other's ports: the firewall is not managed, because ${open} (docs/isolation.md)`,
     };
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -18,7 +18,7 @@ export type IsolationSetting = 'auto' | 'users' | 'none';
 
 const PROBE_TIMEOUT_MS = 10_000;
 const WHAT_TO_DO =
-  'run Berth as root, connect Docker, or set process.isolation to none (BERTH_PROCESS_ISOLATION=none) if all accounts may read and change everything of each other and of Berth';
+  'run Berth as root or in a user namespace (docs/isolation.md), connect Docker, or set process.isolation to none (BERTH_PROCESS_ISOLATION=none) if all accounts may read and change everything of each other and of Berth';
 
 /** What is known without trying; undefined if a probe must tell. */
 export function isolationWithoutProbe(setting: IsolationSetting): Isolation | undefined {

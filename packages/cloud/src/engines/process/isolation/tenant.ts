@@ -2,7 +2,9 @@ import { ROOT_ACCOUNT_ID } from '../../../domain/caller.ts';
 import type { AccountIsolation } from '../../../domain/placement/engine-capacity.ts';
 import { ruleError } from '../../../support/errors.ts';
 import type { FileOwner } from '../../../support/file-owner.ts';
+import type { Log } from '../../../support/log.ts';
 import type { UserRange } from '../../../support/user-range.ts';
+import { AccountFirewall } from './account-firewall.ts';
 import { AccountUsers } from './account-users.ts';
 import { type Isolation, type IsolationSetting, isolationWithoutProbe, probeIsolation } from './isolation.ts';
 
@@ -21,18 +23,21 @@ export interface TenantsOptions {
   /** Berth's data folder. */
   data: string;
   onProbed(mode: AccountIsolation): void;
+  log?: Log | undefined;
 }
 
 /** Decides under which user the instances of an account run. */
 export class Tenants {
   readonly #options: TenantsOptions;
   readonly #users: AccountUsers;
+  readonly #firewall: AccountFirewall;
   #isolation: Isolation | undefined;
   #probing: Promise<Isolation> | undefined;
 
   constructor(options: TenantsOptions) {
     this.#options = options;
     this.#users = new AccountUsers(options.usersFolder, options.range);
+    this.#firewall = new AccountFirewall(options);
     this.#isolation = isolationWithoutProbe(options.setting);
   }
 
@@ -51,9 +56,10 @@ export class Tenants {
     return (this.#isolation = await this.#probing);
   }
 
-  /** Resolves when no probe runs. */
-  async close(): Promise<void> {
+  /** Resolves when no probe runs. Rules of the machine's firewall stay while something of an account runs. */
+  async close(isEmpty: () => boolean): Promise<void> {
     await this.#probing?.catch(() => undefined);
+    if (isEmpty()) await this.#firewall.remove();
   }
 
   /** Why the account can run nothing here; undefined if it can, as far as is known without a probe. */
@@ -70,5 +76,12 @@ export class Tenants {
     if (mode === 'none') return undefined;
     if (mode === 'refused') throw ruleError(reason ?? 'other accounts can run nothing here');
     return { user: this.#users.userOf(accountId), namespaces: mode === 'namespaces' };
+  }
+
+  /** The same, for a process that starts now: the network is closed to it first. */
+  async startingTenantOf(accountId: string): Promise<Tenant | undefined> {
+    const tenant = await this.tenantOf(accountId);
+    if (tenant !== undefined) await this.#firewall.add(tenant.user.uid, () => this.#users.uids());
+    return tenant;
   }
 }

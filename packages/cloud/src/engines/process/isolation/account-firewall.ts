@@ -1,0 +1,159 @@
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import type { Log } from '../../../support/log.ts';
+import type { UserRange } from '../../../support/user-range.ts';
+import { firewallProblem, firstLine, systemIptables } from '../../iptables.ts';
+import type { Iptables } from '../../iptables.ts';
+
+/** Services that hand out the machine's own credentials in clouds. */
+const METADATA = { 4: '169.254.0.0/16', 6: 'fd00:ec2::254/128' } as const;
+/** Networks of containers, Berth's own and others. */
+const CONTAINER_BRIDGES = ['bt+', 'docker0', 'br-+'];
+/** The upper bits of a connection's mark say that an account began it, the lower ones which user. */
+const MARK = 0x42 << 24;
+const USER_BITS = 0xff_ffff;
+const MARKED = `0x${MARK.toString(16)}/0x${(~USER_BITS >>> 0).toString(16)}`;
+const COMMENT = 'berth accounts';
+/** A path that iptables prints as it was given. */
+const PLAIN_PATH = /^[\w./-]{1,200}$/;
+
+export interface FirewallRulesOptions {
+  chain: string;
+  version: 4 | 6;
+  uids: readonly number[];
+}
+
+/**
+ * The rules for packets of accounts' processes, as `iptables-restore --noflush` reads them.
+ *
+ * Processes share the network of the machine, loopback too. Who listens on a port is known when it answers: a connection that
+ * an account begins is marked with its user, and an answer by the process of another account is dropped, so the connection
+ * is never made. Datagrams have no answer to wait for: on loopback, accounts send them to a name server only.
+ */
+export function accountFirewallRules({ chain, version, uids }: FirewallRulesOptions): string {
+  const answer = '-p tcp -m tcp --tcp-flags SYN,ACK SYN,ACK';
+  const rules = [
+    '-p udp -m udp --dport 53 -j RETURN',
+    ...(version === 4 ? [`-d ${METADATA[4]} -p tcp -m tcp --dport 53 -j RETURN`] : []),
+    `-d ${METADATA[version]} -j REJECT`,
+    ...CONTAINER_BRIDGES.map((bridge) => `-o ${bridge} -j REJECT`),
+    '! -o lo -j RETURN',
+    '-p udp -j REJECT',
+    ...uids.flatMap((uid) => [
+      `-p tcp -m tcp --syn -m owner --uid-owner ${uid} -j CONNMARK --set-mark ${markOf(uid)}`,
+      `${answer} -m owner --uid-owner ${uid} -m connmark --mark ${markOf(uid)} -j RETURN`,
+    ]),
+    `${answer} -m connmark --mark ${MARKED} -j DROP`,
+  ];
+  return ['*filter', `:${chain} - [0:0]`, ...rules.map((rule) => `-A ${chain} ${rule}`), 'COMMIT', ''].join(
+    '\n',
+  );
+}
+
+function markOf(uid: number): string {
+  return `0x${(MARK | (uid & USER_BITS)).toString(16)}`;
+}
+
+export interface AccountFirewallOptions {
+  /** Berth's data folder. */
+  data: string;
+  range: UserRange;
+  log?: Log | undefined;
+  iptables?: Record<4 | 6, Iptables>;
+}
+
+/**
+ * Closes the ports of one account to the processes of others, and the metadata service of a cloud to all of them. The rules
+ * stay while Berth is down, as the processes do.
+ */
+export class AccountFirewall {
+  readonly #options: AccountFirewallOptions;
+  readonly #iptables: Record<4 | 6, Iptables>;
+  readonly #chain: string;
+  readonly #jump: readonly string[];
+  readonly #uids = new Set<number>();
+  #problem: Promise<string | undefined> | undefined;
+  #queue: Promise<void> = Promise.resolve();
+  #isApplied = false;
+
+  constructor(options: AccountFirewallOptions) {
+    const { data, range, iptables } = options;
+    this.#options = options;
+    this.#iptables = iptables ?? { 4: systemIptables(), 6: systemIptables('ip6tables') };
+    this.#chain = `BERTH-OUT-${createHash('sha256').update(data).digest('hex').slice(0, 8)}`;
+    this.#jump = [
+      ...['-m', 'owner', '--uid-owner', `${range.first}-${range.last}`],
+      ...['-m', 'comment', '--comment', PLAIN_PATH.test(data) ? `${COMMENT} ${data}` : COMMENT],
+      ...['-j', this.#chain],
+    ];
+  }
+
+  /** Resolves when the rules hold for this user, whose processes begin after that. `known` are all that there are. */
+  add(uid: number, known: () => readonly number[]): Promise<void> {
+    if (this.#uids.has(uid)) return this.#queue;
+    for (const other of [uid, ...known()]) this.#uids.add(other);
+    this.#queue = this.#queue
+      .then(() => this.#apply())
+      .catch((error: unknown) => this.#warn(firstLine(error)));
+    return this.#queue;
+  }
+
+  /** Nothing of any account runs any more. */
+  async remove(): Promise<void> {
+    await this.#queue;
+    if (!this.#isApplied) return;
+    for (const version of versions()) await removeChain(this.#iptables[version], this.#chain, this.#jump);
+  }
+
+  async #apply(): Promise<void> {
+    this.#problem ??= firewallProblem(this.#iptables[4]).then((problem) => {
+      if (problem !== undefined) this.#warn(problem);
+      return problem;
+    });
+    if ((await this.#problem) !== undefined) return;
+    const uids = [...this.#uids].sort((one, other) => one - other);
+    for (const version of versions()) {
+      const iptables = this.#iptables[version];
+      await iptables.restore(accountFirewallRules({ chain: this.#chain, version, uids }));
+      if (this.#isApplied) continue;
+      await iptables
+        .run('-C', 'OUTPUT', ...this.#jump)
+        .catch(() => iptables.run('-I', 'OUTPUT', '1', ...this.#jump));
+      await removeOrphans(iptables);
+    }
+    this.#isApplied = true;
+  }
+
+  #warn(reason: string): void {
+    this.#options.log?.warn(
+      { reason },
+      'the firewall of this machine is not managed: processes of one account reach the ports of others on this machine, and the metadata service of the cloud; see docs/isolation.md',
+    );
+  }
+}
+
+function versions(): (4 | 6)[] {
+  return existsSync('/proc/net/if_inet6') ? [4, 6] : [4];
+}
+
+/** Rules of servers that were killed, and whose data folder is gone. */
+async function removeOrphans(iptables: Iptables): Promise<void> {
+  for (const line of (await iptables.run('-S', 'OUTPUT')).split('\n')) {
+    const [, range, data, chain] =
+      /--uid-owner (\S+) -m comment --comment "berth accounts (\/[^"]+)" -j (BERTH-OUT-\w+)$/.exec(line) ??
+      [];
+    if (range === undefined || data === undefined || chain === undefined || existsSync(data)) continue;
+    const comment = ['-m', 'comment', '--comment', `${COMMENT} ${data}`];
+    await removeChain(iptables, chain, ['-m', 'owner', '--uid-owner', range, ...comment, '-j', chain]);
+  }
+}
+
+async function removeChain(iptables: Iptables, chain: string, jump: readonly string[]): Promise<void> {
+  // Another server may have removed it.
+  for (const command of [
+    ['-D', 'OUTPUT', ...jump],
+    ['-F', chain],
+    ['-X', chain],
+  ])
+    await iptables.run(...command).catch(() => undefined);
+}
