@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { DatabaseSync } from 'node:sqlite';
+import { casesTried, seed } from '../../../../testing/src/property-testing.ts';
+import { PowerCutDisk } from '../../../../testing/src/safety/power-cut-disk.ts';
+import { seededRandom } from '../../../../testing/src/safety/seeded-random.ts';
+import { createTestDatabase } from '../../../../testing/src/test-database.ts';
+import * as transitions from '../../domain/job-transitions.ts';
+import { newJob } from '../../queue/job-submission.ts';
+import { Sealer } from '../../support/crypto.ts';
+import { migrate } from '../migrations/migrate.ts';
+import { createStore } from '../open-store.ts';
+import { openSqlite } from './open-database.ts';
+
+const NOW = 1_800_000_000_000;
+const ENDPOINT = {
+  id: 'e',
+  accountId: 'one',
+  executionTimeout: 600_000,
+  jobTtl: 86_400_000,
+  retention: null,
+  maxRetries: 1,
+};
+/** So small a log goes into the database after a few dozen commits. */
+const MAX_WAL_PAGES = 80;
+const JOBS = 240;
+const JOBS_AT_ONCE = 4;
+/** Cuts while a checkpoint is made; each sync of the database is within one, and so are those around it. */
+const CUTS_IN_CHECKPOINTS = 30;
+/** How much of what was not synced is on the disk after the cut. */
+const SHARES = [0, 0.05, 0.5, 0.95, 1];
+const sealer = new Sealer(Buffer.alloc(32, 1));
+
+/** What was acknowledged: the number of a job, and its result if it has ended. */
+type Acknowledged = ReadonlyMap<number, string | null>;
+
+async function assertKept(folder: string, acknowledged: Acknowledged, when: string): Promise<void> {
+  const file = join(folder, 'berth.db');
+  const database = openSqlite(file);
+  const store = createStore(database, sealer);
+  const found = new Map(
+    (await store.jobs.findAll(ENDPOINT.id, [...acknowledged.keys()])).map(({ job, payloads }) => [
+      job.seq,
+      { status: job.status, output: payloads.output, request: payloads.request },
+    ]),
+  );
+  for (const [seq, output] of acknowledged) {
+    const job = found.get(seq);
+    assert.ok(job !== undefined, `job ${seq} of ${acknowledged.size} is lost after a cut when ${when}`);
+    assert.ok(job.request.includes(`"job ${seq} `), when);
+    if (output !== null) assert.deepEqual([job.status, job.output], ['COMPLETED', output], when);
+  }
+  await store.close();
+  const connection = new DatabaseSync(file, { readOnly: true });
+  assert.deepEqual(
+    connection
+      .prepare('pragma integrity_check')
+      .all()
+      .map((row) => ({ ...row })),
+    [{ integrity_check: 'ok' }],
+    when,
+  );
+  connection.close();
+}
+
+describe('a power cut', { skip: process.platform !== 'linux' }, () => {
+  test('loses nothing acknowledged, also while the log goes into the database', async (t) => {
+    const place = await createTestDatabase('sqlite');
+    const file = join(place.data, 'berth.db');
+    const random = seededRandom(seed, 'power cuts');
+    const acknowledged = new Map<number, string | null>();
+    const told = { all: 0, inCheckpoints: 0 };
+    let isObserved = false;
+    let inCheckpoint = false;
+    let databaseSyncs = 0;
+    let failure: Error | undefined;
+
+    const cut = async (when: string): Promise<void> => {
+      const folder = join(place.data, `after-${(told.all += 1)}`);
+      const until = new Map(acknowledged);
+      disk.cut(folder, random.pick(SHARES) ?? 0);
+      // Told at the end: the store would take it for a failure of the disk.
+      await assertKept(folder, until, `${when} (seed ${seed})`).catch((error: Error) => (failure ??= error));
+      rmSync(folder, { recursive: true });
+      if (inCheckpoint) told.inCheckpoints += 1;
+    };
+    const disk: PowerCutDisk = new PowerCutDisk(random, async (synced, moment) => {
+      const isDatabase = synced === file;
+      if (isDatabase && moment === 'sync begins') databaseSyncs += 1;
+      // The sync of the log that follows one of the database is the last of a checkpoint.
+      inCheckpoint ||= isDatabase;
+      if (isObserved && (inCheckpoint || random.chance(0.1)))
+        for (let times = inCheckpoint ? 3 : 1; times > 0; times -= 1)
+          await cut(`the sync of the ${isDatabase ? 'database' : 'log'}: ${moment}`);
+      if (!isDatabase && moment === 'sync has ended') inCheckpoint = false;
+    });
+    const database = openSqlite(file, { syncFile: disk.syncFile, maxWalPages: MAX_WAL_PAGES });
+    t.after(() => place.drop());
+    await migrate(database);
+    const store = createStore(database, sealer);
+    disk.settle([file, `${file}-wal`]);
+    isObserved = true;
+
+    let last = 0;
+    const runJob = async (): Promise<void> => {
+      const seq = (last += 1);
+      const input = `job ${seq} ${'x'.repeat(random.between(10, 6_000))}`;
+      await store.jobs.submit(newJob(ENDPOINT, 'one', JSON.stringify({ input }), {}, seq, NOW));
+      acknowledged.set(seq, null);
+      if (random.chance(0.3)) return;
+      const [taken] = await store.jobs.take(
+        ENDPOINT.id,
+        transitions.takeRequest(() => [{ workerId: 'w', lease: `lease ${seq}` }], NOW),
+      );
+      if (taken === undefined) return;
+      const output = JSON.stringify(`result of ${taken.job.seq}`);
+      await store.jobs.change(ENDPOINT.id, taken.job.seq, (job) =>
+        transitions.finish(job, { workerId: 'w' }, { output, error: null }, NOW),
+      );
+      acknowledged.set(taken.job.seq, output);
+    };
+    while (last < casesTried(JOBS) && failure === undefined)
+      await Promise.all(Array.from({ length: JOBS_AT_ONCE }, runJob));
+
+    isObserved = false;
+    await store.close();
+    if (failure !== undefined) throw failure;
+    t.diagnostic(`${told.all} power cuts, ${told.inCheckpoints} of them in ${databaseSyncs} checkpoints`);
+    assert.ok(
+      told.inCheckpoints >= casesTried(CUTS_IN_CHECKPOINTS),
+      `only ${told.inCheckpoints} cuts in checkpoints`,
+    );
+  });
+});
