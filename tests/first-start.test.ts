@@ -226,6 +226,55 @@ describe('two servers', () => {
   });
 });
 
+describe('/metrics at an address of its own', () => {
+  let database: TestDatabase;
+  let server: ServerProcess;
+  before(async () => {
+    database = await createTestDatabase('sqlite');
+    const env = { BERTH_HOST: '0.0.0.0', BERTH_METRICS_LISTEN: '127.0.0.1:0' };
+    server = await startServerProcess(database, env);
+  });
+  after(async () => {
+    await server.stop();
+    await database.drop();
+  });
+  const listener = (): URL => new URL(/^ {2}metrics {3}(\S+)$/m.exec(server.output())?.[1] ?? '');
+
+  test('needs no key there, while the main address still asks for one', async () => {
+    const nobody = createApiClient(server.url, undefined);
+    assert.equal((await nobody.call('GET', '/metrics')).status, 401);
+    assert.equal((await server.client().call('GET', '/metrics')).status, 200);
+    const metrics = await fetch(listener());
+    assert.match(metrics.headers.get('content-type') ?? '', /^text\/plain/);
+    assert.match(await metrics.text(), /^berth_ready 1$/m);
+  });
+
+  test('serves nothing else there', async () => {
+    const { origin } = listener();
+    for (const path of ['/', '/v2/account', '/metrics/x'])
+      assert.equal(
+        (await fetch(origin + path, { headers: { authorization: `Bearer ${server.key}` } })).status,
+        404,
+        path,
+      );
+    const refused = await fetch(listener(), { method: 'POST', body: 'x' });
+    assert.deepEqual([refused.status, refused.headers.get('allow')], [405, 'GET']);
+  });
+
+  test('an address that is taken stops the start, with the setting to change', async () => {
+    const other = await createTestDatabase('sqlite');
+    const refused = await runBerth(['up', '--port', '0', '--data', other.data], {
+      BERTH_METRICS_LISTEN: listener().host,
+    });
+    assert.equal(refused.code, 1);
+    assert.equal(
+      refused.stderr,
+      `berth: port ${listener().port} of 127.0.0.1 is taken; choose another with metrics.listen (BERTH_METRICS_LISTEN)\n`,
+    );
+    await other.drop();
+  });
+});
+
 describe('two servers on PostgreSQL', () => {
   test('share one database: what one writes the other reads, with one root key', async () => {
     const database = await createTestDatabase('postgres');

@@ -92,6 +92,14 @@ describe('the Helm chart', { skip: 'reason' in helm && helm.reason }, () => {
     const text = JSON.stringify(resources.find(({ kind }) => kind === 'StatefulSet'));
     assert.match(text, /"BERTH_DATABASE_URL","valueFrom":\{"secretKeyRef":\{"name":"pg","key":"url"\}\}/);
     assert.match(text, /"readOnlyRootFilesystem":true/);
+    assert.equal(config.metrics.listen, '0.0.0.0:9464');
+    assert.match(text, /\{"name":"metrics","containerPort":9464\}/);
+    const monitor = (found: typeof resources): string =>
+      JSON.stringify(found.find(({ kind }) => kind === 'ServiceMonitor'));
+    assert.match(monitor(resources), /"port":"metrics"/);
+    const withKey = await render('serviceMonitor.enabled=true', 'serviceMonitor.keySecret=berth-metrics');
+    assert.match(monitor(withKey), /"port":"http".*"credentials":\{"name":"berth-metrics","key":"key"\}/);
+    assert.equal((await settingsOf(withKey)).config.metrics.listen, '');
   });
 
   test('with the Kubernetes engine it has a role in the namespace of its workers', async () => {

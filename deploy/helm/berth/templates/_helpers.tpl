@@ -42,6 +42,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 http://{{ include "berth.name" . }}.{{ .Release.Namespace }}.svc:{{ .Values.service.port }}
 {{- end -}}
 
+{{- /* Without a key, Prometheus reads /metrics at a port of its own. */ -}}
+{{- define "berth.metricsListener" -}}
+{{- if and .Values.serviceMonitor.enabled (not .Values.serviceMonitor.keySecret) }}yes{{ end -}}
+{{- end -}}
+
 {{- define "berth.publicUrl" -}}
 {{- if .Values.publicUrl }}{{ .Values.publicUrl }}
 {{- else if and .Values.ingress.enabled .Values.ingress.hosts -}}
@@ -57,6 +62,9 @@ http://{{ include "berth.name" . }}.{{ .Release.Namespace }}.svc:{{ .Values.serv
 {{- $dataCenter := dict "id" .Values.kubernetes.dataCenter "engine" "kubernetes" "namespace" (include "berth.workNamespace" .) "berthImage" (include "berth.image" .) -}}
 {{- $_ := set $settings "dataCenters" (list (mustMergeOverwrite $dataCenter (deepCopy .Values.kubernetes.settings))) -}}
 {{- $_ := set $settings "runner" (dict "image" (include "berth.image" .)) -}}
+{{- end -}}
+{{- if include "berth.metricsListener" . -}}
+{{- $_ := set $settings "metrics" (dict "listen" "0.0.0.0:9464") -}}
 {{- end -}}
 {{- if .Values.tls.enabled -}}
 {{- $_ := set $settings "tls" (dict "certificate" "/etc/berth/tls/tls.crt" "key" "/etc/berth/tls/tls.key" "plainFrom" .Values.tls.plainFrom) -}}

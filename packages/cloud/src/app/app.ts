@@ -2,6 +2,7 @@ import { join, resolve } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { ROOT_ACCOUNT_ID } from '../domain/caller.ts';
 import type { CloudEventBus } from '../domain/events.ts';
+import type { MetricsListener } from '../http/metrics-listener.ts';
 import { signInUrl } from '../http/rest-v2/sessions.v2.routes.ts';
 import { endPackageScope } from '../engines/process/package-scope.ts';
 import { applyPrices } from '../metering/repricing.ts';
@@ -54,6 +55,7 @@ export interface App {
   /** The URL at which clients reach it. */
   publicOrigin(): string;
   tls: Tls | undefined;
+  metricsListener: MetricsListener | undefined;
   /** A link that signs in to the console once, with the root key. */
   signInUrl(): Promise<string>;
   /**
@@ -179,6 +181,7 @@ async function composeApp(app: AppContext): Promise<App> {
     rootKey: storage.rootKey,
     publicOrigin: () => address.publicOrigin,
     tls,
+    metricsListener: http.metricsListener,
     signInUrl: async () => {
       const key = await store.keys.findRoot();
       const { token } = await auth.sessions.createLink({
@@ -218,7 +221,7 @@ async function composeApp(app: AppContext): Promise<App> {
       }
       await engines.stopDiscovery();
       await tls?.close();
-      await Promise.all([answered, engines.closeWorkerServer()]);
+      await Promise.all([answered, http.metricsListener?.close(), engines.closeWorkerServer()]);
       await telemetry
         .close()
         .catch((error: unknown) => log.warn({ err: error }, 'the last minute of the history is lost'));

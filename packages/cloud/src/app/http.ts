@@ -12,6 +12,7 @@ import { FlashUrlResolver } from '../http/jobs/flash-url-resolver.ts';
 import { enabledJobLimits, JobRateLimits } from '../http/jobs/job-rate-limits.ts';
 import { JobRoutes } from '../http/jobs/jobs.routes.ts';
 import { exposeHeldRequests, exposeReadiness, exposeWebhookCounts, HttpMetrics } from '../http/metrics.ts';
+import { MetricsListener } from '../http/metrics-listener.ts';
 import { OpenAiRoutes } from '../http/openai/openai.routes.ts';
 import { RequestObserver } from '../http/request-observer.ts';
 import { SnapshotUrls } from '../auth/snapshot-urls.ts';
@@ -59,6 +60,8 @@ export interface HttpDeps {
 export interface Http {
   server: FastifyInstance;
   registry: Registry;
+  /** The second address of /metrics, if one is configured. */
+  metricsListener: MetricsListener | undefined;
   destroyConnections(): void;
 }
 
@@ -137,10 +140,16 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
         connectionLimit,
       ),
   });
+  const metricsListener =
+    config.metrics.listen === '' ? undefined : new MetricsListener(config.metrics.listen, metrics.registry);
   return {
     server,
     registry: metrics.registry,
-    destroyConnections: () => server.server.closeAllConnections(),
+    metricsListener,
+    destroyConnections: () => {
+      server.server.closeAllConnections();
+      metricsListener?.closeAllConnections();
+    },
   };
 }
 

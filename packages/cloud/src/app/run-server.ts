@@ -35,7 +35,7 @@ export async function runServer({ config, warnings }: RunServerOptions): Promise
   writeServerFile(serverFile, url, config, log);
   app.start();
   const isTerminal = process.stdout.isTTY === true;
-  const shown = { ...config, publicUrl: app.publicOrigin() };
+  const shown = { ...config, publicUrl: app.publicOrigin(), metricsUrl: app.metricsListener?.url };
   const shownUrl = app.tls === undefined ? url : url.replace(/^http:/, 'https:');
   const signInUrl = isTerminal ? await app.signInUrl() : undefined;
   process.stdout.write(startupMessage(shown, shownUrl, app.rootKey, isTerminal, signInUrl));
@@ -61,6 +61,7 @@ function writeServerFile(file: string, url: string, config: Config, log: Log): v
 
 async function listen(app: App, { host, port }: Config): Promise<string> {
   try {
+    await app.metricsListener?.listen();
     await app.http.listen({ host, port });
     await app.tls?.listen();
   } catch (cause) {
@@ -71,7 +72,7 @@ async function listen(app: App, { host, port }: Config): Promise<string> {
 
 /** The root key is shown on a terminal only: other output is often kept, and read by others. */
 export function startupMessage(
-  config: Pick<Config, 'publicUrl' | 'v1' | 'data'>,
+  config: Pick<Config, 'publicUrl' | 'v1' | 'data'> & { metricsUrl?: string | undefined },
   url: string,
   rootKey: Pick<RootKey, 'file' | 'unshownKey'>,
   isTerminal: boolean,
@@ -83,6 +84,7 @@ export function startupMessage(
     `  REST v2   ${origin}/v2        reference at ${origin}/v2/docs`,
     `  REST v1   ${config.v1.enabled ? `${origin}/v1` : 'turned off'}`,
     `  GraphQL   ${origin}/graphql`,
+    ...(config.metricsUrl === undefined ? [] : [`  metrics   ${config.metricsUrl}`]),
     `  data      ${config.data}`,
   ];
   if (rootKey.unshownKey !== undefined && isTerminal)

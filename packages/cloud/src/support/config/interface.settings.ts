@@ -1,4 +1,4 @@
-import { booleanType, dateType, enumType, wholeNumberType } from './setting-type.ts';
+import { booleanType, dateType, enumType, listenAddressType, wholeNumberType } from './setting-type.ts';
 import { defineSetting } from './setting.ts';
 
 /** The interfaces that clients use, and webhooks. */
@@ -21,6 +21,14 @@ export const interfaceSettings = {
       'Who may read /metrics, which tells of all accounts. open: everybody who reaches Berth. key: ' +
       'a key of the root account, as a bearer token. auto: open if Berth listens on loopback and ' +
       'there is no account but the root account, otherwise key.',
+  }),
+  'metrics.listen': defineSetting({
+    type: listenAddressType(),
+    default: '',
+    description:
+      'A second address that serves only /metrics, as HTTP and without a key, for Prometheus. Choose one ' +
+      'that only Prometheus reaches. At the main address metrics.access still decides. Empty: none.',
+    example: 'metrics:\n  listen: 127.0.0.1:9464',
   }),
   'graphql.maxDepth': defineSetting({
     type: wholeNumberType(1, 1000),

@@ -119,6 +119,14 @@ export function urlType(): SettingType<string> {
   });
 }
 
+/** A host and a port to listen on. An IPv6 address is in brackets. */
+export function listenAddressType(): SettingType<string> {
+  return optionalTextType('a host and a port such as 127.0.0.1:9464 or [::1]:9464', (value) => {
+    const match = /^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):(\d{1,5})$/.exec(value);
+    return match !== null && Number(match[2]) <= 65535 ? value : undefined;
+  });
+}
+
 /** 32 bytes. Both notations give the same value: 64 hexadecimal digits in lower case. */
 export function key32Type(): SettingType<string> {
   return optionalTextType('32 bytes as 64 hexadecimal digits or as base64', (value) => {
