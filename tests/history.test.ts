@@ -4,13 +4,14 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { ApiClient } from '../packages/testing/src/api-client.ts';
 import { loadOpenApiContract, validatingClient } from '../packages/testing/src/openapi-contract.ts';
+import { createResource, queueEndpoint } from '../packages/testing/src/create-resource.ts';
 import { createRunningPod } from '../packages/testing/src/pod-client.ts';
 import { createQueueEndpoint } from '../packages/testing/src/queue-endpoint-client.ts';
 import { startServerProcess } from '../packages/testing/src/server-process.ts';
 import type { ServerProcess } from '../packages/testing/src/server-process.ts';
 import { createTestDatabase, DATABASES } from '../packages/testing/src/test-database.ts';
 import type { TestDatabase } from '../packages/testing/src/test-database.ts';
-import { waitUntilPasses } from '../packages/testing/src/wait-for.ts';
+import { waitFor, waitUntilPasses } from '../packages/testing/src/wait-for.ts';
 
 interface Measured {
   average: number;
@@ -99,7 +100,19 @@ for (const kind of DATABASES) {
       await client.call('DELETE', `/v2/serverless/${endpoint.id}`);
     });
 
-    test('what a pod uses and costs is there after a restart', async () => {
+    test('what a pod and a worker use and cost is there after a restart', async () => {
+      const endpointId = await createResource(
+        client,
+        '/v2/serverless',
+        queueEndpoint('measured', 'local/echo', { min: 1, max: 1 }),
+      );
+      const workerId = await waitFor('a worker that is ready', async () => {
+        const { body } = await client.call<{ workers: { id: string; status: string }[] }>(
+          'GET',
+          `/v2/serverless/${endpointId}/workers`,
+        );
+        return body.workers.find(({ status }) => status === 'IDLE')?.id;
+      });
       const { id } = await createRunningPod(client, {
         cmd: ['sh', '-c', 'while :; do sleep 0.02; done'],
         gpu: { id: 'NVIDIA GeForce RTX 4090', count: 1 },
@@ -120,6 +133,16 @@ for (const kind of DATABASES) {
       assert.deepEqual([gpu?.max, gpuMemory?.max], [0, 0]);
       assert.ok(cost > 0.5, String(cost));
       await client.call('DELETE', `/v2/pods/${id}`);
+      const worker = (path: string) =>
+        client.call<History>('GET', `/v2/serverless/${endpointId}/workers/${path}`);
+      const used = await worker(`${workerId}/history?range=6h&step=1h`);
+      assert.equal(used.status, 200, used.text);
+      assert.equal(used.body.points.length, 6, used.text);
+      assert.ok((used.body.total.memory?.max ?? 0) > 100_000, used.text);
+      assert.notEqual(used.body.total.cpu, null);
+      assert.equal((await worker('unknown/history')).status, 404);
+      assert.equal((await worker(`${workerId}/history?range=3d`)).status, 400);
+      await client.call('DELETE', `/v2/serverless/${endpointId}`);
     });
   });
 }

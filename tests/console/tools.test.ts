@@ -73,35 +73,6 @@ describe('console: terminals, chat, webhooks, workers and files', { skip: withou
       .waitFor();
   });
 
-  test('a worker shows what it uses, has a terminal and a log, and is stopped', async () => {
-    await page.goto(`/serverless/${echo}/workers`);
-    const rows = page.getByRole('table', { name: 'Workers' }).locator('tbody tr');
-    await page.locator('.badge', { hasText: 'idle' }).waitFor();
-    const worker = (await rows.first().locator('code').innerText()).trim();
-    await press(worker);
-    const dialog = page.getByRole('dialog', { name: `Worker ${worker}` });
-    await dialog.getByText(/^\d+\.\d\d of 2$/).waitFor();
-    await dialog.getByRole('img', { name: 'CPUs in use' }).waitFor();
-    await assertAccessible(page);
-    await page.keyboard.press('Escape');
-    await rows.first().getByRole('button', { name: 'Terminal' }).click();
-    await page.locator('.xterm-helper-textarea').focus();
-    await page.keyboard.type('echo $((40+2))-worker\n');
-    await page.locator('.xterm-rows', { hasText: '42-worker' }).waitFor();
-    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
-    await press(`Stop worker ${worker}`);
-    await page.getByText('ends when it has finished those that it has').waitFor();
-    await press('Stop the worker');
-    // The endpoint always has one worker, so another one comes.
-    await waitFor('another worker', async () => {
-      const shown = await rows.locator('code').allInnerTexts();
-      return shown.length === 1 && shown[0]?.trim() !== worker;
-    });
-    const path = `/v2/serverless/${echo}/workers/${worker}`;
-    assert.equal((await stage.operator.call('POST', `${path}/stop`)).status, 404);
-    assert.equal((await stage.operator.call('GET', `${path}/metrics`)).status, 404);
-  });
-
   test('a chat in the playground is answered piece by piece', async () => {
     const id = await create('/v2/serverless', queueEndpoint('chat', 'local/openai', { min: 1, max: 1 }));
     await page.goto(`/serverless/${id}/playground`);
@@ -137,5 +108,54 @@ describe('console: terminals, chat, webhooks, workers and files', { skip: withou
     for (const words of ['Queued jobs', 'Active pods', 'the queues are empty'])
       await page.getByText(words, { exact: true }).waitFor();
     await assertAccessible(page);
+  });
+
+  // Last: by now the first minute of the worker's history is over.
+  test('a worker shows what it uses, has a terminal and a log, and is stopped', async () => {
+    await page.goto(`/serverless/${echo}/workers`);
+    const rows = page.getByRole('table', { name: 'Workers' }).locator('tbody tr');
+    await page.locator('.badge', { hasText: 'idle' }).waitFor();
+    const worker = (await rows.first().locator('code').innerText()).trim();
+    await press(worker);
+    const dialog = page.getByRole('dialog', { name: `Worker ${worker}` });
+    await dialog.getByText(/^\d+\.\d\d of 2$/).waitFor();
+    await dialog.getByText('Live', { exact: true }).click();
+    await dialog.getByRole('img', { name: 'CPUs in use' }).waitFor();
+    await assertAccessible(page);
+    await waitFor(
+      'the history of the worker',
+      async () => {
+        const { body } = await stage.operator.call<{ total: { memory: unknown } }>(
+          'GET',
+          `/v2/serverless/${echo}/workers/${worker}/history`,
+        );
+        return body.total.memory !== null;
+      },
+      90_000,
+    );
+    // The dialog is part of the address.
+    await page.reload();
+    await dialog.getByRole('img', { name: 'Memory', exact: true }).waitFor();
+    await dialog.getByText('2 days').click();
+    await dialog.getByRole('img', { name: 'CPU cores' }).waitFor();
+    await assertAccessible(page);
+    await page.keyboard.press('Escape');
+    await rows.first().getByRole('button', { name: 'Terminal' }).click();
+    await page.locator('.xterm-helper-textarea').focus();
+    await page.keyboard.type('echo $((40+2))-worker\n');
+    await page.locator('.xterm-rows', { hasText: '42-worker' }).waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
+    await press(`Stop worker ${worker}`);
+    await page.getByText('ends when it has finished those that it has').waitFor();
+    await press('Stop the worker');
+    // The endpoint always has one worker, so another one comes.
+    await waitFor('another worker', async () => {
+      const shown = await rows.locator('code').allInnerTexts();
+      return shown.length === 1 && shown[0]?.trim() !== worker;
+    });
+    const path = `/v2/serverless/${echo}/workers/${worker}`;
+    assert.equal((await stage.operator.call('POST', `${path}/stop`)).status, 404);
+    assert.equal((await stage.operator.call('GET', `${path}/metrics`)).status, 404);
+    assert.equal((await stage.operator.call('GET', `${path}/history`)).status, 200);
   });
 });

@@ -32,6 +32,7 @@ export function createTelemetry(
   const instances = async (): Promise<SampledInstance[]> => {
     const instance = (resourceId: string, id: string, dataCenterId: string): SampledInstance => ({
       resourceId,
+      ...(id !== resourceId && { workerId: id }),
       dataCenterId,
       usage: async () => engines.byDataCenter.get(dataCenterId)?.usage(id),
     });

@@ -13,9 +13,11 @@ export interface Sample {
   /** The start of the minute. */
   minute: number;
   data: Rollup;
+  /** Without a row for its hour: of workers there may be too many. */
+  minuteOnly?: boolean;
 }
 
-/** What happened to endpoints and pods, by minute and by hour. */
+/** What happened to endpoints and pods, by minute and by hour; to workers, by minute. */
 export interface HistoryStore {
   /**
    * Moves what jobs did in minutes before this one to the rows of minutes and hours. Resolves to whether

@@ -12,12 +12,15 @@ import { useUrlState } from './url-state.ts';
 
 export type Sampled = { average: number; max: number } | null;
 
-/** What every history has: the use of hardware, and its cost. */
-export interface UsagePoint {
+/** What every history has: the use of hardware. */
+export interface HardwarePoint {
   cpu: Sampled;
   memory: Sampled;
   gpu: Sampled;
   gpuMemory: Sampled;
+}
+
+export interface UsagePoint extends HardwarePoint {
   cost: number;
 }
 
@@ -45,7 +48,7 @@ const RANGES = [
 export const percent = (share: number): string => `${Math.round(share * 100)} %`;
 export const decimal = (value: number): string => value.toFixed(2);
 
-export const USAGE_CHARTS: ChartSpec<UsagePoint>[] = [
+export const HARDWARE_CHARTS: ChartSpec<HardwarePoint>[] = [
   { title: 'CPU cores', format: decimal, lines: [['used', ({ cpu }) => cpu?.average]], optional: true },
   {
     title: 'Memory',
@@ -62,6 +65,10 @@ export const USAGE_CHARTS: ChartSpec<UsagePoint>[] = [
     ],
     optional: true,
   },
+];
+
+export const USAGE_CHARTS: ChartSpec<UsagePoint>[] = [
+  ...HARDWARE_CHARTS,
   { title: 'Cost', format: formatMoney, lines: [['spent', ({ cost }) => cost]] },
 ];
 
@@ -77,7 +84,6 @@ export function HistoryCharts<Point>({
   children?: (total: Point) => ReactNode;
 }) {
   const [range, setRange] = useUrlState('range', '6h');
-  const history = useApi<History<Point>>(path, { query: { range }, everyMs: 30_000, keepPrevious: true });
   return (
     <>
       <Segmented
@@ -86,19 +92,36 @@ export function HistoryCharts<Point>({
         options={RANGES}
         onChange={setRange}
       />
-      {isUnknown(history.error) ? (
-        <EmptyState title="This server keeps no history" />
-      ) : (
-        <Loaded of={history}>
-          {(data) => (
-            <>
-              {children?.(data.total)}
-              <Charts points={data.points} charts={charts} />
-            </>
-          )}
-        </Loaded>
-      )}
+      <ChartsOfRange path={path} range={range} charts={charts}>
+        {children}
+      </ChartsOfRange>
     </>
+  );
+}
+
+/** The charts of one range. */
+export function ChartsOfRange<Point>({
+  path,
+  range,
+  charts,
+  children,
+}: {
+  path: string;
+  range: string;
+  charts: ChartSpec<Point>[];
+  children?: ((total: Point) => ReactNode) | undefined;
+}) {
+  const history = useApi<History<Point>>(path, { query: { range }, everyMs: 30_000, keepPrevious: true });
+  if (isUnknown(history.error)) return <EmptyState title="This server keeps no history" />;
+  return (
+    <Loaded of={history}>
+      {(data) => (
+        <>
+          {children?.(data.total)}
+          <Charts points={data.points} charts={charts} />
+        </>
+      )}
+    </Loaded>
   );
 }
 
@@ -124,6 +147,8 @@ function Charts<Point>({ points, charts }: { points: History<Point>['points']; c
         ),
     [points, charts],
   );
+  if (drawn.length === 0)
+    return <p className="muted">Nothing was measured in this time. The first minute takes a while.</p>;
   return (
     <div className="grid two">
       {drawn.map(({ title, format, series }) => (

@@ -4,6 +4,7 @@ import type { AllServices } from '../../resources/resources.ts';
 import { DEFAULT_RANGE } from '../../telemetry/history/history.ts';
 import type { HistoryAnswer, HistoryPoint } from '../../telemetry/history/history.ts';
 import { isoTime } from '../../support/clock.ts';
+import { notFound } from '../../support/errors.ts';
 import { integer, list, named, nullable, number, object, text } from '../rest/json-schema.ts';
 import type { Schema, Static } from '../rest/json-schema.ts';
 import type { Operation } from '../rest/rest-operation.ts';
@@ -35,11 +36,14 @@ const percentiles = named(
 );
 const sampled = named('HistorySampled', object({ average: number(), max: number() }));
 
-const usageFields = {
+const hardwareFields = {
   cpu: nullable(sampled),
   memory: nullable(sampled),
   gpu: nullable(sampled),
   gpuMemory: nullable(sampled),
+};
+const usageFields = {
+  ...hardwareFields,
   cost: number({ description: 'US dollars, from the ledger' }),
 };
 const endpointFields = {
@@ -94,12 +98,23 @@ const podHistory = named(
   }),
 );
 
+const workerHistory = named(
+  'WorkerHistory',
+  object({
+    endpointId: text(),
+    workerId: text(),
+    ...stepFields,
+    points: list(named('WorkerHistoryPoint', object({ at, ...hardwareFields }))),
+    total: named('WorkerHistoryTotal', object(hardwareFields)),
+  }),
+);
+
 type Values<F extends Record<string, Schema>> = { [Name in keyof F]: Static<F[Name]> };
 
 const DESCRIPTION =
   'Berth only. Counts are exact, also after a crash. What is measured (queue, workers, CPU in cores, memory in bytes, GPUs as a share of 1) is sampled every 15 seconds and null where nothing was measured. docs/monitoring.md has an example.';
 
-export function historyOperations({ endpoints, pods, history }: AllServices): Operation[] {
+export function historyOperations({ endpoints, pods, workers, history }: AllServices): Operation[] {
   return [
     operation({
       id: 'readEndpointHistory',
@@ -118,6 +133,27 @@ export function historyOperations({ endpoints, pods, history }: AllServices): Op
         const { id } = await endpoints.get(caller, params.id);
         const found = await history.read(caller, { kind: 'serverless', id }, query);
         return { endpointId: id, ...serialize(found, endpointValues) };
+      },
+    }),
+    operation({
+      id: 'readWorkerHistory',
+      method: 'GET',
+      path: '/serverless/{id}/workers/{workerId}/history',
+      tag: 'Monitoring',
+      summary: 'Read what a worker used, step by step',
+      description: `${DESCRIPTION} The history of a worker is kept for two days, also after its end.`,
+      access: 'read',
+      params: object({ id: text({ minLength: 1 }), workerId: text({ minLength: 1 }) }),
+      query: historyQuery,
+      status: 200,
+      response: workerHistory,
+      errorStatuses: [404, 422],
+      handle: async ({ caller, params: { id, workerId }, query }) => {
+        const { workers: live } = await workers.list(caller, id);
+        const found = await history.readWorker(id, workerId, query);
+        const isLive = live.some(({ worker }) => worker.id === workerId);
+        if (!isLive && Object.keys(found.total.data).length === 0) throw notFound('worker', workerId);
+        return { endpointId: id, workerId, ...serialize(found, hardwareValues) };
       },
     }),
     operation({
@@ -156,14 +192,17 @@ function serialize<T>(
   };
 }
 
-function usageValues({ data, cost }: Pick<HistoryPoint, 'data' | 'cost'>): Values<typeof usageFields> {
+function hardwareValues({ data }: Pick<HistoryPoint, 'data'>): Values<typeof hardwareFields> {
   return {
     cpu: sampledValues(data, 'cpu'),
     memory: sampledValues(data, 'memory'),
     gpu: sampledValues(data, 'gpu'),
     gpuMemory: sampledValues(data, 'gpuMemory'),
-    cost,
   };
+}
+
+function usageValues(point: Pick<HistoryPoint, 'data' | 'cost'>): Values<typeof usageFields> {
+  return { ...hardwareValues(point), cost: point.cost };
 }
 
 function endpointValues(point: Pick<HistoryPoint, 'data' | 'cost'>): Values<typeof endpointFields> {

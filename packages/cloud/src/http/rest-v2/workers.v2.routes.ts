@@ -156,7 +156,7 @@ export function workerOperations({ workers }: AllServices): Operation[] {
       summary: 'See what a worker uses now',
       access: 'read',
       description:
-        'Berth only. Measured at most every two seconds. `/serverless/{id}/metrics` has the history of all workers of the endpoint together.',
+        'Berth only. Measured at most every two seconds. `/serverless/{id}/workers/{workerId}/history` has what it used before, `/serverless/{id}/metrics` the history of all workers of the endpoint together.',
       params: byWorker,
       status: 200,
       response: workerMetrics,

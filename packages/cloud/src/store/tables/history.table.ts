@@ -89,8 +89,9 @@ export function historyTable(database: Database): HistoryStore {
 }
 
 /** Adds to the rows of the minute and of its hour. */
-function* add({ resourceId, minute, data }: Sample): Steps<void> {
+function* add({ resourceId, minute, data, minuteOnly }: Sample): Steps<void> {
   yield* addTo(resourceId, 'minute', minute, data);
+  if (minuteOnly === true) return;
   yield* addTo(resourceId, 'hour', Math.floor(minute / HOUR_MS) * HOUR_MS, data);
 }
 

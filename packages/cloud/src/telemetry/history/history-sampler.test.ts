@@ -87,6 +87,22 @@ for (const kind of DATABASES) {
       assert.deepEqual([await minute('gone'), await minute('broken')], [undefined, undefined]);
     });
 
+    test('a worker has rows of its own, of minutes only, beside those of its endpoint', async () => {
+      const worker = (workerId: string, cpu: number): SampledInstance => ({
+        ...using('endpoint', { cpu, memoryInBytes: 1, gpus: [{ util: 50, memoryUtil: 20 }] }),
+        workerId,
+      });
+      instances = [worker('w1', 1), worker('w2', 3)];
+      await sampler.sample();
+      await sampler.sample();
+      await sampler.close();
+      assert.deepEqual((await minute('endpoint'))?.['cpu'], [4, 8, 3]);
+      assert.deepEqual((await minute('endpoint/w1'))?.['cpu'], [2, 2, 1]);
+      assert.deepEqual((await minute('endpoint/w2'))?.['gpu'], [2, 1, 0.5]);
+      assert.deepEqual(await store.read('endpoint/w1', 'hour', START, START + HOUR_MS), []);
+      assert.equal((await store.read('endpoint', 'hour', START, START + HOUR_MS)).length, 1);
+    });
+
     test('a stop writes the minute that has begun, and cold starts are part of it', async () => {
       sampler.start();
       events.publish('worker.ready', {

@@ -1,6 +1,7 @@
 import type { Worker } from '../../domain/endpoints/worker-record.ts';
 import type { CloudEventBus } from '../../domain/events.ts';
 import { minuteOf } from '../../domain/history/job-history.ts';
+import { workerHistoryId } from '../../domain/history/worker-history.ts';
 import { HOUR_MS, MINUTE_MS, observe } from '../../domain/history/rollup.ts';
 import type { Rollup } from '../../domain/history/rollup.ts';
 import type { HistoryStore } from '../../store/history-store.ts';
@@ -33,6 +34,8 @@ export interface SampledUsage {
 export interface SampledInstance {
   /** The endpoint or the pod. */
   resourceId: string;
+  /** Set for the worker of an endpoint, which has a history of its own too. */
+  workerId?: string;
   dataCenterId: string;
   usage(): Promise<SampledUsage | undefined>;
 }
@@ -59,6 +62,7 @@ export class HistorySampler {
   /** What was measured in the current minute, by resource. */
   #minute = -1;
   #samples = new Map<string, Rollup>();
+  #workerSamples = new Map<string, Rollup>();
   #timer: NodeJS.Timeout | undefined;
   #round: Promise<void> | undefined;
   #nextInstance = 0;
@@ -122,20 +126,19 @@ export class HistorySampler {
     this.#nextInstance = first + count;
     const gpuUse = new Map<string, GpuUse>();
     for (let index = 0; index < count; index += 1) {
-      const { resourceId, dataCenterId, usage } = all[(first + index) % all.length] as SampledInstance;
-      const used = await usage().catch(() => undefined);
+      const instance = all[(first + index) % all.length] as SampledInstance;
+      const { resourceId, workerId, dataCenterId } = instance;
+      const used = await instance.usage().catch(() => undefined);
       if (used === undefined) continue;
-      const rollup = this.#of(resourceId);
-      observe(rollup, 'cpu', used.cpu);
-      observe(rollup, 'memory', used.memoryInBytes);
+      observeUsage(this.#of(resourceId), used);
+      if (workerId !== undefined)
+        observeUsage(rollupOf(this.#workerSamples, workerHistoryId(resourceId, workerId)), used);
       const ofDataCenter = gpuUse.get(dataCenterId) ?? { dataCenterId, gpus: 0, util: 0, memoryUtil: 0 };
       gpuUse.set(dataCenterId, ofDataCenter);
       for (const { util, memoryUtil } of used.gpus) {
         ofDataCenter.gpus += 1;
         ofDataCenter.util += util / 100;
         ofDataCenter.memoryUtil += memoryUtil / 100;
-        observe(rollup, 'gpu', util / 100);
-        observe(rollup, 'gpuMemory', memoryUtil / 100);
       }
     }
     this.#gpuUse = gpuUse;
@@ -153,17 +156,24 @@ export class HistorySampler {
   }
 
   #of(resourceId: string): Rollup {
-    let rollup = this.#samples.get(resourceId);
-    if (rollup === undefined) this.#samples.set(resourceId, (rollup = {}));
-    return rollup;
+    return rollupOf(this.#samples, resourceId);
   }
 
   async #flush(): Promise<void> {
-    const [minute, samples] = [this.#minute, [...this.#samples]];
+    const minute = this.#minute;
+    const samples = [
+      ...[...this.#samples].map(([resourceId, data]) => ({ resourceId, minute, data })),
+      ...[...this.#workerSamples].map(([resourceId, data]) => ({
+        resourceId,
+        minute,
+        data,
+        minuteOnly: true,
+      })),
+    ].filter(({ data }) => Object.keys(data).length > 0);
     this.#samples = new Map();
-    const written = samples.filter(([, data]) => Object.keys(data).length > 0);
-    if (minute < 0 || written.length === 0) return;
-    await this.#deps.store.addSamples(written.map(([resourceId, data]) => ({ resourceId, minute, data })));
+    this.#workerSamples = new Map();
+    if (minute < 0 || samples.length === 0) return;
+    await this.#deps.store.addSamples(samples);
   }
 
   async #trim(now: number): Promise<void> {
@@ -174,5 +184,20 @@ export class HistorySampler {
       hoursFrom: now - this.#deps.keepDays * 24 * HOUR_MS,
       maxMinutes: MAX_MINUTE_ROWS,
     });
+  }
+}
+
+function rollupOf(samples: Map<string, Rollup>, id: string): Rollup {
+  let rollup = samples.get(id);
+  if (rollup === undefined) samples.set(id, (rollup = {}));
+  return rollup;
+}
+
+function observeUsage(rollup: Rollup, { cpu, memoryInBytes, gpus }: SampledUsage): void {
+  observe(rollup, 'cpu', cpu);
+  observe(rollup, 'memory', memoryInBytes);
+  for (const { util, memoryUtil } of gpus) {
+    observe(rollup, 'gpu', util / 100);
+    observe(rollup, 'gpuMemory', memoryUtil / 100);
   }
 }

@@ -1,10 +1,11 @@
 import type { Caller } from '../../domain/caller.ts';
 import { HOUR_MS, mergeRollup, MINUTE_MS } from '../../domain/history/rollup.ts';
 import type { Rollup } from '../../domain/history/rollup.ts';
+import { workerHistoryId } from '../../domain/history/worker-history.ts';
 import { dollars } from '../../domain/money.ts';
 import { COST_PARTS } from '../../domain/usage-records.ts';
 import { totalsFromIntervals } from '../../metering/usage-totals.ts';
-import type { HistoryStore } from '../../store/history-store.ts';
+import type { HistoryStep, HistoryStore } from '../../store/history-store.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { Clock } from '../../support/clock.ts';
 import { ruleError } from '../../support/errors.ts';
@@ -30,10 +31,13 @@ export interface HistoryPoint {
   cost: number;
 }
 
-export interface HistoryAnswer {
+interface Window {
   from: number;
   to: number;
   stepMs: number;
+}
+
+export interface HistoryAnswer extends Window {
   /** One for each step, oldest first. */
   points: HistoryPoint[];
   /** All of them together. */
@@ -60,24 +64,36 @@ export class History {
     resource: { kind: 'serverless' | 'pod'; id: string },
     query: HistoryQuery,
   ): Promise<HistoryAnswer> {
-    const { from, to, stepMs } = this.#window(query);
-    const rows = await this.#deps.store.read(resource.id, stepMs < HOUR_MS ? 'minute' : 'hour', from, to);
+    const window = this.#window(query);
+    const answer = await this.#points(resource.id, window.stepMs < HOUR_MS ? 'minute' : 'hour', window);
+    await this.#addCosts(accountId, resource, answer.points, window.stepMs);
+    answer.total.cost = answer.points.reduce((sum, { cost }) => sum + cost, 0);
+    return answer;
+  }
+
+  /** What one worker used, also one that has ended; by minutes, so of the last two days. It has no cost of its own. */
+  async readWorker(endpointId: string, workerId: string, query: HistoryQuery): Promise<HistoryAnswer> {
+    if (parseDuration('range', query.range ?? DEFAULT_RANGE) > MINUTES_KEPT_MS)
+      throw ruleError(`range ${query.range ?? ''} is too long: the history of a worker is kept for 48 hours`);
+    return this.#points(workerHistoryId(endpointId, workerId), 'minute', this.#window(query));
+  }
+
+  async #points(resourceId: string, step: HistoryStep, window: Window): Promise<HistoryAnswer> {
+    const { from, to, stepMs } = window;
     const points = Array.from({ length: (to - from) / stepMs }, (_, index): HistoryPoint => {
       return { start: from + index * stepMs, data: {}, cost: 0 };
     });
     const total: HistoryAnswer['total'] = { data: {}, cost: 0 };
-    for (const { start, data } of rows) {
+    for (const { start, data } of await this.#deps.store.read(resourceId, step, from, to)) {
       const point = points[Math.floor((start - from) / stepMs)];
       if (point !== undefined) mergeRollup(point.data, data);
       mergeRollup(total.data, data);
     }
-    await this.#addCosts(accountId, resource, points, stepMs);
-    total.cost = points.reduce((sum, { cost }) => sum + cost, 0);
-    return { from, to, stepMs, points, total };
+    return { ...window, points, total };
   }
 
   /** The last step is the one that has begun. */
-  #window({ range = DEFAULT_RANGE, step }: HistoryQuery): { from: number; to: number; stepMs: number } {
+  #window({ range = DEFAULT_RANGE, step }: HistoryQuery): Window {
     const { clock, keepDays } = this.#deps;
     const rangeMs = parseDuration('range', range);
     if (rangeMs > keepDays * 24 * HOUR_MS)

@@ -3,8 +3,9 @@ import { useApi } from '../../api/queries.ts';
 import type { Worker } from '../../api/types.ts';
 import { Chart } from '../../components/chart.tsx';
 import { Dialog } from '../../components/dialog.tsx';
+import { Segmented } from '../../components/form.tsx';
 import { formatBytes } from '../../components/format.ts';
-import { decimal } from '../../components/history.tsx';
+import { ChartsOfRange, decimal, HARDWARE_CHARTS } from '../../components/history.tsx';
 import { Facts } from '../../components/page.tsx';
 import { Loaded } from '../../components/states.tsx';
 import { Phases } from './phases.tsx';
@@ -21,6 +22,15 @@ interface WorkerMetrics {
 const EVERY_MS = 2_000;
 /** Ten minutes. */
 const MAX_SAMPLES = 300;
+/** The history of a worker is kept for two days. */
+const RANGES = [
+  ['live', 'Live'],
+  ['1h', '1 hour'],
+  ['6h', '6 hours'],
+  ['24h', '1 day'],
+  ['48h', '2 days'],
+] as const;
+type Range = (typeof RANGES)[number][0];
 
 /** One worker: what it uses, and how it started. */
 export function WorkerDialog({
@@ -52,7 +62,41 @@ function WorkerUse({ endpointId, workerId }: { endpointId: string; workerId: str
   const metrics = useApi<WorkerMetrics>(`/v2/serverless/${endpointId}/workers/${workerId}/metrics`, {
     everyMs: EVERY_MS,
   });
+  const [range, setRange] = useState<Range>('1h');
   const samples = useSamples(metrics.data);
+  return (
+    <section className="stack">
+      <h3>What it uses</h3>
+      <Loaded of={metrics}>
+        {({ busy, cpu, vcpuCount, memoryBytes, gpus }) => (
+          <Facts
+            facts={[
+              ['Now', busy ? 'runs a job' : 'waits for a job'],
+              ['CPU', cpu === null ? '–' : `${decimal(cpu)} of ${vcpuCount}`],
+              ['Memory', memoryBytes === null ? '–' : formatBytes(memoryBytes)],
+              ...gpus.map(({ util, memoryUtil }, index): [string, string] => [
+                `GPU ${index}`,
+                `${Math.round(util)} % busy, ${Math.round(memoryUtil)} % of its memory`,
+              ]),
+            ]}
+          />
+        )}
+      </Loaded>
+      <Segmented label="Range" value={range} options={RANGES} onChange={setRange} />
+      {range === 'live' ? (
+        <LiveCharts samples={samples} />
+      ) : (
+        <ChartsOfRange
+          path={`/v2/serverless/${endpointId}/workers/${workerId}/history`}
+          range={range}
+          charts={HARDWARE_CHARTS}
+        />
+      )}
+    </section>
+  );
+}
+
+function LiveCharts({ samples }: { samples: readonly WorkerMetrics[] }) {
   const charts = useMemo(
     () => ({
       times: samples.map(({ at }) => Date.parse(at) / 1000),
@@ -62,40 +106,16 @@ function WorkerUse({ endpointId, workerId }: { endpointId: string; workerId: str
     [samples],
   );
   return (
-    <section className="stack">
-      <h3>What it uses</h3>
-      <Loaded of={metrics}>
-        {({ busy, cpu, vcpuCount, memoryBytes, gpus }) => (
-          <>
-            <Facts
-              facts={[
-                ['Now', busy ? 'runs a job' : 'waits for a job'],
-                ['CPU', cpu === null ? '–' : `${decimal(cpu)} of ${vcpuCount}`],
-                ['Memory', memoryBytes === null ? '–' : formatBytes(memoryBytes)],
-                ...gpus.map(({ util, memoryUtil }, index): [string, string] => [
-                  `GPU ${index}`,
-                  `${Math.round(util)} % busy, ${Math.round(memoryUtil)} % of its memory`,
-                ]),
-              ]}
-            />
-            <Chart
-              label="CPUs in use"
-              times={charts.times}
-              series={charts.cpu}
-              format={decimal}
-              height={140}
-            />
-            <Chart
-              label="Memory in use"
-              times={charts.times}
-              series={charts.memory}
-              format={formatBytes}
-              height={140}
-            />
-          </>
-        )}
-      </Loaded>
-    </section>
+    <>
+      <Chart label="CPUs in use" times={charts.times} series={charts.cpu} format={decimal} height={140} />
+      <Chart
+        label="Memory in use"
+        times={charts.times}
+        series={charts.memory}
+        format={formatBytes}
+        height={140}
+      />
+    </>
   );
 }
 

@@ -10,6 +10,7 @@ import { formatDuration } from '../../components/format.ts';
 import { Card } from '../../components/page.tsx';
 import { EmptyState, Loaded, Note, Skeleton } from '../../components/states.tsx';
 import { DataTable } from '../../components/table.tsx';
+import { useUrlState } from '../../components/url-state.ts';
 import type { TabProps } from './tab-props.ts';
 import { WorkerDialog } from './worker-dialog.tsx';
 
@@ -19,7 +20,7 @@ export default function WorkersTab({ endpoint: { id, name } }: TabProps) {
   const workers = useApi<WorkerList>(`/v2/serverless/${id}/workers`, { everyMs: 5_000 });
   const { write } = usePermissions();
   const [terminal, setTerminal] = useState<Worker>();
-  const [details, setDetails] = useState<Worker>();
+  const [details, setDetails] = useUrlState('worker');
   const [stopping, setStopping] = useState<Worker>();
   const stop = useWrite(`/v2/serverless/${id}/workers`);
   return (
@@ -36,7 +37,7 @@ export default function WorkersTab({ endpoint: { id, name } }: TabProps) {
                 {
                   header: 'Worker',
                   cell: (worker) => (
-                    <Button small look="quiet" onClick={() => setDetails(worker)}>
+                    <Button small look="quiet" onClick={() => setDetails(worker.id)}>
                       <code>{worker.id}</code>
                     </Button>
                   ),
@@ -106,7 +107,11 @@ export default function WorkersTab({ endpoint: { id, name } }: TabProps) {
               }
             />
           </Card>
-          <WorkerDialog endpointId={id} worker={details} onClose={() => setDetails(undefined)} />
+          <WorkerDialog
+            endpointId={id}
+            worker={rows.find((worker) => worker.id === details)}
+            onClose={() => setDetails('')}
+          />
           <ConfirmDialog
             open={stopping !== undefined}
             onClose={() => setStopping(undefined)}
