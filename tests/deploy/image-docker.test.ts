@@ -9,8 +9,10 @@ import type { ApiClient } from '../../packages/testing/src/api-client.ts';
 import { deployHandler } from '../../packages/testing/src/deploy-handler.ts';
 import { freePort } from '../../packages/testing/src/free-port.ts';
 import { ROOT_KEY } from '../../packages/testing/src/server-process.ts';
+import { importImage, withKubernetes } from '../../packages/testing/src/kubernetes/with-kubernetes.ts';
 import { createTemporaryFolder } from '../../packages/testing/src/temporary-folder.ts';
 import { waitFor } from '../../packages/testing/src/wait-for.ts';
+import { installedChartSuite } from './chart-installed.suite.ts';
 
 const MAX_BYTES = 250_000_000;
 const IMAGE = 'berth:test';
@@ -19,17 +21,18 @@ const execute = promisify(execFile);
 /** Minutes, and all packages from the registry: not part of every run. */
 const skip = process.env['BERTH_REQUIRE_IMAGE'] === '1' ? false : 'BERTH_REQUIRE_IMAGE=1 builds the image';
 
+const docker = async (...args: string[]): Promise<string> => {
+  const env = { ...process.env, DOCKER_HOST: process.env['BERTH_TEST_DOCKER_HOST'], DOCKER_BUILDKIT: '0' };
+  const { stdout } = await execute('docker', args, { cwd: root, env, maxBuffer: 64_000_000 }).catch(
+    (error: { stdout: string; stderr: string }) =>
+      assert.fail(`docker ${args[0]} failed: ${(error.stdout + error.stderr).slice(-4000)}`),
+  );
+  return stdout.trim();
+};
+
 describe('the container image', { skip, timeout: 900_000 }, () => {
   const name = `berth-image-${process.pid}`;
   let client: ApiClient;
-  const docker = async (...args: string[]): Promise<string> => {
-    const env = { ...process.env, DOCKER_HOST: process.env['BERTH_TEST_DOCKER_HOST'], DOCKER_BUILDKIT: '0' };
-    const { stdout } = await execute('docker', args, { cwd: root, env, maxBuffer: 64_000_000 }).catch(
-      (error: { stdout: string; stderr: string }) =>
-        assert.fail(`docker ${args[0]} failed: ${(error.stdout + error.stderr).slice(-4000)}`),
-    );
-    return stdout.trim();
-  };
   const inspect = <T>(what: string, format: string): Promise<T> =>
     docker('inspect', '--format', `{{json ${format}}}`, what).then((text) => JSON.parse(text) as T);
 
@@ -103,3 +106,18 @@ describe('the container image', { skip, timeout: 900_000 }, () => {
     }
   });
 });
+
+if (!skip)
+  await withKubernetes((cluster) =>
+    installedChartSuite(cluster, async () => {
+      const folder = createTemporaryFolder('image', { empty: '' });
+      try {
+        const archive = join(folder.path, 'berth.tar');
+        await docker('save', '-o', archive, IMAGE);
+        await importImage(cluster, archive);
+      } finally {
+        folder.remove();
+      }
+      return IMAGE;
+    }),
+  );

@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { after, before, describe, test } from 'node:test';
+import { promisify } from 'node:util';
+import type { ApiClient } from '../../packages/testing/src/api-client.ts';
+import { createApiClient } from '../../packages/testing/src/api-client.ts';
+import { deployHandler } from '../../packages/testing/src/deploy-handler.ts';
+import { readKubeconfig } from '../../packages/cloud/src/engines/kubernetes/client/kubeconfig.ts';
+import { KubernetesClient } from '../../packages/cloud/src/engines/kubernetes/client/kubernetes-client.ts';
+import { findClusterPrograms } from '../../packages/testing/src/kubernetes/cluster-programs.ts';
+import type { TestCluster } from '../../packages/testing/src/kubernetes/with-kubernetes.ts';
+import { createTemporaryFolder } from '../../packages/testing/src/temporary-folder.ts';
+import { waitFor } from '../../packages/testing/src/wait-for.ts';
+import { goProgram } from './go-program.ts';
+
+const execute = promisify(execFile);
+const chart = fileURLToPath(new URL('../../deploy/helm/berth', import.meta.url));
+const helm = await goProgram('helm', 'helm.sh/helm/v3/cmd/helm@v3.22.0');
+const programs = findClusterPrograms();
+const kubectl = join('bin' in programs ? programs.bin : '', 'kubectl');
+const RELEASE = 'berth';
+const WITHIN_MS = 120_000;
+
+/** The chart as an operator installs it, with an image that the nodes have. */
+export function installedChartSuite(cluster: TestCluster, prepareImage: () => Promise<string>): void {
+  describe('the Helm chart, installed', {
+    skip: 'reason' in helm && helm.reason,
+    timeout: 2 * WITHIN_MS,
+  }, () => {
+    const namespace = `berth-chart-${process.pid}`;
+    const folder = createTemporaryFolder('chart', { empty: '' });
+    const admin = new KubernetesClient(() => readKubeconfig(cluster.kubeconfig));
+    let client: ApiClient;
+    let forward: ChildProcess;
+    const run = async (program: string, ...args: string[]): Promise<string> => {
+      const env = { ...process.env, KUBECONFIG: cluster.kubeconfig };
+      const { stdout } = await execute(program, ['--namespace', namespace, ...args], { env }).catch(
+        async (error: { stderr: string }) =>
+          assert.fail(`${program} ${args[0]} failed: ${error.stderr}\n${await explain()}`),
+      );
+      return stdout.trim();
+    };
+    const runHelm = (...args: string[]): Promise<string> => run('path' in helm ? helm.path : '', ...args);
+    /** What its pods say, for a failure. */
+    const explain = async (): Promise<string> => {
+      const env = { ...process.env, KUBECONFIG: cluster.kubeconfig };
+      const read = async (...args: string[]): Promise<string> =>
+        (await execute(kubectl, ['--namespace', namespace, ...args], { env }).catch(() => ({ stdout: '' })))
+          .stdout;
+      return [
+        await read('get', 'pods,pvc', '-o', 'wide'),
+        await read('get', 'events'),
+        await read('logs', `${RELEASE}-0`, '--tail=30'),
+        await read('logs', `${RELEASE}-0`, '--tail=30', '--previous'),
+      ].join('\n');
+    };
+    const names = async (kind: string): Promise<string[]> =>
+      (await run(kubectl, 'get', kind, '-o', 'name')).split('\n').filter((name) => name !== '');
+
+    before(async () => {
+      const image = await prepareImage();
+      const [repository, tag] = image.split(/:(?=[^:/]*$)/);
+      // A folder that every user may write, as the volumes of usual provisioners are for the group of a pod.
+      chmodSync(folder.path, 0o777);
+      await admin.create('/api/v1/persistentvolumes', {
+        apiVersion: 'v1',
+        kind: 'PersistentVolume',
+        metadata: { name: namespace },
+        spec: {
+          storageClassName: namespace,
+          capacity: { storage: '1Gi' },
+          accessModes: ['ReadWriteOnce'],
+          hostPath: { path: folder.path },
+        },
+      });
+      await runHelm(
+        'install',
+        RELEASE,
+        chart,
+        '--create-namespace',
+        '--wait',
+        `--timeout=${WITHIN_MS / 1000}s`,
+        // Test machines are small.
+        '--set-json',
+        'kubernetes.settings={"cpuRequestRatio":0.01,"memoryRequestRatio":0.01}',
+        ...[
+          `image.repository=${repository}`,
+          `image.tag=${tag}`,
+          'kubernetes.enabled=true',
+          'resources.requests.cpu=10m',
+          'persistence.size=1Gi',
+          `persistence.storageClass=${namespace}`,
+          'networkPolicy.enabled=true',
+          'networkPolicy.from[0].namespaceSelector.matchLabels.ingress=yes',
+        ].flatMap((value) => ['--set', value]),
+      );
+      const key = await run(
+        kubectl,
+        ...[
+          'get',
+          'secret',
+          `${RELEASE}-keys`,
+          '-o',
+          'go-template={{index .data "root-key" | base64decode}}',
+        ],
+      );
+      forward = spawn(kubectl, ['--namespace', namespace, 'port-forward', `service/${RELEASE}`, ':8484'], {
+        env: { ...process.env, KUBECONFIG: cluster.kubeconfig },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      const [line] = (await once(forward.stdout as NodeJS.ReadableStream, 'data')) as [Buffer];
+      const port = /127\.0\.0\.1:(\d+)/.exec(line.toString())?.[1];
+      client = createApiClient(`http://127.0.0.1:${port}`, key);
+    });
+    after(async () => {
+      if (forward?.kill()) await once(forward, 'exit');
+      await admin.delete(`/api/v1/namespaces/${namespace}`);
+      await admin.delete(`/api/v1/persistentvolumes/${namespace}`);
+      admin.close();
+      folder.remove();
+    });
+
+    test('a job runs on a pod of the cluster, through the Service in both directions', async () => {
+      const endpoint = await deployHandler(
+        client,
+        'upper',
+        'export default ({ input }) => input.toUpperCase();',
+      );
+      const { body, text } = await client.call<{ status: string; output: string }>(
+        'POST',
+        `/v2/${endpoint}/runsync?wait=90000`,
+        { input: 'hello' },
+      );
+      assert.deepEqual([body.status, body.output], ['COMPLETED', 'HELLO'], `${text}\n${await explain()}`);
+      assert.equal((await client.call('DELETE', `/v2/serverless/${endpoint}`)).status, 204);
+      await waitFor('its pod is gone', async () => (await names('pods')).length === 1);
+    });
+
+    test('helm test passes', async () => {
+      assert.match(await runHelm('test', RELEASE), /Phase:\s+Succeeded/);
+    });
+
+    test('an upgrade keeps the keys and the data', async () => {
+      const key = await run(kubectl, 'get', 'secret', `${RELEASE}-keys`, '-o', 'jsonpath={.data}');
+      await runHelm('upgrade', RELEASE, chart, '--reuse-values', '--set', 'config.log.level=debug', '--wait');
+      assert.equal(await run(kubectl, 'get', 'secret', `${RELEASE}-keys`, '-o', 'jsonpath={.data}'), key);
+      const image = await run(
+        kubectl,
+        ...['exec', `${RELEASE}-0`, '--', '/opt/berth/node_modules/node/bin/node', '-e'],
+        `console.log(require('node:fs').readdirSync('/data').join(' '))`,
+      );
+      assert.match(image, /berth\.db|\.sqlite|database/);
+    });
+
+    test('an uninstall leaves the keys and the volume, and nothing else', async () => {
+      await runHelm('uninstall', RELEASE, '--wait');
+      assert.deepEqual(await names('statefulsets,services,configmaps,roles,rolebindings'), [
+        'configmap/kube-root-ca.crt',
+      ]);
+      assert.deepEqual(await names('secrets'), [`secret/${RELEASE}-keys`]);
+      assert.deepEqual(await names('persistentvolumeclaims'), [`persistentvolumeclaim/data-${RELEASE}-0`]);
+    });
+  });
+}

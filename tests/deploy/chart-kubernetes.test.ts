@@ -1,0 +1,5 @@
+import { KUBERNETES_BERTH_IMAGE } from '../../packages/testing/src/kubernetes/kubernetes-cluster.ts';
+import { withKubernetes } from '../../packages/testing/src/kubernetes/with-kubernetes.ts';
+import { installedChartSuite } from './chart-installed.suite.ts';
+
+await withKubernetes((cluster) => installedChartSuite(cluster, async () => KUBERNETES_BERTH_IMAGE));
