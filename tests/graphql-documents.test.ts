@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import type { ApiClient } from '../packages/testing/src/api-client.ts';
-import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+import { listAuditLog, serverFixture } from '../packages/testing/src/server-fixture.ts';
 import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 /**
@@ -32,12 +32,15 @@ const STAYS = 'sleep 1000';
 describe('the documents that clients send', () => {
   const stage = serverFixture('sqlite');
   let client: ApiClient;
+  /** The request id of every mutation that was sent. */
+  const mutations = new Map<string, string>();
   const ask = async <T = Record<string, Record<string, unknown>>>(
     query: string,
     variables: Record<string, unknown> = {},
   ): Promise<T> => {
-    const { status, body, text } = await client.graphql<T>(query, variables);
+    const { status, body, text, headers } = await client.graphql<T>(query, variables);
     assert.equal(status, 200, text);
+    if (query.startsWith('mutation')) mutations.set(query, headers.get('x-request-id') ?? '');
     assert.ok(!text.includes('"errors"'), `${query}: ${text}`);
     return body.data as T;
   };
@@ -416,5 +419,14 @@ describe('the documents that clients send', () => {
       { input: { granularity: 'DAILY' } },
     );
     assert.ok(Object.values(myself.billing).every((list) => Array.isArray(list)));
+  });
+
+  test('every mutation has its entry in the audit log', async () => {
+    assert.ok(mutations.size > 20);
+    const audited = new Set((await listAuditLog(client)).map(({ requestId }) => requestId));
+    assert.deepEqual(
+      [...mutations].filter(([, requestId]) => !audited.has(requestId)).map(([document]) => document),
+      [],
+    );
   });
 });

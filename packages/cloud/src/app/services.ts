@@ -189,7 +189,7 @@ export function createServices(
       models: new Models(context),
       loginRequests: new LoginRequests(context, keys),
       images,
-      volumeFiles: new VolumeFiles(volumes, volumeContents),
+      volumeFiles: new VolumeFiles(context, volumes, volumeContents),
       system: new System({
         store,
         catalog,
@@ -200,14 +200,12 @@ export function createServices(
         isLeading: () => compute.isStarted(),
         runChecks: () => runMachineChecks(dataDirectory, process.env, engineChecks),
       }),
-      workers: new EndpointWorkers({
+      workers: new EndpointWorkers(context, { endpoints, liveWorkers: compute.workers }),
+      jobs: new EndpointJobs(context, {
         endpoints,
-        liveWorkers: compute.workers,
-        store: store.workers,
-        clock,
-        events,
+        queue: queue.queue,
+        search: new JobSearch({ store: store.jobs, clock }),
       }),
-      jobs: new EndpointJobs(endpoints, queue.queue, new JobSearch({ store: store.jobs, clock })),
       events: accountEvents,
       history: new History({
         store: store.history,

@@ -9,6 +9,8 @@ import type { JobBulkResult } from '../../queue/job-bulk-actions.ts';
 import type { JobQueue } from '../../queue/job-queue.ts';
 import type { ErrorGroup, JobSearch } from '../../queue/job-search.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
+import { auditEntry } from '../resource-context.ts';
+import type { ResourceContext } from '../resource-context.ts';
 import type { Endpoints } from './endpoints.ts';
 
 /** A page of jobs; `next` is where the next one begins. */
@@ -23,13 +25,21 @@ export type BulkTarget =
   | { ids: readonly string[] }
   | { filter: JobSearchFilter; before?: number | undefined; limit: number };
 
+export interface EndpointJobsDeps {
+  endpoints: Endpoints;
+  queue: JobQueue;
+  search: JobSearch;
+}
+
 /** The jobs of an endpoint as its owner manages them: found, grouped by error, and sent again. */
 export class EndpointJobs {
+  readonly #context: ResourceContext;
   readonly #endpoints: Endpoints;
   readonly #queue: JobQueue;
   readonly #search: JobSearch;
 
-  constructor(endpoints: Endpoints, queue: JobQueue, search: JobSearch) {
+  constructor(context: ResourceContext, { endpoints, queue, search }: EndpointJobsDeps) {
+    this.#context = context;
     this.#endpoints = endpoints;
     this.#queue = queue;
     this.#search = search;
@@ -85,6 +95,12 @@ export class EndpointJobs {
       ids,
       input,
     });
+    if (result.done.length > 0)
+      await this.#context.store.audit.record(
+        auditEntry(this.#context, caller, `${action} jobs`, 'endpoint', endpointId, [
+          { field: 'jobs', to: result.done.length },
+        ]),
+      );
     return { ...result, next };
   }
 

@@ -1,12 +1,11 @@
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
-import type { CloudEventBus } from '../../domain/events.ts';
 import type { InstanceUsage } from '../../engines/instance.ts';
-import type { WorkerStore } from '../../store/worker-store.ts';
 import type { Endpoint } from '../../domain/records.ts';
-import type { Clock } from '../../support/clock.ts';
 import { notFound } from '../../support/errors.ts';
 import type { Caller } from '../../domain/caller.ts';
 import { InstanceUsageCache } from '../instance-usage-cache.ts';
+import { auditEntry } from '../resource-context.ts';
+import type { ResourceContext } from '../resource-context.ts';
 import type { Endpoints } from './endpoints.ts';
 import { rollbackInput } from './endpoint-release.ts';
 import type { Release, Worker } from '../../domain/endpoints/worker-record.ts';
@@ -72,26 +71,19 @@ export interface WorkerUsage {
 export interface EndpointWorkersDeps {
   endpoints: Endpoints;
   liveWorkers: LiveWorkers;
-  store: WorkerStore;
-  clock: Clock;
-  events: CloudEventBus;
 }
 
 /** Workers and releases of an endpoint, as its owner sees them. */
 export class EndpointWorkers {
+  readonly #context: ResourceContext;
   readonly #endpoints: Endpoints;
   readonly #liveWorkers: LiveWorkers;
-  readonly #store: WorkerStore;
-  readonly #clock: Clock;
-  readonly #events: CloudEventBus;
   readonly #usages = new InstanceUsageCache();
 
-  constructor({ endpoints, liveWorkers, store, clock, events }: EndpointWorkersDeps) {
+  constructor(context: ResourceContext, { endpoints, liveWorkers }: EndpointWorkersDeps) {
+    this.#context = context;
     this.#endpoints = endpoints;
     this.#liveWorkers = liveWorkers;
-    this.#store = store;
-    this.#clock = clock;
-    this.#events = events;
   }
 
   /** `reason` says why no worker can take jobs now; null if one can. */
@@ -147,7 +139,7 @@ export class EndpointWorkers {
   async usage(caller: Caller, endpointId: string, workerId: string): Promise<WorkerUsage> {
     const { record, busy } = await this.#findLive(caller, endpointId, workerId);
     const usage = await this.#usages.read(workerId, () => this.#liveWorkers.usage(endpointId, workerId));
-    return { at: this.#clock.now(), busy, vcpuCount: record.vcpuCount, usage: usage ?? null };
+    return { at: this.#context.clock.now(), busy, vcpuCount: record.vcpuCount, usage: usage ?? null };
   }
 
   /**
@@ -156,7 +148,12 @@ export class EndpointWorkers {
    */
   async stop(caller: Caller, endpointId: string, workerId: string): Promise<void> {
     await this.#findLive(caller, endpointId, workerId);
-    this.#events.publish('worker.refresh-requested', { endpointId, workerId, source: 'request' });
+    // Nothing else is written: the worker ends later, where the leading server manages it.
+    const changes = [{ field: 'endpointId', to: endpointId }];
+    await this.#context.store.audit.record(
+      auditEntry(this.#context, caller, 'stop', 'worker', workerId, changes),
+    );
+    this.#context.events.publish('worker.refresh-requested', { endpointId, workerId, source: 'request' });
   }
 
   async #findLive(caller: Caller, endpointId: string, workerId: string): Promise<LiveWorker> {
@@ -182,7 +179,7 @@ export class EndpointWorkers {
     const [workersOnLatest, workersTotal] = [workersOn(endpoint.version), workers.length];
     return {
       endpoint,
-      releases: await this.#store.listReleases(endpointId, page),
+      releases: await this.#context.store.workers.listReleases(endpointId, page),
       rollout: {
         inProgress: workersOnLatest < workersTotal,
         workersOnLatest,
@@ -196,7 +193,7 @@ export class EndpointWorkers {
   /** Restores the settings of an earlier release. This creates a new release. */
   async rollback(caller: Caller, endpointId: string, version: number): Promise<Endpoint> {
     await this.#endpoints.get(caller, endpointId);
-    const release = await this.#store.findRelease(endpointId, version);
+    const release = await this.#context.store.workers.findRelease(endpointId, version);
     if (release === undefined) throw notFound('release', String(version));
     return this.#endpoints.update(caller, endpointId, {
       ...rollbackInput(release.endpoint),
@@ -216,7 +213,7 @@ export class EndpointWorkers {
           : busy
             ? 'RUNNING'
             : 'IDLE';
-    const uptimeSeconds = Math.max(0, Math.floor((this.#clock.now() - record.createdAt) / 1000));
+    const uptimeSeconds = Math.max(0, Math.floor((this.#context.clock.now() - record.createdAt) / 1000));
     return {
       worker: record,
       status,

@@ -1,6 +1,5 @@
 import type { InstanceEngine } from '../../engines/engine.ts';
 import type { Execution, TerminalSize } from '../../engines/instance.ts';
-import type { PodStore } from '../../store/pod-store.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
 import type { Caller } from '../../domain/caller.ts';
 import { auditEntry } from '../resource-context.ts';
@@ -56,7 +55,7 @@ export class Terminals {
         `pod ${id} is ${pod.status}, so nothing can be run in it; start it first`,
       );
     const opened = await this.#open(pod.dataCenterId, id, request);
-    await this.#audit(pods, caller, id);
+    await this.#audit(caller, 'pod', id);
     return opened;
   }
 
@@ -71,7 +70,9 @@ export class Terminals {
     if (worker === undefined) throw notFound('worker', workerId);
     if (worker.endedAt !== null)
       throw new BerthError('state', `worker ${workerId} has ended, so nothing can be run in it`);
-    return this.#open(worker.dataCenterId, workerId, request);
+    const opened = await this.#open(worker.dataCenterId, workerId, request);
+    await this.#audit(caller, 'worker', workerId);
+    return opened;
   }
 
   async #open(
@@ -99,10 +100,7 @@ export class Terminals {
   }
 
   /** The audit log says who opened a terminal, not what was typed. */
-  async #audit(pods: PodStore, caller: Caller, id: string): Promise<void> {
-    await pods.change(caller.accountId, id, {}, (current) => ({
-      record: current,
-      audit: auditEntry(this.#context, caller, 'terminal', 'pod', id),
-    }));
+  async #audit(caller: Caller, resource: 'pod' | 'worker', id: string): Promise<void> {
+    await this.#context.store.audit.record(auditEntry(this.#context, caller, 'terminal', resource, id));
   }
 }

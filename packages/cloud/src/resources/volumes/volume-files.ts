@@ -2,6 +2,8 @@ import { Readable } from 'node:stream';
 import type { Caller } from '../../domain/caller.ts';
 import type { NetworkVolume } from '../../domain/records.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
+import { auditEntry } from '../resource-context.ts';
+import type { ResourceContext } from '../resource-context.ts';
 import { objectPath } from './object-key.ts';
 import type { ObjectStore } from './volume-backend.ts';
 import type { OpenObject } from './volume-objects.ts';
@@ -25,10 +27,12 @@ export interface VolumeFilePage {
 
 /** The files of network volumes as a file browser sees them: folder by folder. S3 shows the same files. */
 export class VolumeFiles {
+  readonly #context: ResourceContext;
   readonly #volumes: Volumes;
   readonly #contents: VolumeContents;
 
-  constructor(volumes: Volumes, contents: VolumeContents) {
+  constructor(context: ResourceContext, volumes: Volumes, contents: VolumeContents) {
+    this.#context = context;
     this.#volumes = volumes;
     this.#contents = contents;
   }
@@ -101,10 +105,16 @@ export class VolumeFiles {
     const volume = await this.#volumes.get(caller, id);
     const objects = this.#contents.objects(volume);
     const key = trimSlashes(path);
-    if ((await objects.head(key)) !== undefined) return objects.remove(key);
-    if ((await objects.head(`${key}/`)) === undefined) throw notFound('file', path);
-    if (!recursive) await this.#checkEmpty(objects, key);
-    await this.#contents.removeFolder(volume, objectPath(key).names);
+    if ((await objects.head(key)) !== undefined) await objects.remove(key);
+    else {
+      if ((await objects.head(`${key}/`)) === undefined) throw notFound('file', path);
+      if (!recursive) await this.#checkEmpty(objects, key);
+      await this.#contents.removeFolder(volume, objectPath(key).names);
+    }
+    const changes = [{ field: 'path', to: key }];
+    await this.#context.store.audit.record(
+      auditEntry(this.#context, caller, 'delete files of', 'network volume', id, changes),
+    );
   }
 
   async #checkEmpty(objects: ObjectStore, key: string): Promise<void> {
