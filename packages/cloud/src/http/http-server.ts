@@ -12,7 +12,7 @@ import { ROOT_ACCOUNT_ID } from '../domain/caller.ts';
 import type { Clock } from '../support/clock.ts';
 import { BerthError } from '../support/errors.ts';
 import type { RateShare } from '../support/rate-limiter.ts';
-import { DOCS_SITE } from '../support/program-files.ts';
+import { DOCS } from '../support/program-files.ts';
 import { bearerKey } from '../auth/bearer.ts';
 import { toBerthError } from './http.errors.ts';
 import { UpgradeDetector } from './gateway/upgrade-detector.ts';
@@ -215,7 +215,7 @@ export function createHttpServer(
   void app.register(restApiRoutes(v2Routes, authenticator, openAccesses), { prefix: v2Routes.prefix });
   console.register(app);
   loginPageRoutes(app);
-  docsRoutes(app, DOCS_SITE);
+  docsRoutes(app, DOCS);
   void app.register(artifactRoutes(artifacts));
   void app.register(snapshotRoutes({ images: resources.images, urls: snapshotUrls }));
   void app.register(graphqlRoutes(resources, authenticator, graphql));

@@ -25,8 +25,8 @@ export const PYTHON_WORKER_PACKAGE = fileAt(
 /** The built console. */
 export const CONSOLE_FILES = fileAt(COMPILED ? '../console' : '../../../console/dist');
 
-/** The built documentation. */
-export const DOCS_SITE = fileAt(COMPILED ? '../docs' : '../../../../docs/.vitepress/dist');
+/** The documentation: the built site in a package, the Markdown in a clone. */
+export const DOCS = COMPILED ? { site: fileAt('../docs') } : { markdown: fileAt('../../../../docs') };
 
 /** The folders with all programs that instances run. They hold no data. */
 export const PROGRAM_FOLDERS = COMPILED

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import Fastify from 'fastify';
 import { docsRoutes } from './docs.routes.ts';
 
@@ -21,7 +22,7 @@ describe('the documentation at /docs', () => {
   ] as const)
     writeFileSync(join(outer, name), text);
   const app = Fastify();
-  docsRoutes(app, folder);
+  docsRoutes(app, { site: folder });
   test.after(async () => {
     await app.close();
     rmSync(outer, { recursive: true });
@@ -41,15 +42,6 @@ describe('the documentation at /docs', () => {
       assert.deepEqual([answer.statusCode, answer.body], [status, body]);
       assert.match(String(answer.headers['content-security-policy']), /default-src 'none'/);
     });
-
-  test('a site that is not built says how to build it', async () => {
-    const clone = Fastify();
-    docsRoutes(clone, join(outer, 'nowhere'));
-    const answer = await clone.inject({ url: '/docs/', headers: { accept: 'text/html,*/*' } });
-    assert.equal(answer.statusCode, 404);
-    assert.match(answer.body, /<code>npm run docs:build<\/code>/);
-    await clone.close();
-  });
 
   test('/docs leads to /docs/', async () => {
     const answer = await app.inject('/docs');
@@ -73,11 +65,54 @@ describe('the documentation at /docs', () => {
       assert.equal(answer.statusCode >= 400, true);
       assert.doesNotMatch(answer.body, /hidden/);
     });
+});
 
-  test('a clone that has not built it is told how', async () => {
-    const empty = Fastify();
-    docsRoutes(empty, join(outer, 'missing'));
-    assert.match((await empty.inject('/docs/')).body, /npm run docs:build/);
-    await empty.close();
+describe('the documentation of a clone at /docs', () => {
+  const folder = fileURLToPath(new URL('../../../../../docs', import.meta.url));
+  const app = Fastify();
+  docsRoutes(app, { markdown: folder });
+  test.after(() => app.close());
+  const page = async (path: string, status = 200): Promise<string> => {
+    const { statusCode, body, headers } = await app.inject(path);
+    assert.equal(statusCode, status, path);
+    assert.match(String(headers['content-security-policy']), /default-src 'none'/);
+    return body;
+  };
+  const linksOf = (html: string): string[] =>
+    [...html.matchAll(/<a [^>]*href="([^"]+)"/g)].map(([, link = '']) => link);
+
+  test('its start page leads to the quick start, and that shows the first command', async () => {
+    assert.ok(linksOf(await page('/docs/')).includes('/docs/quick-start'));
+    assert.match(await page('/docs/quick-start'), /<h1 [^>]*>.*Quick start.*<\/h1>[\s\S]*npm start/);
+  });
+
+  test('every page is in the navigation, and every link leads to a page and a heading of it', async () => {
+    const start = linksOf(await page('/docs/')).filter((link) => link.startsWith('/docs/'));
+    const pages = new Map<string, string>();
+    for (const link of start) pages.set(link, await page(link));
+    const sources = (readdirSync(folder, { recursive: true }) as string[]).filter(
+      (name) => name.endsWith('.md') && !name.includes('node_modules') && name !== 'index.md',
+    );
+    for (const name of sources) assert.ok(pages.has(`/docs/${name.replace(/\.md$/, '')}`), name);
+    const problems: string[] = [];
+    for (const [from, html] of pages)
+      for (const link of linksOf(html).filter((target) => !/^[a-z]+:/.test(target))) {
+        const { pathname, hash } = new URL(link, `http://berth${from}`);
+        if (!pathname.startsWith('/docs/') || pathname === '/docs/') continue;
+        const target = pages.get(pathname);
+        if (
+          target === undefined ||
+          (hash !== '' && !target.includes(` id="${decodeURIComponent(hash.slice(1))}"`))
+        )
+          problems.push(`${from}: ${link}`);
+      }
+    assert.deepEqual(problems, []);
+  });
+
+  test('words are searched in all pages, and markup in them is text', async () => {
+    const found = await page('/docs/search?q=metrics.listen');
+    assert.ok(linksOf(found).includes('/docs/configuration#metricslisten'));
+    assert.match(await page('/docs/search?q=<b>nowhere'), /No page has &lt;b&gt;nowhere\./);
+    assert.match(await page('/docs/unknown', 404), /No such page/);
   });
 });
