@@ -4,13 +4,20 @@ import { command } from '../command-definition.ts';
 import { CliError } from '../cli.errors.ts';
 import { serverOptions } from '../local-server.ts';
 
+/** Checks that take longer say that they go on. */
+const SLOW_MS = 1_000;
+
 export const doctor = command({
   name: 'doctor',
   summary: 'Check that Berth can run here and that its server answers.',
   details: 'A check that is not ok says what to do. The exit code is 0 if all checks are ok.',
   options: serverOptions,
   async run(call) {
-    const results = await runDoctorChecks(call, engineChecks);
+    const slow = setTimeout(
+      () => call.stderr.write('checking; a daemon or server that is busy gets a few seconds to answer\n'),
+      SLOW_MS,
+    );
+    const results = await runDoctorChecks(call, engineChecks).finally(() => clearTimeout(slow));
     call.output.printTable(
       { checks: results },
       results,

@@ -30,42 +30,47 @@ export function candidateHosts(given: string | undefined, env: NodeJS.ProcessEnv
   return sockets.map((socket) => `${UNIX}${socket}`);
 }
 
-/** The first host where a daemon answers within half a second. Rejects with `unavailable` if none does. */
-export async function findDaemon(hosts: readonly string[]): Promise<string> {
-  const answers = await Promise.allSettled(hosts.map(ping));
+/** The first host where a daemon answers in time. Rejects with `unavailable` if none does. */
+export async function findDaemon(hosts: readonly string[], timeoutMs = PING_TIMEOUT_MS): Promise<string> {
+  const answers = await Promise.allSettled(hosts.map((host) => ping(host, AbortSignal.timeout(timeoutMs))));
   const first = hosts.find((_, index) => answers[index]?.status === 'fulfilled');
   if (first !== undefined) return first;
   const only =
     answers.length === 1 && answers[0]?.status === 'rejected' ? `: ${daemonMessage(answers[0].reason)}` : '';
-  throw new BerthError('unavailable', `no Docker daemon answers at ${hosts.join(', ')}${only}`);
+  const waited = answers.some((answer) => answer.status === 'rejected' && isTimeout(answer.reason))
+    ? ` (waited ${timeoutMs / 1000} s)`
+    : '';
+  throw new BerthError('unavailable', `no Docker daemon answers at ${hosts.join(', ')}${waited}${only}`);
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError');
 }
 
 /**
  * The usual addresses are pinged without the library, which is large: machines without a daemon never load
  * it.
  */
-async function ping(host: string): Promise<void> {
+async function ping(host: string, abortSignal: AbortSignal): Promise<void> {
   const options = dockerClientOptions(host);
-  if (options.socketPath !== undefined) return pingWithoutClient({ socketPath: options.socketPath });
-  if (options.protocol === 'http') return pingWithoutClient({ host: options.host, port: options.port });
+  if (options.socketPath !== undefined)
+    return pingWithoutClient({ socketPath: options.socketPath }, abortSignal);
+  if (options.protocol === 'http')
+    return pingWithoutClient({ host: options.host, port: options.port }, abortSignal);
   const { default: Client } = await import('dockerode');
-  await (new Client(options) as unknown as PingableClient).ping({
-    abortSignal: AbortSignal.timeout(PING_TIMEOUT_MS),
-  });
+  await (new Client(options) as unknown as PingableClient).ping({ abortSignal });
 }
 
 function pingWithoutClient(
   target: { socketPath: string } | { host: string | undefined; port: string | number | undefined },
+  signal: AbortSignal,
 ): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const ping = request(
-    { ...target, path: '/_ping', agent: false, signal: AbortSignal.timeout(PING_TIMEOUT_MS) },
-    (response) => {
-      response.resume();
-      if (response.statusCode === 200) resolve();
-      else reject(new Error(`its ping was answered with ${response.statusCode}`));
-    },
-  );
+  const ping = request({ ...target, path: '/_ping', agent: false, signal }, (response) => {
+    response.resume();
+    if (response.statusCode === 200) resolve();
+    else reject(new Error(`its ping was answered with ${response.statusCode}`));
+  });
   ping.on('error', reject);
   ping.end();
   return promise;

@@ -35,10 +35,11 @@ describe('docker check', () => {
     }
   });
 
-  test('names the address of the daemon that answers', async () => {
+  test('names the address of the daemon that answers, also if it is slow', async () => {
     const socket = join(folder, 'daemon.sock');
+    // Slower than what a server waits for that looks again and again.
     const daemon = createServer((request, response) =>
-      response.writeHead(request.url === '/_ping' ? 200 : 404).end('OK'),
+      setTimeout(() => response.writeHead(request.url === '/_ping' ? 200 : 404).end('OK'), 700),
     );
     daemon.listen(socket);
     await once(daemon, 'listening');

@@ -3,6 +3,8 @@ import { firewallProblem } from '../iptables.ts';
 import { findDaemon, candidateHosts } from './daemon-discovery.ts';
 
 const CHECK = 'docker';
+/** A daemon on a busy machine answers late. Without one, sockets are missing, and nothing is waited for. */
+const PATIENCE_MS = 5_000;
 const WITHOUT = 'folders run, images of a registry do not';
 
 /** Berth runs without Docker, so the check passes and says what cannot run. */
@@ -10,7 +12,7 @@ export const checkDocker: EngineCheck = async (env) => {
   const given = env['BERTH_DOCKER'] || 'auto';
   if (given === 'off') return { check: CHECK, ok: true, found: `turned off with BERTH_DOCKER; ${WITHOUT}` };
   try {
-    const host = await findDaemon(candidateHosts(given === 'auto' ? undefined : given, env));
+    const host = await findDaemon(candidateHosts(given === 'auto' ? undefined : given, env), PATIENCE_MS);
     return { check: CHECK, ok: true, found: `a daemon answers at ${host}; ${await isolation(host)}` };
   } catch (error) {
     return {
