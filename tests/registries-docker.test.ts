@@ -5,6 +5,7 @@ import { dockerClientOptions } from '../packages/cloud/src/engines/docker/daemon
 import { TestRegistry } from '../packages/cloud/src/engines/docker/docker-test-registry.ts';
 import { imageArchive, PROGRAMS } from '../packages/testing/src/docker-test-image.mjs';
 import type { ClusterView } from './clusters/cluster-engine.suite.ts';
+import { runBerth } from '../packages/testing/src/berth-command.ts';
 import type { ApiClient } from '../packages/testing/src/api-client.ts';
 import { createTestDatabase } from '../packages/testing/src/test-database.ts';
 import type { TestDatabase } from '../packages/testing/src/test-database.ts';
@@ -100,6 +101,35 @@ await withDocker((host) => {
           60_000,
         );
         assert.equal((await client.call('DELETE', `/v2/pods/${id}`)).status, 204);
+      });
+
+      test('a deploy looks for the image with the credentials that it names', {
+        timeout: 100_000,
+      }, async () => {
+        const image = fresh();
+        const deploy = (...options: string[]) =>
+          runBerth<{ id: string }>(['deploy', ...options, '--name', `deployed-${way}`, '--max', '0'], {
+            BERTH_URL: server.url,
+            BERTH_API_KEY: server.key,
+          });
+        for (const [options, problem] of [
+          [[image], /asks for credentials: save some.*--force deploys it all the same/s],
+          [[image, '--registry', 'wrong'], /does not accept the saved credentials/],
+          [[image, '--registry', 'nosuch'], /no registry credentials "nosuch"; saved are: wrong, right/],
+          [[registry.image('v9'), '--registry', 'right'], /v9 could not be pulled: .*unknown/],
+        ] as const) {
+          const refused = await deploy(...options);
+          assert.equal(refused.code, 1, refused.stdout);
+          assert.match(refused.stderr, problem);
+        }
+        const made = await deploy(image, '--registry', 'right');
+        assert.equal(made.code, 0, made.stderr);
+        // The endpoint keeps its credentials, and the next image is looked for with them.
+        const again = await deploy(fresh());
+        assert.equal(again.code, 0, again.stderr);
+        const endpoint = await client.call<{ registry: string }>('GET', `/v2/serverless/${made.json.id}`);
+        assert.equal(endpoint.body.registry, right.id);
+        await client.call('DELETE', `/v2/serverless/${made.json.id}`);
       });
 
       test('a cluster, whose template names the credentials', { timeout: 100_000 }, async () => {

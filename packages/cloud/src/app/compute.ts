@@ -54,6 +54,7 @@ export interface Compute {
   workers: Workers;
   /** The load balancing workers, for the gateway. */
   pool: WorkerPool;
+  pullCredentials: PullCredentials;
   start(): void;
   pause(): void;
   /** Whether this server starts and stops instances now. */
@@ -156,6 +157,7 @@ export function createCompute(
   let started = false;
   return {
     isStarted: () => started,
+    pullCredentials,
     workers: new Workers(components, { ...shared, store: store.workers, isLeader: isElected }),
     pool: config.database === '' ? components.pool : pool,
     start: () => {

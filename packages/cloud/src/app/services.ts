@@ -131,7 +131,8 @@ export function createServices(
   const images = new Images(context, {
     folder: imagesFolder,
     snapshots,
-    lookupProblem: (image) => imageLookupProblem(engines.byDataCenter.values(), image),
+    lookupProblem: (image, registry) => imageLookupProblem(engines.byDataCenter.values(), image, registry),
+    credentials: (...wanted) => compute.pullCredentials.find(...wanted),
     ...(sharedImages !== undefined && { shared: sharedImages }),
   });
   const imageExpiry = new ImageExpiry({

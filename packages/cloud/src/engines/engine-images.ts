@@ -1,14 +1,16 @@
 import type { InstanceEngine } from './engine.ts';
+import type { InstanceSpec } from './instance.ts';
 
 /** Why none of the engines finds the image; undefined if one does, or if one that could run it cannot tell. */
 export async function imageLookupProblem(
   engines: Iterable<InstanceEngine>,
   image: string,
+  registry: InstanceSpec['registry'],
 ): Promise<string | undefined> {
   let found: string | undefined;
   for (const engine of new Set(engines)) {
     if (engine.imageProblem(image) !== undefined) continue;
-    const problem = await engine.imageLookupProblem?.(image);
+    const problem = await engine.imageLookupProblem?.(image, registry);
     if (problem === undefined) return undefined;
     found ??= problem;
   }

@@ -54,10 +54,10 @@ export interface InstanceEngine extends Engine {
   imageProblem(image: string): string | undefined;
 
   /**
-   * Why the image cannot be found, neither here nor at its registry; undefined if it can, or if that cannot be
-   * told now.
+   * Why the image cannot be found, neither here nor at its registry with these credentials; undefined if it
+   * can, or if that cannot be told now.
    */
-  imageLookupProblem?(image: string): Promise<string | undefined>;
+  imageLookupProblem?(image: string, registry: InstanceSpec['registry']): Promise<string | undefined>;
 
   /** Deletes images that it fetched itself and started nothing from since this time, and answers which. */
   pruneImages?(unusedSince: number): Promise<string[]>;

@@ -57,7 +57,7 @@ export const deploy = command({
   async run(call) {
     const { words, options, output, stderr } = call;
     const source = words['FOLDER|IMAGE'];
-    const settings = parseDeploySettings(options);
+    const given = parseDeploySettings(options);
     const timeout = parseCount('timeout', options.timeout, 1) ?? DEFAULT_TIMEOUT_S;
     const say = progressReporter(stderr, output.isInteractive);
     const fromFolder = await isFolder(source);
@@ -74,9 +74,11 @@ export const deploy = command({
     // Read first, so that a mistake in the folder is reported before any request.
     const folder = fromFolder ? await snapshotFolder(source, stderr) : undefined;
     const client = await connect(call);
+    const registry = given.registry === undefined ? undefined : await findRegistry(client, given.registry);
+    const settings = { ...given, registry };
     if (!options.force) {
       await checkSecretsExist(client, settings.env);
-      if (!fromFolder) await checkImageExists(client, source, name, stderr);
+      if (!fromFolder) await checkImageExists(client, source, name, registry);
     }
     const image = folder === undefined ? source : (await uploadFolder(client, name, folder, say)).image;
     const { endpoint, created } = await deployImage(client, name, image, settings, say);
@@ -106,24 +108,37 @@ function show(
 }
 
 /**
- * Where a Docker daemon runs, it and the registry are asked; elsewhere nothing can tell. An endpoint that exists may
- * have credentials for the registry, which are not tried here.
+ * Where a Docker daemon runs, it and the registry are asked, with the credentials that workers of the endpoint would
+ * use; elsewhere nothing can tell.
  */
 async function checkImageExists(
   client: ApiClient,
   image: string,
   name: string,
-  stderr: OutputStream,
+  registry: string | undefined,
 ): Promise<void> {
-  const answer = await client.send('GET', `/v2/images/check?image=${encodeURIComponent(image)}`);
+  const used = registry ?? findByIdOrName(await listEndpoints(client), name)?.registry ?? undefined;
+  const query = new URLSearchParams({ image, ...(used !== undefined && { registry: used }) });
+  const answer = await client.send('GET', `/v2/images/check?${query.toString()}`);
   // An older server does not have this.
   if (!answer.ok) return;
   const { problem } = (await answer.json()) as { problem: string | null };
-  if (problem === null) return;
-  const shown = escapeControlCharacters(problem);
-  if (findByIdOrName(await listEndpoints(client), name) === undefined)
-    throw new CliError(`${shown}; --force deploys it all the same`);
-  stderr.write(`berth: ${shown}\n`);
+  if (problem !== null)
+    throw new CliError(`${escapeControlCharacters(problem)}; --force deploys it all the same`);
+}
+
+/** The id of saved registry credentials. */
+async function findRegistry(client: ApiClient, word: string): Promise<string> {
+  const { rows } = await client.list<{ id: string; name: string }>('/v2/registries', 'registries');
+  const found = rows.find(({ id }) => id === word) ?? rows.find(({ name }) => name === word);
+  if (found !== undefined) return found.id;
+  throw new CliError(
+    `there are no registry credentials ${JSON.stringify(word)}; ${
+      rows.length === 0
+        ? 'none are saved: "berth registry create" saves some'
+        : `saved are: ${rows.map(({ name }) => name).join(', ')}`
+    }`,
+  );
 }
 
 /** A worker with a missing secret would never start. */

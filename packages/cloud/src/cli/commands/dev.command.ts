@@ -48,6 +48,7 @@ export const dev = command({
       max: '1',
       idle: undefined,
       port: undefined,
+      registry: undefined,
       'data-center': [],
       accelerate: false,
     });

@@ -15,6 +15,7 @@ const nothing: Parameters<typeof parseDeploySettings>[0] = {
   env: [],
   idle: undefined,
   port: undefined,
+  registry: undefined,
   'data-center': [],
   accelerate: false,
 };

@@ -38,6 +38,12 @@ export const deployOptions = {
     description:
       'The port that a load balanced worker listens on. On the process engine it gets a free one in PORT.',
   },
+  registry: {
+    kind: 'text',
+    value: 'NAME',
+    description:
+      'Saved credentials for a private image, by name or id; "berth registry create" saves some. An endpoint that exists keeps those that it has.',
+  },
   accelerate: {
     kind: 'switch',
     description:
@@ -69,6 +75,8 @@ export interface DeploySettings {
   ports: string[] | undefined;
   dataCenterIds: string[] | undefined;
   accelerate: true | undefined;
+  /** The name or id of saved registry credentials, as typed. */
+  registry: string | undefined;
 }
 
 export function parseDeploySettings(options: DeployOptionValues): DeploySettings {
@@ -96,6 +104,7 @@ export function parseDeploySettings(options: DeployOptionValues): DeploySettings
     ports: listensOn === undefined ? undefined : [`${listensOn}/http`],
     dataCenterIds: options['data-center'].length === 0 ? undefined : options['data-center'],
     accelerate: options.accelerate ? true : undefined,
+    registry: options.registry,
   };
 }
 
@@ -151,11 +160,17 @@ export function endpointUpdateBody(
   };
 }
 
-function optionalFields({ ports, dataCenterIds, accelerate }: DeploySettings): Record<string, unknown> {
+function optionalFields({
+  ports,
+  dataCenterIds,
+  accelerate,
+  registry,
+}: DeploySettings): Record<string, unknown> {
   return {
     ...(ports !== undefined && { ports }),
     ...(dataCenterIds !== undefined && { dataCenterIds }),
     ...(accelerate !== undefined && { accelerate }),
+    ...(registry !== undefined && { registry }),
   };
 }
 

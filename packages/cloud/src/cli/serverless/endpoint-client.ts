@@ -9,6 +9,8 @@ export interface EndpointView {
   name: string;
   type: 'QUEUE' | 'LOAD_BALANCER';
   image: string;
+  /** The id of saved registry credentials; older servers do not say. */
+  registry?: string | null;
   env: Record<string, string>;
   workers: { min: number; max: number; idleTimeout?: number };
   requestUrls: Record<string, string>;

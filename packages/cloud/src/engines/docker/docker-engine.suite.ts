@@ -377,6 +377,11 @@ export function dockerEngineSuite(host: string, image: string): void {
           (await engine.imageLookupProblem(registry.image('v1'))) ?? '',
           /could not be pulled: .*(?:unauthorized|no basic auth|authentication required)/i,
         );
+        assert.equal(await engine.imageLookupProblem(registry.image('v1'), registry.login), undefined);
+        assert.match(
+          (await engine.imageLookupProblem(registry.image('v9'), registry.login)) ?? '',
+          /v9 could not be pulled: .*(?:unknown|not found)/i,
+        );
         // Nobody can tell.
         assert.equal(await engine.imageLookupProblem('127.0.0.1:1/team/image:v1'), undefined);
       });

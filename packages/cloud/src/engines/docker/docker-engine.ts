@@ -151,8 +151,8 @@ export class DockerEngine extends ContainerEngine<DockerInstance> implements Ins
   }
 
   /** Asks the daemon, and through it the registry. */
-  async imageLookupProblem(image: string): Promise<string | undefined> {
-    return imageLookupProblem(this.#daemon, { image });
+  async imageLookupProblem(image: string, registry?: InstanceSpec['registry']): Promise<string | undefined> {
+    return imageLookupProblem(this.#daemon, { image, ...(registry !== undefined && { registry }) });
   }
 
   pruneImages(unusedSince: number): Promise<string[]> {

@@ -1,4 +1,5 @@
 import type { InstanceEngine } from '../engine.ts';
+import type { InstanceSpec } from '../instance.ts';
 import { BerthError } from '../../support/errors.ts';
 
 /**
@@ -15,7 +16,8 @@ export function delegateTo(engine: InstanceEngine): InstanceEngine {
     ...(engine.isolation && { isolation: () => engine.isolation?.() ?? Promise.resolve('none' as const) }),
     imageProblem: (image) => engine.imageProblem(image),
     ...(engine.imageLookupProblem && {
-      imageLookupProblem: (image: string) => engine.imageLookupProblem?.(image) ?? Promise.resolve(undefined),
+      imageLookupProblem: async (image: string, registry: InstanceSpec['registry']) =>
+        engine.imageLookupProblem?.(image, registry),
     }),
     ...(engine.pruneImages && {
       pruneImages: (unusedSince: number) => engine.pruneImages?.(unusedSince) ?? Promise.resolve([]),

@@ -89,8 +89,11 @@ export function imageOperations({ images }: Pick<AllServices, 'images'>): Operat
       summary: 'Whether an image can be found',
       access: 'read',
       description:
-        'Berth only: "berth deploy" asks this first. The Docker daemon is asked, and through it the registry, without credentials.',
-      query: object({ image: text({ minLength: 1, maxLength: MAX_IMAGE_REFERENCE_LENGTH }) }),
+        'Berth only: "berth deploy" asks this first. The Docker daemon is asked, and through it the registry: with the saved credentials that `registry` names, with a delegation that covers the image, or without credentials.',
+      query: object(
+        { image: text({ minLength: 1, maxLength: MAX_IMAGE_REFERENCE_LENGTH }) },
+        { registry: text({ minLength: 1, description: 'Id of saved registry credentials' }) },
+      ),
       status: 200,
       response: named(
         'ImageCheck',
@@ -99,10 +102,10 @@ export function imageOperations({ images }: Pick<AllServices, 'images'>): Operat
           problem: nullable(text({ description: 'Null if it can be found, or if nothing here can tell' })),
         }),
       ),
-      errorStatuses: [400, 422],
-      handle: async ({ query: { image: reference } }) => ({
+      errorStatuses: [400, 404, 422],
+      handle: async ({ caller, query: { image: reference, registry = null } }) => ({
         image: reference,
-        problem: (await images.lookupProblem(reference)) ?? null,
+        problem: (await images.lookupProblem(caller, reference, registry)) ?? null,
       }),
     }),
     operation({

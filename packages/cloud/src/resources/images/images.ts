@@ -3,6 +3,7 @@ import { BerthError, notFound } from '../../support/errors.ts';
 import type { Caller } from '../../domain/caller.ts';
 import { auditEntry, withinQuotas } from '../resource-context.ts';
 import type { ResourceContext } from '../resource-context.ts';
+import type { RegistryCredentials } from '../registries/registries.ts';
 import { IMAGE_DIGEST_PATTERN, imageDigest, imageFileFindings } from '../../domain/images/image-files.ts';
 import type { ImageFile } from '../../domain/images/image-files.ts';
 import {
@@ -39,7 +40,13 @@ export interface ImagesOptions {
   /** Images in use by something other than the account's endpoints and templates. */
   otherImagesInUse?(accountId: string): Promise<Iterable<string>>;
   /** Why no engine finds the image; undefined if one does, or none can tell. */
-  lookupProblem?(image: string): Promise<string | undefined>;
+  lookupProblem?(image: string, credentials: RegistryCredentials | undefined): Promise<string | undefined>;
+  /** The credentials for pulling an image, as a worker would use them. */
+  credentials?(
+    accountId: string,
+    registryId: string | null,
+    image: string,
+  ): Promise<RegistryCredentials | undefined>;
 }
 
 /**
@@ -57,9 +64,18 @@ export class Images {
     this.#snapshots = options.snapshots ?? new ImageSnapshots(options.folder);
   }
 
-  /** Why an image that an endpoint would run cannot be found; undefined if it can, or if that is not known. */
-  async lookupProblem(image: string): Promise<string | undefined> {
-    return this.#options.lookupProblem?.(image);
+  /**
+   * Why an image that an endpoint would run cannot be found, with the saved credentials that the endpoint would name;
+   * undefined if it can, or if that is not known.
+   */
+  async lookupProblem(
+    { accountId }: Caller,
+    image: string,
+    registryId: string | null,
+  ): Promise<string | undefined> {
+    const credentials = await this.#options.credentials?.(accountId, registryId, image);
+    if (registryId !== null && credentials === undefined) throw notFound('registry', registryId);
+    return this.#options.lookupProblem?.(image, credentials);
   }
 
   async store(caller: Caller, name: string, files: readonly ImageFile[]): Promise<Image> {
