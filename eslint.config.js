@@ -59,6 +59,11 @@ export default tseslint.config(
           message:
             'Import it from node-http.ts: this import loads all of fetch, 14 MB and 30 ms of every start.',
         },
+        {
+          name: 'prom-client',
+          allowTypeImports: true,
+          message: 'Import it from prometheus-client.ts, which loads only what every start needs.',
+        },
       ],
     },
   },

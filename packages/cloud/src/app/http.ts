@@ -141,7 +141,7 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
       ),
   });
   const metricsListener =
-    config.metrics.listen === '' ? undefined : new MetricsListener(config.metrics.listen, metrics.registry);
+    config.metrics.listen === '' ? undefined : new MetricsListener(config.metrics.listen, metrics);
   return {
     server,
     registry: metrics.registry,

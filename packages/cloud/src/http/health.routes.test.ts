@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Fastify from 'fastify';
-import { Registry } from 'prom-client';
 import { BerthError } from '../support/errors.ts';
+import { HttpMetrics } from './metrics.ts';
 import { healthRoutes } from './health.routes.ts';
 
 test('a server that takes no writes is alive, and not ready for the reason that it gives', async () => {
   const app = Fastify();
   let problem: Error | undefined;
   healthRoutes(app, {
-    registry: new Registry(),
+    metrics: new HttpMetrics(),
     ready: async () => {
       if (problem !== undefined) throw problem;
     },
@@ -33,7 +33,7 @@ test('a server that takes no writes is alive, and not ready for the reason that 
 test('the metrics are for those whom the check lets pass, and health for everybody', async () => {
   const app = Fastify();
   healthRoutes(app, {
-    registry: new Registry(),
+    metrics: new HttpMetrics(),
     ready: async () => undefined,
     checkMetricsKey: async (key) => {
       if (key !== 'of-the-operator') throw new BerthError('unauthenticated', 'missing bearer token');

@@ -206,7 +206,7 @@ export function createHttpServer(
 
   healthRoutes(app, {
     ready,
-    registry: metrics.registry,
+    metrics,
     checkMetricsKey: async (key) => {
       if (!isMetricsOpen()) await checkOperatorKey(authenticator, key);
     },

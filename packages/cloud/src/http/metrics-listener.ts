@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from '../support/node-http.ts';
 import type { Server, ServerResponse } from 'node:http';
-import type { Registry } from 'prom-client';
+import type { MetricsText } from './health.routes.ts';
 import { toListenError } from './listen-errors.ts';
 import { listeningOrigin } from './server-origin.ts';
 
@@ -13,7 +13,7 @@ export class MetricsListener {
   readonly #server: Server;
 
   /** `address` is `host:port`; an IPv6 host is in brackets. */
-  constructor(address: string, registry: Registry) {
+  constructor(address: string, metrics: MetricsText) {
     this.#address = address;
     this.#server = createServer((request, response) => {
       const path = request.url?.split('?', 1)[0];
@@ -21,8 +21,8 @@ export class MetricsListener {
       else if (request.method !== 'GET' && request.method !== 'HEAD')
         answer(response.setHeader('allow', 'GET'), 405, 'text/plain', 'only GET is allowed here\n');
       else
-        registry.metrics().then(
-          (text) => answer(response, 200, registry.contentType, text),
+        metrics.read().then(
+          (text) => answer(response, 200, metrics.contentType, text),
           () => answer(response, 500, 'text/plain', 'the metrics could not be collected\n'),
         );
     });

@@ -1,8 +1,9 @@
-import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import type { WebhookCounts } from '../queue/webhooks/webhook-sender.ts';
+import { Counter, Gauge, Registry } from '../telemetry/metrics/prometheus-client.ts';
 import { SeriesHistogram } from '../telemetry/metrics/series-histogram.ts';
 import type { Series } from '../telemetry/metrics/series-histogram.ts';
 import { notReadyReason } from './health.routes.ts';
+import type { MetricsText } from './health.routes.ts';
 
 /** How often the lag of the event loop is measured. Each measurement wakes the process, even an idle one. */
 const EVENT_LOOP_LAG_INTERVAL_MS = 100;
@@ -15,7 +16,7 @@ export type RequestKind = 'berth' | 'worker' | 'pod' | 's3';
  * What Prometheus reads at /metrics: the process, and every request. Those to Berth by route, method and
  * status; those that workers and pods answer by the class of the status, since any may come from there.
  */
-export class HttpMetrics {
+export class HttpMetrics implements MetricsText {
   readonly registry = new Registry();
   readonly #requests = new SeriesHistogram(
     'berth_http_request_seconds',
@@ -42,11 +43,22 @@ export class HttpMetrics {
   /** The series of each route, by method and status, so that it is not looked up again for every request. */
   readonly #series = new Map<string, Map<string, Series>>();
 
-  constructor() {
-    collectDefaultMetrics({
-      register: this.registry,
-      eventLoopMonitoringPrecision: EVENT_LOOP_LAG_INTERVAL_MS,
-    });
+  #processFigures: Promise<void> | undefined;
+
+  get contentType(): string {
+    return this.registry.contentType;
+  }
+
+  /** Measures the process itself from the first reading on: a server whose metrics nobody reads need not. */
+  async read(): Promise<string> {
+    this.#processFigures ??= import('prom-client').then(({ collectDefaultMetrics }) =>
+      collectDefaultMetrics({
+        register: this.registry,
+        eventLoopMonitoringPrecision: EVENT_LOOP_LAG_INTERVAL_MS,
+      }),
+    );
+    await this.#processFigures;
+    return this.registry.metrics();
   }
 
   observe(method: string, route: string, status: number, seconds: number, kind: RequestKind = 'berth'): void {

@@ -1,5 +1,5 @@
-import { Counter, Histogram } from 'prom-client';
 import type { Metric, Registry } from 'prom-client';
+import { Counter, Histogram } from './prometheus-client.ts';
 import type { CloudEventBus } from '../../domain/events.ts';
 import { POD_CRASH_KINDS, WORKER_CRASH_KINDS } from '../../domain/events.ts';
 import { POD_STATUSES } from '../../domain/pods/pod-record.ts';

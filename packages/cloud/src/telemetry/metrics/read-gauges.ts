@@ -1,5 +1,5 @@
-import { Gauge } from 'prom-client';
-import type { Registry } from 'prom-client';
+import { Gauge } from './prometheus-client.ts';
+import type { Registry } from './prometheus-client.ts';
 
 /** A read that takes longer is left out, so that a database that hangs does not hide the other metrics. */
 const READ_TIMEOUT_MS = 2_000;

@@ -1,5 +1,5 @@
-import { Counter } from 'prom-client';
-import type { Registry } from 'prom-client';
+import { Counter } from '../metrics/prometheus-client.ts';
+import type { Registry } from '../metrics/prometheus-client.ts';
 import type { SpanExporter } from './span-exporter.ts';
 
 /** Shows at /metrics what became of spans. */
