@@ -1,6 +1,6 @@
 // Measures Berth beside its peers on this machine: `npm run bench --
-// start|accept|drain|latency|steady|idle|depth|coldstart|flood|gateway|ledger|pods|kubernetes|kills|python
-// |console`, without a word all of them.
+// start|accept|drain|latency|steady|idle|depth|coldstart|flood|gateway|ledger|pods|kubernetes|kubernetes-kills|kills
+// |python|console`, without a word all of them.
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { accept } from './accept.bench.ts';
@@ -12,6 +12,7 @@ import { flood } from './flood.bench.ts';
 import { gateway } from './gateway.bench.ts';
 import { idle } from './idle.bench.ts';
 import { kubernetes } from './kubernetes.bench.ts';
+import { kubernetesKills } from './kubernetes-kills.bench.ts';
 import { kills } from './kills.bench.ts';
 import { latency } from './latency.bench.ts';
 import { ledger } from './ledger.bench.ts';
@@ -39,6 +40,7 @@ const BENCHMARKS: Record<string, (bench: BenchContext) => Promise<void>> = {
   ledger,
   pods,
   kubernetes,
+  'kubernetes-kills': kubernetesKills,
   kills,
   python,
   console: webConsole,

@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type {
+  ContainerStatus,
+  PodObject,
+} from '../packages/cloud/src/engines/kubernetes/kubernetes-objects.ts';
 import {
   kubernetesEngineFixture,
   type KubernetesEngineFixture,
@@ -11,6 +15,8 @@ import { openTerminal } from '../packages/testing/src/terminal-client.ts';
 import { waitFor } from '../packages/testing/src/wait-for.ts';
 import { queueWorkerSource } from '../packages/testing/src/worker-sources.ts';
 
+/** The clock of the server may approach the machine's. */
+const CLOCK_SLACK_MS = 100;
 const WEB_SERVER = [
   'node',
   '-e',
@@ -89,6 +95,60 @@ await withKubernetes((cluster) => {
         'nothing is left',
         async () => (await engine.names('pods')).length + (await engine.names('secrets')).length === 0,
       );
+    });
+
+    test('usage is billed by the times of the container, also of one that ended while the server was away', async () => {
+      const containers = async (): Promise<ContainerStatus[]> =>
+        (
+          await engine.cluster.get<{ items: PodObject[] }>(`/api/v1/namespaces/${engine.namespace}/pods`)
+        ).items.flatMap(({ status }) => status?.containerStatuses ?? []);
+      const endpoint = await stage.deploy('billed', queueWorkerSource('async () => 1'), {
+        workers: { min: 1, max: 1 },
+      });
+      await waitForReadyWorkers(stage, endpoint, 1);
+      // It may connect before its engine has told that it runs.
+      const { scheduledAt, startedAt } = await waitFor('its start is recorded', async () => {
+        const { body } = await stage.client.call<{
+          workers: { phases: { scheduledAt: string; startedAt: string | null } }[];
+        }>('GET', `/v2/serverless/${endpoint}/workers`);
+        const { phases } = body.workers[0] ?? {};
+        return (
+          phases !== undefined && phases.startedAt !== null && { ...phases, startedAt: phases.startedAt }
+        );
+      });
+      const [container] = await containers();
+      // The kubelet cuts off fractions of a second.
+      const expected = Math.max(
+        Date.parse(container?.state?.running?.startedAt ?? ''),
+        Date.parse(scheduledAt),
+      );
+      assert.ok(Math.abs(Date.parse(startedAt) - expected) < CLOCK_SLACK_MS, `${startedAt}, ${scheduledAt}`);
+      await stage.remove(endpoint);
+
+      const { body: pod, text } = await createPod(stage.client, {
+        image: stage.engine.image,
+        cmd: ['sh', '-c', 'sleep 2'],
+      });
+      assert.ok(pod.id, text);
+      await waitForPodStatus(stage.client, pod.id, 'RUNNING');
+      await stage.server.kill();
+      const ended = await waitFor(
+        'the container has ended',
+        async () =>
+          (await containers()).find(({ state }) => state?.terminated !== undefined)?.state?.terminated,
+      );
+      await stage.killAndRestart();
+      await waitForPodStatus(stage.client, pod.id, 'EXITED');
+      const billed = await stage.client.call<{ timeBilledMs: number }[]>(
+        'GET',
+        `/v1/billing/pods?grouping=podId&bucketSize=year&podId=${pod.id}`,
+      );
+      const ran = Date.parse(ended.finishedAt ?? '') - Date.parse(ended.startedAt ?? '');
+      assert.ok(
+        Math.abs((billed.body[0]?.timeBilledMs ?? 0) - ran) < CLOCK_SLACK_MS,
+        `${ran}: ${billed.text}`,
+      );
+      await stage.client.call('DELETE', `/v2/pods/${pod.id}`);
     });
 
     test('a job whose image cannot be pulled waits, and is told why', async () => {

@@ -12,11 +12,15 @@ export function describeExit({
   return signal === null ? `it ended with code ${exitCode ?? 'unknown'}` : `it was ended by ${signal}`;
 }
 
-/** The crash summary of an instance, from the end of its log. */
+/** The crash summary of an instance, from the end of its log, as far as that can be read. */
 export async function readCrashSummary(engine: Pick<InstanceEngine, 'logs'>, id: string): Promise<string> {
   const lines: string[] = [];
-  for await (const { line } of engine.logs(id, { tail: CRASH_LOG_LINES, source: 'container' }))
-    lines.push(line);
+  try {
+    for await (const { line } of engine.logs(id, { tail: CRASH_LOG_LINES, source: 'container' }))
+      lines.push(line);
+  } catch {
+    // Its machine may not answer any more. That it ended is known all the same.
+  }
   return crashSummary(lines);
 }
 

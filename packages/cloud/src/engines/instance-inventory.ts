@@ -78,7 +78,7 @@ export abstract class InstanceInventory<I extends ContainerInstance> {
       exitCode,
       signal,
       at: endedAt ?? startedAt,
-      ...(disrupted === true && { disrupted }),
+      ...(disrupted !== undefined && { disrupted }),
     });
   }
 

@@ -126,8 +126,8 @@ export interface Instance {
   exitCode: number | null;
   /** The signal's name, if the exit code stands for one. */
   signal: string | null;
-  /** It ended without a fault of its own: its machine was lost, or it had to make room. */
-  disrupted?: true;
+  /** Why it ended, where that was no fault of its own: its machine was lost, or it had to make room. */
+  disrupted?: string;
 }
 
 export interface InstanceEvent {
@@ -135,8 +135,8 @@ export interface InstanceEvent {
   status: InstanceStatus;
   exitCode: number | null;
   signal: string | null;
-  /** It ended without a fault of its own. */
-  disrupted?: true;
+  /** Why it ended, where that was no fault of its own. */
+  disrupted?: string;
   at: number;
 }
 

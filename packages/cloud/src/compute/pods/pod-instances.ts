@@ -255,6 +255,7 @@ export class PodInstances {
 
   async #exitReason(engine: InstanceEngine, id: string, instance: Instance | undefined): Promise<string> {
     if (instance === undefined) return 'It ended while Berth was away';
+    if (instance.disrupted !== undefined) return instance.disrupted;
     const exit = describeExit(instance);
     const summary = await readCrashSummary(engine, id);
     const reason = `${exit.charAt(0).toUpperCase()}${exit.slice(1)}`;

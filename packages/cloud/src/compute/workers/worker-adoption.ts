@@ -61,8 +61,10 @@ async function adoptWorker(
   if (instance === undefined || instance.status === 'exited')
     return termination.handleExit(worker, {
       exitCode: instance?.exitCode ?? null,
-      reason: 'it ended while Berth was away',
+      reason: instance?.disrupted ?? 'it ended while Berth was away',
       at: instance?.endedAt ?? undefined,
+      // Starts that were interrupted by the end of the server are no crashes.
+      disrupted: instance === undefined || instance.disrupted !== undefined,
     });
   if (record.handle !== null && record.startedAt !== null) return;
   worker.record = { ...worker.record, handle: JSON.stringify(instance.handle) };

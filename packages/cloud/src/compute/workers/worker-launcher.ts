@@ -53,12 +53,23 @@ export class WorkerLauncher {
       registry.save(worker),
     ]);
     if (removals.isRemoving(endpoint.id)) return;
-    const handle = await engines.get(placement.dataCenterId)?.start(spec);
+    const engine = engines.get(placement.dataCenterId);
+    const handle = await engine?.start(spec);
+    const instance = handle && (await engine?.adopt(handle));
     if (worker.record.endedAt !== null || handle === undefined || removals.isRemoving(endpoint.id)) return;
     // Another server leads by now, and finds the instance.
     if (!registry.isTracked(worker)) return;
-    worker.runningSince = clock.now();
-    worker.record = { ...worker.record, handle: JSON.stringify(handle), startedAt: worker.runningSince };
+    // It is billed from the start that its engine tells, not from when this server saw it. Kubernetes tells
+    // whole seconds, so that a start may seem to come before what led to it.
+    const { createdAt, imageReadyAt } = worker.record;
+    const startedAt = Math.max(createdAt, instance?.startedAt ?? clock.now());
+    worker.runningSince = startedAt;
+    worker.record = {
+      ...worker.record,
+      handle: JSON.stringify(handle),
+      startedAt,
+      imageReadyAt: imageReadyAt === null ? null : Math.min(imageReadyAt, startedAt),
+    };
     if (endpoint.type === 'LOAD_BALANCER') loadBalancerHealth.probeUntilReady(worker, endpoint);
     await registry.save(worker);
   }

@@ -101,11 +101,16 @@ export class WorkerPolicy implements ReconcilePolicy {
     return isOrphanedWorker(instance, engine, { ...this.components, engines: this.#deps.engines });
   }
 
-  onInstanceExited({ id, exitCode, signal, at }: InstanceEvent): void {
+  onInstanceExited({ id, exitCode, signal, at, disrupted }: InstanceEvent): void {
     const worker = this.components.registry.findWorkerByInstance(id);
     if (worker === undefined) return;
     this.components.termination
-      .handleExit(worker, { exitCode, reason: describeExit({ exitCode, signal }), at })
+      .handleExit(worker, {
+        exitCode,
+        reason: disrupted ?? describeExit({ exitCode, signal }),
+        at,
+        disrupted: disrupted !== undefined,
+      })
       .catch((error: unknown) =>
         this.#deps.log.error({ err: error, workerId: id }, 'the end of a worker could not be recorded'),
       );

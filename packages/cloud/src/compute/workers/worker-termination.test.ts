@@ -127,6 +127,17 @@ describe('the end of a worker', () => {
     ]);
   });
 
+  test('is no crash where its machine was lost: the next start does not wait', async () => {
+    removed.resolve();
+    const workers = registry.getOrCreate('e');
+    const other = workers.add(sampleWorker('v', { state: 'ready', readyAt: 2 }));
+    await termination.handleExit(worker, { reason: 'it ended, and nobody saw how', disrupted: true });
+    assert.deepEqual([workers.crashes.count, steps.includes('saved as ended')], [0, true]);
+    assert.match(worker.record.reason ?? '', /nobody saw how/);
+    await termination.handleExit(other, { exitCode: 1, reason: 'it ended with code 1' });
+    assert.equal(workers.crashes.count, 1);
+  });
+
   test('reported by the engine while a stuck worker is stopped: its other jobs go back all the same', async () => {
     [busy, stuck] = [1, true];
     removed.resolve();

@@ -32,6 +32,8 @@ export interface WorkerExit {
   reason: string | null;
   /** When it ended, if not just now. */
   at?: number | undefined;
+  /** Without a fault of its own: its machine was lost, or nobody saw how it ended. */
+  disrupted?: boolean;
 }
 
 /**
@@ -91,8 +93,8 @@ export class WorkerTermination {
   }
 
   /**
-   * A worker's instance ended. If that was not expected, it counts as a crash, and the next start waits
-   * longer.
+   * A worker's instance ended. If that was not expected, and not done to it, it counts as a crash, and the next
+   * start waits longer.
    */
   handleExit(worker: TrackedWorker, ending: WorkerExit & { reason: string }): Promise<void> {
     return this.#track(worker, this.#handleExit(worker, ending));
@@ -100,7 +102,7 @@ export class WorkerTermination {
 
   async #handleExit(
     worker: TrackedWorker,
-    { exitCode = null, reason, at }: WorkerExit & { reason: string },
+    { exitCode = null, reason, at, disrupted = false }: WorkerExit & { reason: string },
   ): Promise<void> {
     const { record } = worker;
     if (record.endedAt !== null) return;
@@ -114,17 +116,19 @@ export class WorkerTermination {
         at: at ?? clock.now(),
       });
     // The finding of its own fitness check says more than the last line of its log.
-    const summary = expected
-      ? ''
-      : (queue.heartbeats.statusOf(record.endpointId, record.id)?.unhealthy ??
-        (await this.#crashSummary(record)));
+    const summary =
+      expected || disrupted
+        ? ''
+        : (queue.heartbeats.statusOf(record.endpointId, record.id)?.unhealthy ??
+          (await this.#crashSummary(record)));
     const fullReason = summary === '' ? reason : `${reason}: ${summary}`;
     await this.#terminate(worker, { exitCode, reason: expected ? worker.drainReason : fullReason, at }, () =>
       this.#loseJobs(record, (expected ? worker.drainReason : null) ?? fullReason),
     );
-    if (!expected) registry.announceCrash(worker, exitCode);
+    const isCrash = !expected && !disrupted;
+    if (isCrash) registry.announceCrash(worker, exitCode);
     const workerSet = registry.find(record.endpointId);
-    if (workerSet !== undefined)
+    if (workerSet !== undefined && (isCrash || expected))
       workerSet.crashes = expected
         ? NO_CRASHES
         : recordCrash(workerSet.crashes, {

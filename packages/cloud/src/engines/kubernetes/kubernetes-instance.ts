@@ -15,7 +15,7 @@ import { notRunning, runInPod, startPodExecution } from './pod-execution.ts';
 import type { InstanceDetails } from './pod-labels.ts';
 import { PodOutput } from './pod-output.ts';
 import type { PortForwards } from './port-forward.ts';
-import { podState } from './pod-state.ts';
+import { isLost, podState } from './pod-state.ts';
 import { parseUsage, USAGE_COMMAND } from './pod-usage.ts';
 
 const ADDRESS_CACHE_TTL_MS = 1000;
@@ -65,7 +65,7 @@ export class KubernetesInstance implements ContainerInstance {
     this.#instance = this.#describe(pod, 'running');
     this.#cpu = new CpuMeter(0, this.#instance.startedAt);
     this.#log = new OutputLog({
-      source: new PodOutput(client, this.#path, pod.metadata.uid),
+      source: new PodOutput(client, this.#path, pod.metadata.uid, () => isLost(this.#pod)),
       folder: options.logFolder,
       clock,
       onStreamEnd: async () => {
@@ -158,7 +158,7 @@ export class KubernetesInstance implements ContainerInstance {
         pod.status?.podIP !== undefined && { networkAddress: pod.status.podIP }),
       exitCode,
       signal: signalOf(exitCode),
-      ...(status === 'exited' && state.isDisrupted && { disrupted: true as const }),
+      ...(status === 'exited' && state.isDisrupted && { disrupted: state.reasons[0] ?? 'It was disrupted.' }),
     };
   }
 

@@ -1,7 +1,7 @@
 import type { OutputQuery, OutputSource } from '../logs/output-log.ts';
 import { type SourceLine, withoutReturn } from '../logs/source-line.ts';
 import type { KubernetesClient } from './client/kubernetes-client.ts';
-import { apiStatus } from './client/kubernetes.errors.ts';
+import { apiStatus, KubernetesApiError } from './client/kubernetes.errors.ts';
 
 /** Longer lines are split. */
 const MAX_LINE_BYTES = 64 * 1024;
@@ -15,11 +15,13 @@ export class PodOutput implements OutputSource {
     'Lines are missing here: the node keeps only the newest of what is written while Berth is away.';
   readonly #client: KubernetesClient;
   readonly #path: string;
+  readonly #isNodeLost: () => boolean;
 
   /** `path` is that of the pod. */
-  constructor(client: KubernetesClient, path: string, uid: string) {
+  constructor(client: KubernetesClient, path: string, uid: string, isNodeLost: () => boolean) {
     this.#client = client;
     this.#path = path;
+    this.#isNodeLost = isNodeLost;
     this.containerId = uid;
   }
 
@@ -30,6 +32,8 @@ export class PodOutput implements OutputSource {
     follow,
     last,
   }: OutputQuery): AsyncGenerator<SourceLine[], void, undefined> {
+    // The API server would wait for the kubelet for a long time.
+    if (this.#isNodeLost()) throw new KubernetesApiError(404, 'NotFound', 'its node was lost');
     const stream = await this.#client.stream(
       `${this.#path}/log`,
       {

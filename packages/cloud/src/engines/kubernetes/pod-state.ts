@@ -124,7 +124,7 @@ export function unschedulableReason(message: string): string {
 }
 
 /** The node does not answer, and Kubernetes has given the pod up. */
-function isLost(pod: PodObject): boolean {
+export function isLost(pod: PodObject): boolean {
   return (
     pod.metadata.deletionTimestamp !== undefined &&
     disruption(pod) === 'DeletionByTaintManager' &&

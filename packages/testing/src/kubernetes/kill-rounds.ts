@@ -1,0 +1,399 @@
+// Workers with jobs and pods on a real cluster, while one part after the other is killed and comes back.
+import assert from 'node:assert/strict';
+import { setTimeout as pause } from 'node:timers/promises';
+import { ListWatch } from '../../../cloud/src/engines/kubernetes/client/list-watch.ts';
+import type { PodObject } from '../../../cloud/src/engines/kubernetes/kubernetes-objects.ts';
+import { readDetails } from '../../../cloud/src/engines/kubernetes/pod-labels.ts';
+import type { ApiClient } from '../api-client.ts';
+import { listWorkers } from '../deploy-handler.ts';
+import { createPod, getPod } from '../pod-client.ts';
+import type { PodView } from '../pod-client.ts';
+import { type ServerProcess, startServerProcess } from '../server-process.ts';
+import { createTestDatabase, type TestDatabase } from '../test-database.ts';
+import { waitFor } from '../wait-for.ts';
+import { nodeCommand, queueWorkerSource } from '../worker-sources.ts';
+import type { ClusterPart, KubernetesForTests } from './kubernetes-cluster.ts';
+import { kubernetesEngineFixture, type KubernetesEngineFixture } from './kubernetes-engine-fixture.ts';
+
+const WITHIN_MS = 180_000;
+const CPU = { id: 'cpu3c', vcpuCount: 2 };
+const SUBMIT_INTERVAL_MS = 100;
+const JOB_MS = 300;
+/** A container's times are whole seconds, at its start and at its end. */
+const ROUNDING_MS = 2_000;
+const MS_PER_SECOND = 1000;
+
+export interface KillRoundsOptions {
+  workers: number;
+  pods: number;
+  report?: (line: string) => void;
+}
+
+export interface KillRoundsResult {
+  jobs: number;
+  /** Containers of workers that ran, and of pods. */
+  workerRuns: number;
+  podRuns: number;
+  /** Seconds that containers ran, and that were billed. */
+  ranSeconds: number;
+  billedSeconds: number;
+}
+
+/** When a container ran, as the cluster told it. */
+interface ContainerRun {
+  id: string;
+  node: string;
+  startedAt: number;
+  endedAt: number | undefined;
+  /** Its node was killed while it ran: nobody knows when it ended. */
+  killedAt: number | undefined;
+}
+
+/** Kills the server, the API server, etcd and a node, each in turn, and checks everything after that. */
+export async function runKillRounds(
+  cluster: KubernetesForTests,
+  options: KillRoundsOptions,
+): Promise<KillRoundsResult> {
+  const engine = await kubernetesEngineFixture(cluster, { lostNodeTimeout: 1 });
+  const database = await createTestDatabase('sqlite');
+  const rounds = new KillRounds(cluster, engine, database, options);
+  try {
+    return await rounds.run();
+  } finally {
+    await rounds.close();
+    await database.drop();
+    await engine.close();
+  }
+}
+
+class KillRounds {
+  readonly #cluster: KubernetesForTests;
+  readonly #engine: KubernetesEngineFixture;
+  readonly #database: TestDatabase;
+  readonly #options: KillRoundsOptions;
+  /** By the uid of the pod. */
+  readonly #runs = new Map<string, ContainerRun>();
+  readonly #watch: ListWatch<PodObject>;
+  readonly #jobs = new Map<string, number>();
+  #server: ServerProcess | undefined;
+  #port = '0';
+  #endpointId = '';
+  #pods: string[] = [];
+  #isLoading = true;
+
+  constructor(
+    cluster: KubernetesForTests,
+    engine: KubernetesEngineFixture,
+    database: TestDatabase,
+    options: KillRoundsOptions,
+  ) {
+    this.#cluster = cluster;
+    this.#engine = engine;
+    this.#database = database;
+    this.#options = options;
+    this.#watch = new ListWatch<PodObject>({
+      client: engine.cluster,
+      path: `/api/v1/namespaces/${engine.namespace}/pods`,
+      query: {},
+      onList: async (pods) => pods.forEach((pod) => this.#note(pod)),
+      onChange: async (_, pod) => this.#note(pod),
+      onProblem: () => undefined,
+      timing: { maxBackoffMs: 1000 },
+    });
+  }
+
+  async run(): Promise<KillRoundsResult> {
+    await this.#startServer();
+    await this.#fill();
+    const loading = this.#load();
+    await this.#round('the server', async () => {
+      await this.#server?.kill();
+      await this.#startServer();
+    });
+    for (const part of ['apiserver', 'etcd'] as const)
+      await this.#round(part, async () => {
+        this.#cluster.kill(part);
+        await waitFor(`${part} is missed`, async () => !(await this.#answers()));
+        this.#cluster.restore(part);
+        await waitFor('the API server answers again', () => this.#answers(), WITHIN_MS);
+      });
+    await this.#round('a node', () => this.#loseNode('node-1'));
+    this.#isLoading = false;
+    await loading;
+    await this.#checkJobs();
+    await this.#removeAll();
+    return this.#checkBilling();
+  }
+
+  async close(): Promise<void> {
+    this.#isLoading = false;
+    await this.#watch.close();
+    await this.#server?.stop();
+  }
+
+  get #client(): ApiClient {
+    if (this.#server === undefined) throw new Error('the server does not run');
+    return this.#server.client();
+  }
+
+  async #startServer(): Promise<void> {
+    this.#server = await startServerProcess(
+      this.#database,
+      { BERTH_RATE_LIMITS: 'off', ...this.#engine.env },
+      ['--port', this.#port],
+    );
+    this.#port = new URL(this.#server.url).port;
+  }
+
+  async #fill(): Promise<void> {
+    const { workers, pods } = this.#options;
+    await waitFor('the data center is there', async () =>
+      (await this.#client.call('GET', '/v2/catalog/datacenters')).text.includes(this.#engine.dataCenterId),
+    );
+    const code = queueWorkerSource('async ({ n, ms }) => { await pause(ms); return n; }');
+    const { body, text } = await this.#client.call<{ id: string }>('POST', '/v2/serverless', {
+      name: 'steady',
+      type: 'QUEUE',
+      image: this.#engine.image,
+      args: JSON.stringify(nodeCommand(code)),
+      cpu: [CPU],
+      scaling: { type: 'REQUEST_COUNT', requestCount: 1 },
+      workers: { min: workers, max: workers },
+    });
+    assert.ok(body.id, text);
+    this.#endpointId = body.id;
+    const made = await Promise.all(
+      Array.from({ length: pods }, (_, index) =>
+        createPod(this.#client, {
+          name: `p${index}`,
+          image: this.#engine.image,
+          cmd: ['sh', '-c', 'exec sleep 10000'],
+        }),
+      ),
+    );
+    this.#pods = made.map(({ body: pod }) => pod.id);
+    await this.#settle();
+  }
+
+  /** Submits jobs all the time. A submit without an answer is no promise, and is sent again. */
+  async #load(): Promise<void> {
+    for (let n = 1; this.#isLoading; n += 1) {
+      await pause(SUBMIT_INTERVAL_MS);
+      try {
+        const { status, body } = await this.#client.call<{ id: string }>(
+          'POST',
+          `/v2/${this.#endpointId}/run`,
+          { input: { n, ms: JOB_MS } },
+        );
+        if (status === 200) this.#jobs.set(body.id, n);
+      } catch {
+        // The server is down.
+      }
+    }
+  }
+
+  async #round(what: string, kill: () => Promise<void>): Promise<void> {
+    const began = performance.now();
+    await kill();
+    await this.#settle();
+    const seconds = ((performance.now() - began) / MS_PER_SECOND).toFixed(1);
+    this.#options.report?.(`killed ${what}: all as before after ${seconds} s`);
+  }
+
+  /** Until its workers have been replaced; then it boots. */
+  async #loseNode(node: ClusterPart): Promise<void> {
+    const onNode = [...this.#runs.values()].filter((run) => run.node === node && run.endedAt === undefined);
+    assert.ok(onNode.length > 0, `nothing runs on ${node}`);
+    const podsOnNode = this.#pods.filter((id) => onNode.some((run) => run.id === id));
+    const killedAt = Date.now();
+    for (const run of onNode) run.killedAt = killedAt;
+    this.#cluster.kill(node);
+    await waitFor(
+      'its workers run elsewhere',
+      async () => {
+        const workers = await this.#workerPods();
+        return (
+          workers.length === this.#options.workers && workers.every(({ spec }) => spec.nodeName !== node)
+        );
+      },
+      WITHIN_MS,
+    );
+    this.#cluster.restore(node);
+    for (const id of podsOnNode) {
+      const ended = await waitFor(
+        `the end of ${id} is known`,
+        async () => {
+          const pod = await getPod(this.#client, id);
+          return pod.status !== 'RUNNING' && pod;
+        },
+        WITHIN_MS,
+      );
+      assert.equal(ended.status, 'ERROR', JSON.stringify(ended));
+      // Its owner starts it again.
+      const { status, text } = await this.#client.call('POST', `/v2/pods/${id}/action`, { action: 'start' });
+      assert.equal(status, 200, text);
+    }
+  }
+
+  async #answers(): Promise<boolean> {
+    return this.#engine.cluster
+      .get(`/api/v1/namespaces/${this.#engine.namespace}`, undefined, { timeoutMs: 2000 })
+      .then(
+        () => true,
+        () => false,
+      );
+  }
+
+  async #clusterPods(): Promise<PodObject[]> {
+    return (
+      await this.#engine.cluster.get<{ items: PodObject[] }>(
+        `/api/v1/namespaces/${this.#engine.namespace}/pods`,
+      )
+    ).items;
+  }
+
+  async #workerPods(): Promise<PodObject[]> {
+    return (await this.#clusterPods()).filter(
+      ({ metadata, status }) =>
+        readDetails(metadata)?.labels['kind'] === 'worker' &&
+        metadata.deletionTimestamp === undefined &&
+        status?.phase === 'Running',
+    );
+  }
+
+  /** As many workers and pods as are wanted, in Berth and in the cluster, and nothing else. */
+  async #settle(): Promise<void> {
+    const { workers, pods } = this.#options;
+    await waitFor(
+      'everything that is wanted runs, once',
+      async () => {
+        const ready = (await listWorkers(this.#client, this.#endpointId)).filter(
+          ({ status }) => status === 'IDLE' || status === 'RUNNING',
+        );
+        const views: PodView[] = await Promise.all(this.#pods.map((id) => getPod(this.#client, id)));
+        const inCluster = await this.#clusterPods();
+        return (
+          ready.length === workers &&
+          views.every(({ status }) => status === 'RUNNING') &&
+          inCluster.length === workers + pods &&
+          inCluster.every(({ status }) => status?.phase === 'Running')
+        );
+      },
+      WITHIN_MS,
+    ).catch(async (error: unknown) => {
+      const inCluster = (await this.#clusterPods()).map(
+        ({ metadata, status, spec }) =>
+          `${metadata.name} ${spec.nodeName} ${status?.phase} ${metadata.deletionTimestamp ?? ''}`,
+      );
+      const seen = await listWorkers(this.#client, this.#endpointId);
+      throw new Error(
+        `${(error as Error).message}\n${JSON.stringify(seen)}\n${inCluster.join('\n')}\n${this.#server?.log().slice(-3000)}`,
+      );
+    });
+  }
+
+  #note(pod: PodObject): void {
+    const { uid } = pod.metadata;
+    const id = readDetails(pod.metadata)?.id;
+    const { running, terminated } = pod.status?.containerStatuses?.[0]?.state ?? {};
+    const startedAt = Date.parse(running?.startedAt ?? terminated?.startedAt ?? '');
+    if (id === undefined || !(startedAt > 0)) return;
+    const known = this.#runs.get(uid);
+    const finishedAt = Date.parse(terminated?.finishedAt ?? '');
+    this.#runs.set(uid, {
+      id,
+      node: pod.spec.nodeName ?? '',
+      startedAt,
+      endedAt: known?.endedAt ?? (finishedAt > 0 ? finishedAt : undefined),
+      killedAt: known?.killedAt,
+    });
+  }
+
+  async #checkJobs(): Promise<void> {
+    for (const [id, n] of this.#jobs) {
+      const job = await waitFor(
+        `job ${id} has ended`,
+        async () => {
+          const { body } = await this.#client.call<{ status: string; output: unknown }>(
+            'GET',
+            `/v2/${this.#endpointId}/status/${id}`,
+          );
+          return !['IN_QUEUE', 'IN_PROGRESS'].includes(body.status) && body;
+        },
+        WITHIN_MS,
+      );
+      assert.deepEqual([job.status, job.output], ['COMPLETED', n], JSON.stringify(job));
+    }
+  }
+
+  async #removeAll(): Promise<void> {
+    const removed = await this.#client.call('DELETE', `/v2/serverless/${this.#endpointId}`);
+    assert.equal(removed.status, 204, removed.text);
+    for (const id of this.#pods)
+      assert.equal((await this.#client.call('DELETE', `/v2/pods/${id}`)).status, 204);
+    for (const kind of ['pods', 'secrets', 'services'])
+      await waitFor(
+        `no ${kind} are left`,
+        async () => (await this.#engine.names(kind)).length === 0,
+        WITHIN_MS,
+      );
+  }
+
+  async #billedMs(path: string): Promise<number> {
+    const { body, text } = await this.#client.call<{ timeBilledMs: number }[]>(
+      'GET',
+      `/v1/billing/${path}&bucketSize=year`,
+    );
+    assert.ok(Array.isArray(body), text);
+    return body.reduce((sum, { timeBilledMs }) => sum + timeBilledMs, 0);
+  }
+
+  /** Each container is billed from its start to its end, and nothing else is. */
+  async #checkBilling(): Promise<KillRoundsResult> {
+    const all = [...this.#runs.values()];
+    const compare = (what: string, runs: readonly ContainerRun[], billedMs: number): void => {
+      const ranMs = sum(runs.map(ranFor));
+      const slackMs = runs.length * ROUNDING_MS;
+      const unknownMs = sum(runs.map(unknownFor));
+      assert.ok(
+        billedMs >= ranMs - slackMs && billedMs <= ranMs + unknownMs + slackMs,
+        `${what}: ran ${ranMs} to ${ranMs + unknownMs} ms in ${runs.length} containers, billed ${billedMs} ms`,
+      );
+    };
+    let podsMs = 0;
+    for (const id of this.#pods) {
+      const billedMs = await this.#billedMs(`pods?grouping=podId&podId=${id}`);
+      compare(
+        `pod ${id}`,
+        all.filter((run) => run.id === id),
+        billedMs,
+      );
+      podsMs += billedMs;
+    }
+    const workers = all.filter(({ id }) => !this.#pods.includes(id));
+    const workersMs = await this.#billedMs(`endpoints?grouping=podId&endpointId=${this.#endpointId}`);
+    compare('workers', workers, workersMs);
+    return {
+      jobs: this.#jobs.size,
+      workerRuns: workers.length,
+      podRuns: all.length - workers.length,
+      ranSeconds: sum(all.map(ranFor)) / MS_PER_SECOND,
+      billedSeconds: (podsMs + workersMs) / MS_PER_SECOND,
+    };
+  }
+}
+
+/** As far as it is known. */
+function ranFor({ startedAt, endedAt, killedAt }: ContainerRun): number {
+  return (killedAt ?? endedAt ?? startedAt) - startedAt;
+}
+
+/** How much longer it may have seemed to run: until the cluster gave up its node, or it was not seen to end. */
+function unknownFor({ startedAt, endedAt, killedAt }: ContainerRun): number {
+  if (killedAt !== undefined || endedAt === undefined) return Date.now() - (killedAt ?? startedAt);
+  return 0;
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
