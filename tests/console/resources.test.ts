@@ -112,6 +112,8 @@ describe('console: pods, storage, keys and the system', { skip: withoutBrowser()
     await picture('/pods/new/refused');
 
     await open(`/pods/${id}/logs`, /first/);
+    await page.locator('.log-line', { hasText: 'berth' }).first().waitFor();
+    await page.getByRole('status').filter({ hasText: '· live' }).waitFor();
     await open(`/pods/${id}/settings`, /first/);
     await page.goto(`/pods/${id}/terminal`);
     // The prompt of the shell: it reads from now on.

@@ -1,10 +1,12 @@
 import { useDeferredValue, useEffect, useMemo, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
 import { useVirtualizer } from '@tanstack/react-virtual';
+import { followLog } from '../api/log-stream.ts';
 import { Button } from './button.tsx';
 import { formatCount } from './format.ts';
 import { downloadText, filterRows, toLogRow } from './log-lines.ts';
 import type { LogLevel, LogRow } from './log-lines.ts';
+import { ErrorNote } from './states.tsx';
 import '../styles/log.css';
 
 /** More than this is not kept on screen: the oldest lines go. */
@@ -19,23 +21,30 @@ export interface LogSource {
   origin?: string;
 }
 
+export interface FollowedLog {
+  rows: readonly LogRow[];
+  live: boolean;
+  /** Why the server does not give it. */
+  error: Error | undefined;
+}
+
 /** Follows logs. The streams go on by themselves after a lost connection. */
-export function useLogRows(sources: readonly LogSource[]): { rows: readonly LogRow[]; live: boolean } {
+export function useLogRows(sources: readonly LogSource[]): FollowedLog {
   const [rows, setRows] = useState<readonly LogRow[]>([]);
   const [live, setLive] = useState(false);
+  const [error, setError] = useState<Error>();
   const key = JSON.stringify(sources);
   useEffect(() => {
     setRows([]);
+    setError(undefined);
     let pending: LogRow[] = [];
-    const streams = (JSON.parse(key) as LogSource[]).map(({ url, origin }) => {
-      const stream = new EventSource(url);
-      stream.onopen = () => setLive(true);
-      stream.onerror = () => setLive(false);
-      stream.onmessage = ({ data }: MessageEvent<string>) => {
-        pending.push(toLogRow(JSON.parse(data) as LogRow, origin));
-      };
-      return stream;
-    });
+    const stops = (JSON.parse(key) as LogSource[]).map(({ url, origin }) =>
+      followLog(url, {
+        onConnected: setLive,
+        onLine: (line) => pending.push(toLogRow(line, origin)),
+        onRefused: setError,
+      }),
+    );
     // Thousands of lines a second are drawn together.
     const timer = setInterval(() => {
       if (pending.length === 0) return;
@@ -45,10 +54,10 @@ export function useLogRows(sources: readonly LogSource[]): { rows: readonly LogR
     }, FLUSH_MS);
     return () => {
       clearInterval(timer);
-      for (const stream of streams) stream.close();
+      for (const stop of stops) stop();
     };
   }, [key]);
-  return { rows, live };
+  return { rows, live, error };
 }
 
 /**
@@ -57,6 +66,7 @@ export function useLogRows(sources: readonly LogSource[]): { rows: readonly LogR
 export function LogView({
   rows,
   live,
+  error,
   name,
   search: initial = '',
   extra,
@@ -64,6 +74,7 @@ export function LogView({
 }: {
   rows: readonly LogRow[];
   live?: boolean;
+  error?: Error | undefined;
   /** Of the file that is downloaded. */
   name: string;
   search?: string;
@@ -121,6 +132,7 @@ export function LogView({
         {formatCount(shown.length)} of {formatCount(rows.length)} lines
         {live !== undefined && (live ? ' · live' : ' · not connected')}
       </div>
+      {error !== undefined && <ErrorNote error={error} />}
       <div
         className="log"
         ref={scroller}

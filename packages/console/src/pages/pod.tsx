@@ -109,13 +109,14 @@ function WhileItRuns({ pod, children }: { pod: Pod; children: React.ReactNode })
   return <Note tone="warn">The pod does not run now. Start it first; its log stays readable.</Note>;
 }
 
-const MAX_LINES = 10_000;
+/** The most that the API gives at once. */
+const TAIL = 5_000;
 
 function PodLogs({ pod }: { pod: Pod }) {
-  const { rows, live } = useLogRows([{ url: `/v2/pods/${pod.id}/logs?tail=${MAX_LINES}` }]);
+  const log = useLogRows([{ url: `/v2/pods/${pod.id}/logs?tail=${TAIL}` }]);
   return (
     <Card>
-      <LogView rows={rows} live={live} name={pod.name} />
+      <LogView {...log} name={pod.name} />
     </Card>
   );
 }

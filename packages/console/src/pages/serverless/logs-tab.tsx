@@ -27,7 +27,7 @@ export default function LogsTab({ endpoint: { id, name } }: TabProps) {
           })),
     [id, key],
   );
-  const { rows, live } = useLogRows(sources);
+  const log = useLogRows(sources);
   if (workers.data === undefined) return <Skeleton />;
   if (followed.length === 0)
     return (
@@ -38,8 +38,7 @@ export default function LogsTab({ endpoint: { id, name } }: TabProps) {
     );
   return (
     <LogView
-      rows={rows}
-      live={live}
+      {...log}
       name={`${name}-${chosen ?? 'workers'}`}
       search={job ?? ''}
       extra={
