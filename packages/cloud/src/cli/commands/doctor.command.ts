@@ -13,10 +13,10 @@ export const doctor = command({
   details: 'A check that is not ok says what to do. The exit code is 0 if all checks are ok.',
   options: serverOptions,
   async run(call) {
-    const slow = setTimeout(
-      () => call.stderr.write('checking; a daemon or server that is busy gets a few seconds to answer\n'),
-      SLOW_MS,
-    );
+    const slow = setTimeout(() => {
+      if (call.output.isInteractive)
+        call.stderr.write('checking; a daemon or server that is busy gets a few seconds to answer\n');
+    }, SLOW_MS);
     const results = await runDoctorChecks(call, engineChecks).finally(() => clearTimeout(slow));
     call.output.printTable(
       { checks: results },
