@@ -1,6 +1,6 @@
 // Measures Berth beside its peers on this machine: `npm run bench --
-// start|accept|drain|latency|steady|idle|depth|coldstart|flood|gateway|ledger|pods|kubernetes|kubernetes-kills|kills
-// |python|console`, without a word all of them.
+// start|accept|drain|latency|steady|idle|depth|coldstart|flood|full-disk|gateway|ledger|pods|kubernetes
+// |kubernetes-kills|kills|python|console`, without a word all of them.
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { accept } from './accept.bench.ts';
@@ -9,6 +9,7 @@ import { webConsole } from './console.bench.ts';
 import { depth } from './depth.bench.ts';
 import { drain } from './drain.bench.ts';
 import { flood } from './flood.bench.ts';
+import { fullDisk } from './full-disk.bench.ts';
 import { gateway } from './gateway.bench.ts';
 import { idle } from './idle.bench.ts';
 import { kubernetes } from './kubernetes.bench.ts';
@@ -36,6 +37,7 @@ const BENCHMARKS: Record<string, (bench: BenchContext) => Promise<void>> = {
   depth,
   coldstart,
   flood,
+  'full-disk': fullDisk,
   gateway,
   ledger,
   pods,
@@ -54,6 +56,7 @@ const { positionals, values } = parseArgs({
     rounds: { type: 'string', default: '3' },
     seconds: { type: 'string', default: '5' },
     minutes: { type: 'string', default: '1' },
+    scale: { type: 'string', default: '1' },
   },
 });
 const unknown = positionals.find((word) => !Object.hasOwn(BENCHMARKS, word));
@@ -74,6 +77,7 @@ await withCleanup(async (stage) => {
     rounds: Number(values.rounds),
     seconds: Number(values.seconds),
     minutes: Number(values.minutes),
+    scale: Number(values.scale),
   });
   const packages = ['bullmq', 'ioredis', 'graphile-worker', 'pg-boss', 'fastify'].map(
     (name) => `${name} ${packageVersion(name)}`,

@@ -1,3 +1,5 @@
+import { availableParallelism } from 'node:os';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { BenchContext } from './support/bench-context.ts';
 import { callBerth } from './support/call-berth.ts';
 import { createEndpoint } from './support/berth-process.ts';
@@ -11,7 +13,7 @@ import { MILLISECONDS } from './support/bench-report.ts';
 import { cpuSeconds, residentMegabytes } from './support/process-usage.ts';
 import { repositoryPath } from './support/repository-path.ts';
 import { quantile } from './support/statistics.ts';
-import type { FloodPlan, FloodTarget } from './flood/flood-plan.ts';
+import type { FloodPart, FloodPlan, FloodTarget } from './flood/flood-plan.ts';
 
 const CROWD = { connections: 10_000, slowBodies: 2_000, streams: 1_000 };
 /** The accounts that the connections, slow bodies and streams belong to. */
@@ -24,6 +26,10 @@ const MEASURE_SECONDS = 10;
 /** More than the crowd has, and few enough for 20,000 descriptors. */
 const MAX_CONNECTIONS = '16000';
 const CHATTY_PODS = 2;
+/** Longer than what is measured. */
+const CHATTY_SECONDS = 120;
+/** The clients stand for other machines: where they share the cores with the server, it goes before them. */
+const NICE = 10;
 /** On a busy machine with two cores it takes minutes until all are connected. */
 const GATHER_TIMEOUT_MS = 180_000;
 const BARS = { p99: 20, refused: 0 };
@@ -35,25 +41,35 @@ interface Measured {
 
 /** One tenant floods, thousands are connected: what the others notice of it. Limits are as they are by default. */
 export async function flood(bench: BenchContext): Promise<void> {
-  const { report } = bench;
+  const { report, scale } = bench;
+  const crowd = {
+    connections: Math.ceil(CROWD.connections * scale),
+    slowBodies: Math.ceil(CROWD.slowBodies * scale),
+    streams: Math.ceil(CROWD.streams * scale),
+  };
   const count = (value: number): string => value.toLocaleString('en-US');
   report.part(
     'flood',
-    `run of ${OTHER_ACCOUNTS} accounts, beside ${count(CROWD.connections)} open connections, ${count(CROWD.slowBodies)} slow bodies, ${count(CROWD.streams)} streams and one account that floods jobs, logs and uploads`,
+    `run of ${OTHER_ACCOUNTS} accounts, beside ${count(crowd.connections)} open connections, ${count(crowd.slowBodies)} slow bodies, ${count(crowd.streams)} streams and one account that floods jobs, logs and uploads`,
   );
   await withCleanup(async (stage) => {
     const berth = await bench.berth(stage, 'SQLite', {
       BERTH_RATE_LIMITS: 'on',
       BERTH_MAX_CONNECTIONS: MAX_CONNECTIONS,
+      // Pods of the flooding account need root, or this.
+      ...(process.getuid?.() !== 0 && { BERTH_PROCESS_ISOLATION: 'none' }),
     });
+    report.print(
+      `${availableParallelism()} cores; the clients of the flood are three processes at nice ${NICE}, those that are measured a fourth at nice 0, as the server`,
+    );
     const others = await targets(berth, 'other', OTHER_ACCOUNTS);
     await measure(berth, others, WARM_SECONDS);
     const quiet = await measure(berth, others, MEASURE_SECONDS);
     report.print(`quiet: p99 ${quantile(quiet.times, 0.99).toFixed(2)} ms of ${quiet.times.length} runs`);
     const before = residentMegabytes(berth.pid);
     const began = performance.now();
-    const load = await startFlood(stage, berth);
-    report.print(`all are connected after ${((performance.now() - began) / 1000).toFixed(0)} s`);
+    const load = await startFlood(stage, berth, crowd);
+    report.print(`the flood has begun after ${((performance.now() - began) / 1000).toFixed(0)} s`);
     await measure(berth, others, WARM_SECONDS);
     const used = cpuSeconds(berth.pid);
     const loaded = await measure(berth, others, MEASURE_SECONDS);
@@ -79,14 +95,14 @@ export async function flood(bench: BenchContext): Promise<void> {
       what: 'p99 of run of others, over its quiet value',
       bar: `<= ${BARS.p99} times`,
       measured: times.toFixed(1),
-      met: times <= BARS.p99,
+      met: scale < 1 ? undefined : times <= BARS.p99,
     });
     report.bar({
       part: 'flood',
       what: 'requests of others that were refused',
       bar: String(BARS.refused),
       measured: `${loaded.refused.length} of ${loaded.times.length + loaded.refused.length}`,
-      met: loaded.refused.length === BARS.refused,
+      met: scale < 1 ? undefined : loaded.refused.length === BARS.refused,
     });
   });
 }
@@ -113,7 +129,7 @@ async function measure(berth: BerthProcess, others: FloodTarget[], seconds: numb
       let connection = new HttpConnection(berth.url, `Bearer ${key}`);
       const began = performance.now();
       for (let from = began; from - began < seconds * 1000; ) {
-        await new Promise((resolve) => setTimeout(resolve, 1000 / CALLS_PER_SECOND));
+        await pause(1000 / CALLS_PER_SECOND);
         from = performance.now();
         try {
           const { status, body } = await connection.request('POST', `/v2/${endpointId}/run`, JOB_BODY);
@@ -131,7 +147,12 @@ async function measure(berth: BerthProcess, others: FloodTarget[], seconds: numb
   return measured;
 }
 
-async function startFlood(stage: CleanupScope, berth: BerthProcess): Promise<{ counts(): Promise<string> }> {
+/** Everybody connects first; then the flood of jobs, logs and uploads begins. */
+async function startFlood(
+  stage: CleanupScope,
+  berth: BerthProcess,
+  sizes: typeof CROWD,
+): Promise<{ counts(): Promise<string> }> {
   const crowd = await targets(berth, 'crowd', CROWD_ACCOUNTS);
   const flooder = await createAccount(berth, 'flooder');
   const { id: volume } = await callBerth<{ id: string }>(flooder, 'POST', '/v2/network-volumes', {
@@ -142,30 +163,46 @@ async function startFlood(stage: CleanupScope, berth: BerthProcess): Promise<{ c
   const s3 = await callBerth<{ accessId: string; secret: string }>(flooder, 'POST', '/v2/account/s3-keys', {
     name: 'flood',
   });
-  for (let pod = 0; pod < CHATTY_PODS; pod += 1) {
-    const { id } = await callBerth<{ id: string }>(flooder, 'POST', '/v2/pods', {
-      name: `chatty-${pod}`,
-      image: 'local/shell',
-      cpu: { id: 'cpu3c', vcpuCount: 2 },
-      args: 'timeout 120 yes all work and no play makes a dull log',
-    });
-    stage.defer(() => callBerth(flooder, 'DELETE', `/v2/pods/${id}`));
-  }
   const plan: FloodPlan = {
     url: berth.url,
     crowd,
-    ...CROWD,
+    ...sizes,
     flooder: { key: flooder.key, endpointId: await createEndpoint(flooder, 'flood'), volume, s3 },
   };
-  // It stands for other machines: where it shares the cores with the server, the server goes first.
-  const program = await startProgram({
-    command: 'nice',
-    args: ['-n', '5', process.execPath, repositoryPath('bench/flood/flood-main.ts')],
-    env: { FLOOD_PLAN: JSON.stringify(plan) },
-    ready: /^the flood has begun; ask at (\S+)$/,
-    timeoutMs: GATHER_TIMEOUT_MS,
+  const addresses: string[] = [];
+  const startPart = async (part: FloodPart): Promise<void> => {
+    const program = await startProgram({
+      command: 'nice',
+      args: ['-n', String(NICE), process.execPath, repositoryPath('bench/flood/flood-main.ts'), part],
+      env: { FLOOD_PLAN: JSON.stringify(plan) },
+      ready: /^the flood has begun; ask at (\S+)$/,
+      timeoutMs: GATHER_TIMEOUT_MS,
+    });
+    stage.defer(program.stop);
+    addresses.push(program.match[1] ?? '');
+  };
+  await startPart('crowd');
+  for (let pod = 0; pod < CHATTY_PODS; pod += 1) await startChattyPod(stage, flooder, `chatty-${pod}`);
+  await startPart('jobs');
+  await startPart('uploads');
+  return {
+    counts: async () =>
+      (await Promise.all(addresses.map(async (address) => (await fetch(address)).text()))).join('; '),
+  };
+}
+
+async function startChattyPod(stage: CleanupScope, flooder: BerthProcess, name: string): Promise<void> {
+  const { id } = await callBerth<{ id: string }>(flooder, 'POST', '/v2/pods', {
+    name,
+    image: 'local/shell',
+    cpu: { id: 'cpu3c', vcpuCount: 2 },
+    args: `timeout ${CHATTY_SECONDS} yes all work and no play makes a dull log`,
   });
-  stage.defer(program.stop);
-  const [, ask = ''] = program.match;
-  return { counts: async () => (await fetch(ask)).text() };
+  stage.defer(() => callBerth(flooder, 'DELETE', `/v2/pods/${id}`));
+  for (;;) {
+    const { status } = await callBerth<{ status: string }>(flooder, 'GET', `/v2/pods/${id}`);
+    if (status === 'RUNNING') return;
+    if (status !== 'PROVISIONING' && status !== 'STARTING') throw new Error(`${name} is ${status}`);
+    await pause(50);
+  }
 }

@@ -17,12 +17,13 @@ export class Crowd {
   readonly #plan: FloodPlan;
   readonly #closed = { connections: 0, slowBodies: 0, streams: 0 };
   #streamBytes = 0;
+  #refusedChunks = 0;
 
   constructor(plan: FloodPlan) {
     this.#plan = plan;
   }
 
-  async gather(): Promise<void> {
+  async start(): Promise<void> {
     const { connections, slowBodies, streams } = this.#plan;
     await inBatches(connections, (index) => this.#openIdle(index));
     await inBatches(slowBodies, (index) => this.#openSlowBody(index));
@@ -33,7 +34,7 @@ export class Crowd {
   toString(): string {
     const { connections, slowBodies, streams } = this.#plan;
     const { connections: idle, slowBodies: slow, streams: ended } = this.#closed;
-    return `${connections - idle} connections, ${slowBodies - slow} slow bodies and ${streams - ended} streams still open, ${(this.#streamBytes / 1e6).toFixed(1)} MB streamed`;
+    return `${connections - idle} connections, ${slowBodies - slow} slow bodies and ${streams - ended} streams still open, ${(this.#streamBytes / 1e6).toFixed(1)} MB streamed, ${this.#refusedChunks} chunks refused`;
   }
 
   #target(index: number): FloodTarget {
@@ -93,9 +94,16 @@ export class Crowd {
       chunk += 1;
       await call('POST', `job-stream/crowd/${id}?gpu=none`, JSON.stringify({ output: `chunk ${chunk}` }));
       await call('GET', `ping/crowd?gpu=none&job_id=${id}`);
-      setTimeout(() => void post(), CHUNK_MS);
+    };
+    const postEverySecond = (): void => {
+      setTimeout(() => {
+        void post()
+          .catch(() => (this.#refusedChunks += 1))
+          .then(postEverySecond);
+      }, CHUNK_MS);
     };
     await post();
+    postEverySecond();
     return id;
   }
 

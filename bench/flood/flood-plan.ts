@@ -3,7 +3,10 @@ export interface FloodTarget {
   endpointId: string;
 }
 
-/** What the flooding program does, as the benchmark tells it. */
+/** What each of the flooding processes does. */
+export type FloodPart = 'crowd' | 'jobs' | 'uploads';
+
+/** What the flooding programs do, as the benchmark tells it. */
 export interface FloodPlan {
   url: string;
   /** The accounts that hold connections, slow bodies and streams, in turn. */

@@ -19,8 +19,10 @@ export interface BenchContextOptions {
   rounds: number;
   /** Of one round. */
   seconds: number;
-  /** Of random kills. */
+  /** Of random kills, and of a full disk. */
   minutes: number;
+  /** Of the crowd of the flood: less than 1 tries the benchmark itself. */
+  scale: number;
 }
 
 /** What every part works with. */
@@ -31,17 +33,19 @@ export class BenchContext {
   readonly rounds: number;
   readonly seconds: number;
   readonly minutes: number;
+  readonly scale: number;
   #postgres: Promise<Postgres> | undefined;
   #pythonSdk: Promise<PythonSdk> | undefined;
   #databases = 0;
 
-  constructor({ report, tools, cleanup, rounds, seconds, minutes }: BenchContextOptions) {
+  constructor({ report, tools, cleanup, rounds, seconds, minutes, scale }: BenchContextOptions) {
     this.report = report;
     this.tools = tools;
     this.cleanup = cleanup;
     this.rounds = rounds;
     this.seconds = seconds;
     this.minutes = minutes;
+    this.scale = scale;
   }
 
   /** One PostgreSQL for the whole run, started on first use. */
