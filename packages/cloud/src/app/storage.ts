@@ -35,7 +35,7 @@ export async function openStorage(
     poolSize: config.databasePool,
     sealer: new Sealer(masterKey),
     usage: usageRules(config.prices),
-    onFull: (forJobs) => disk.onFull(forJobs),
+    onFull: (forJobs, bytes) => disk.onFull(forJobs, bytes),
     observer,
     onError: (error) => log.warn({ err: error }, 'a database connection failed'),
   });

@@ -23,6 +23,14 @@ describe('whatever was thrown', () => {
     assert.match(lines[0] ?? '', /why/);
   });
 
+  test('what many requests are refused with is logged once in a while', () => {
+    const { log, lines } = kept();
+    for (let request = 0; request < 200; request += 1)
+      for (const message of ['the disk is full', 'the database is away'])
+        toBerthError(new BerthError('unavailable', message), log, `r${request}`);
+    assert.equal(lines.length, 2);
+  });
+
   test('anything else is a defect: the log has all of it, the answer the request alone', () => {
     for (const thrown of [
       new Error('password hunter2'),

@@ -19,7 +19,8 @@ const FASTIFY_ERRORS: Record<string, [ErrorCode, string]> = {
  */
 export function toBerthError(error: unknown, log: FastifyBaseLogger, requestId: string): BerthError {
   if (error instanceof BerthError) {
-    if (error.code === 'internal' || error.code === 'unavailable') log.error({ err: error }, error.message);
+    if (error.code === 'internal' || (error.code === 'unavailable' && !isRepeated(error.message)))
+      log.error({ err: error }, error.message);
     return error;
   }
   const known =
@@ -37,6 +38,21 @@ export function toBerthError(error: unknown, log: FastifyBaseLogger, requestId: 
     'internal',
     `something went wrong inside Berth; its log has the details under request ${requestId}`,
   );
+}
+
+/** What every request is refused with, while a disk is full or a database is away, is logged so often. */
+const REPEAT_INTERVAL_MS = 1_000;
+const MAX_REMEMBERED = 100;
+const loggedAt = new Map<string, number>();
+
+function isRepeated(message: string): boolean {
+  const now = performance.now();
+  if (now - (loggedAt.get(message) ?? -Infinity) < REPEAT_INTERVAL_MS) return true;
+  loggedAt.delete(message);
+  loggedAt.set(message, now);
+  const [oldest] = loggedAt.keys();
+  if (loggedAt.size > MAX_REMEMBERED && oldest !== undefined) loggedAt.delete(oldest);
+  return false;
 }
 
 /** Node throws this while a request is read whose client has disconnected. */

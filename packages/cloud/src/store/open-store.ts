@@ -45,7 +45,7 @@ export interface StoreOptions {
   usage?: UsageRules;
   onError(error: Error): void;
   /** The disk of the data directory is full. Returns true after space was freed. */
-  onFull?(forJobs?: boolean): boolean;
+  onFull?(forJobs?: boolean, bytes?: number): boolean;
   observer?: StoreObserver;
 }
 

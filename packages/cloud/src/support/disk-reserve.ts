@@ -7,8 +7,11 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 const FILE = 'reserve';
-/** What is given back at a time: enough for a transaction, too little for whoever has filled the disk. */
-const SLICE_BYTES = 1_000_000;
+/**
+ * What is given back at a time: enough for most transactions, and others get several. Whoever has filled the disk
+ * takes what they leave.
+ */
+const SLICE_BYTES = 250_000;
 /** On a small disk the reserve takes no more than this part of what is free. */
 const FREE_SPACE_DIVISOR = 10;
 
@@ -20,11 +23,18 @@ export class DiskReserve {
   readonly #folder: string;
   readonly #file: string;
   readonly wantedBytes: number;
+  #wholeBytes: number;
 
   constructor(folder: string, bytes: number) {
     this.#folder = folder;
     this.#file = join(folder, FILE);
     this.wantedBytes = bytes;
+    this.#wholeBytes = this.bytes;
+  }
+
+  /** The most that it had: on a small disk, less than is wanted. */
+  get wholeBytes(): number {
+    return this.#wholeBytes;
   }
 
   get bytes(): number {
@@ -46,10 +56,11 @@ export class DiskReserve {
     return Math.min(this.wantedBytes, Math.floor((this.freeBytes + this.bytes) / FREE_SPACE_DIVISOR));
   }
 
-  /** Gives back a slice; false if there is none beyond what is to be kept. */
-  release(keepBytes = 0): boolean {
-    const left = this.bytes - SLICE_BYTES;
-    if (keepBytes > 0 ? left < keepBytes : left <= -SLICE_BYTES) return false;
+  /** Gives back a slice, or more; false if there is none beyond what is to be kept. */
+  release(keepBytes = 0, wantedBytes = 0): boolean {
+    const bytes = Math.max(SLICE_BYTES, wantedBytes);
+    const left = this.bytes - bytes;
+    if (keepBytes > 0 ? left < keepBytes : left <= -bytes) return false;
     try {
       if (left > 0) {
         const file = openSync(this.#file, 'r+');
@@ -80,6 +91,7 @@ export class DiskReserve {
     if (bytes > target && this.wantedBytes === 0) rmSync(this.#file, { force: true });
     if (bytes >= target) return;
     await run('fallocate', ['--length', String(target), this.#file]).catch(() => this.#write(bytes, target));
+    this.#wholeBytes = Math.max(this.#wholeBytes, this.bytes);
   }
 
   /** Where the file system or the machine has no fallocate. */

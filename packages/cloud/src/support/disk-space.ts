@@ -48,9 +48,9 @@ export class DiskSpace {
    * A write failed for want of space. Returns whether it is worth another try, with space of the reserve.
    * Jobs get the first half of it: the rest is for deletes.
    */
-  onFull(forJobs = false): boolean {
+  onFull(forJobs = false, wantedBytes = 0): boolean {
     this.#setLow(true);
-    return this.#reserve.release(forJobs ? this.#reserve.wantedBytes / 2 : 0);
+    return this.#reserve.release(forJobs ? this.#reserve.wholeBytes / 2 : 0, wantedBytes);
   }
 
   start(): void {

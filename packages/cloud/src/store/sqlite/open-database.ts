@@ -39,8 +39,11 @@ const PRAGMAS = `
 `;
 
 export interface SqliteOptions {
-  /** A write failed because the disk is full. Returns true after space was freed: the write is tried again. */
-  onFull?(forJobs?: boolean): boolean;
+  /**
+   * A write failed because the disk is full. Returns true after space was freed, so many bytes if they are known: the write
+   * is tried again.
+   */
+  onFull?(forJobs?: boolean, bytes?: number): boolean;
   /** Replaces the sync of the disk, in tests. */
   syncFile?: SyncFile;
   /** Of the write-ahead log, before it goes into the database; in tests. */
@@ -81,8 +84,9 @@ export function openSqlite(
   return sqliteDatabase(connection, {
     observer,
     disk: wal,
-    freeSpace: () => room.freeSpace(),
-    onFull,
+    freeSpace: () => void room.freeSpace(onFull),
+    // The space that the log has is used before any of the reserve.
+    onFull: (forJobs) => room.freeSpace(onFull) || onFull(forJobs),
     afterCommit: (writes) => room.afterCommit(wal, writes),
     beforeClose: () => room.stop(),
     close: async () => {

@@ -25,7 +25,7 @@ const ENDPOINT = {
 };
 /** So small a log goes into the database after a few dozen commits. */
 const MAX_WAL_PAGES = 80;
-const JOBS = 240;
+const JOBS = 120;
 const JOBS_AT_ONCE = 4;
 /** Cuts while a checkpoint is made; each sync of the database is within one, and so are those around it. */
 const CUTS_IN_CHECKPOINTS = 30;
@@ -92,7 +92,7 @@ describe('a power cut', { skip: process.platform !== 'linux' }, () => {
       // The sync of the log that follows one of the database is the last of a checkpoint.
       inCheckpoint ||= isDatabase;
       if (isObserved && (inCheckpoint || random.chance(0.1)))
-        for (let times = inCheckpoint ? 3 : 1; times > 0; times -= 1)
+        for (let times = inCheckpoint ? 2 : 1; times > 0; times -= 1)
           await cut(`the sync of the ${isDatabase ? 'database' : 'log'}: ${moment}`);
       if (!isDatabase && moment === 'sync has ended') inCheckpoint = false;
     });

@@ -13,14 +13,18 @@ import { openSqlite } from './open-database.ts';
 /** A disk whose syncs take as long as a test wants. */
 function slowDisk() {
   const waiting: (() => void)[] = [];
+  const synced = new Set<string>();
   let isSlow = false;
   return {
-    syncFile: (_descriptor: number, done: (error: null) => void): void => {
+    syncFile: (descriptor: number, done: (error: null) => void): void => {
+      synced.add(readlinkSync(`/proc/self/fd/${descriptor}`));
       if (isSlow) waiting.push(() => done(null));
       else setImmediate(() => done(null));
     },
     slowDown: () => (isSlow = true),
     waiting,
+    /** The files that it was asked for. */
+    synced,
     speedUp: () => {
       isSlow = false;
       for (const done of waiting.splice(0)) done();
@@ -117,6 +121,7 @@ describe('while a sync of the disk takes long', () => {
       await submitted;
     }
     assert.ok(statSync(file).size - sizeBefore > 4e6, 'the database has got the log');
+    assert.ok(disk.synced.has(file), 'the database was synced beside the main thread');
     assert.ok(statSync(`${file}-wal`).size < 12e6, 'the log was begun anew');
     await store.close();
     database = open();

@@ -1,4 +1,4 @@
-import { closeSync, fsync, fsyncSync, openSync, statfsSync } from 'node:fs';
+import { closeSync, fstatSync, fsync, fsyncSync, openSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { BerthError } from '../../support/errors.ts';
@@ -16,7 +16,16 @@ const MAX_WAL_PAGES = 16_000;
 const FREE_SPACE_DIVISOR = 4;
 const MIN_WAL_PAGES = 1_000;
 const PAGE_BYTES = 4_096;
+/** A page in the log has a header. */
+const FRAME_BYTES = PAGE_BYTES + 24;
+/**
+ * On a disk that is nearly full the log keeps so much of its space: whoever has filled the disk would take it, and deletes need
+ * it. A transaction may follow when the log is as large as it may get.
+ */
+const KEPT_WAL_BYTES = (MIN_WAL_PAGES + 200) * FRAME_BYTES;
+/** On a full disk, a checkpoint that gains little or fails is not made again for so long. */
 const MIN_RETRY_INTERVAL_MS = 1_000;
+const MIN_GAIN_PAGES = 50;
 /** To ask for the size of the log takes 7 µs: it is asked after so many commits, or after so long. */
 const COMMITS_PER_CHECK = 16;
 const CHECK_INTERVAL_MS = 20;
@@ -57,7 +66,9 @@ export class WalCheckpointer {
   #limitPages = MIN_WAL_PAGES;
   #commits = 0;
   #checkedAt = 0;
-  #madeAt = -Infinity;
+  /** The last checkpoint for want of space. */
+  #triedAt = -Infinity;
+  #hasFailed = false;
   #running: Promise<void> | undefined;
   #closed = false;
   /** The database has what the log had, but may not have it on the disk. */
@@ -98,29 +109,48 @@ export class WalCheckpointer {
 
   /**
    * The disk is full, and nothing is in a transaction. SQLite takes the log into the database after a commit alone, so
-   * a log that has filled the disk would keep it full. What it held is synced in the database before it is cut off:
-   * whoever waits for a sync of the log finds it kept.
+   * a log that has filled the disk would keep it full. What it held is synced in the database before it is begun anew:
+   * whoever waits for a sync of the log finds it kept. The next commit cuts it off.
+   *
+   * Returns true if the log has space again. `makeRoom` is asked for what the database must grow by.
    */
-  freeSpace(): void {
-    if (performance.now() - this.#madeAt < MIN_RETRY_INTERVAL_MS) return;
-    this.#madeAt = performance.now();
+  freeSpace(makeRoom: (forJobs: boolean, bytes: number) => boolean): boolean {
+    if (this.#running !== undefined) return false;
+    const isSoon = performance.now() - this.#triedAt < MIN_RETRY_INTERVAL_MS;
+    const gain = Number(this.#logSize.get()?.['log']);
+    if (gain <= 0 || (isSoon && (gain < MIN_GAIN_PAGES || this.#hasFailed))) return false;
+    this.#triedAt = performance.now();
+    this.#hasFailed = true;
     try {
-      this.checkpoint();
+      const growth = this.#databasePages() * PAGE_BYTES - fstatSync(this.#descriptor).size;
+      if (growth > 0) makeRoom(true, growth);
+      this.#checkpoint('restart');
       this.#limit();
+      this.#hasFailed = false;
+      return true;
     } catch {
       // The database has no room for it either. Whoever wanted to write is told of the full disk, and the
       // next one tries again.
+      return false;
     }
   }
 
   /** Brings all that the log holds into the database, and that to the disk, at once. */
   checkpoint(): void {
+    this.#checkpoint('truncate');
+  }
+
+  #checkpoint(mode: 'restart' | 'truncate'): void {
     // SQLite syncs only what it copies now.
     if (this.#isUnsynced) fsyncSync(this.#descriptor);
     this.#isUnsynced = false;
-    const told = this.#connection.prepare('pragma wal_checkpoint(truncate)').get();
+    const told = this.#connection.prepare(`pragma wal_checkpoint(${mode})`).get();
     if (told?.['busy'] !== 0)
       throw new Error('the write-ahead log is in use and could not be brought into the database');
+  }
+
+  #databasePages(): number {
+    return Number(this.#connection.prepare('pragma page_count').get()?.['page_count']);
   }
 
   async #checkpointBeside(disk: DiskSync, writes: WriteGate): Promise<void> {
@@ -172,6 +202,8 @@ export class WalCheckpointer {
     const pages = Math.floor((bavail * bsize) / FREE_SPACE_DIVISOR / PAGE_BYTES);
     this.#limitPages = Math.min(this.#maxPages, Math.max(MIN_WAL_PAGES, pages));
     this.#connection.exec(`pragma wal_autocheckpoint = ${this.#limitPages * SQLITE_SHARE}`);
+    const keptBytes = this.#limitPages === MIN_WAL_PAGES ? KEPT_WAL_BYTES : -1;
+    this.#connection.exec(`pragma journal_size_limit = ${keptBytes}`);
   }
 }
 
