@@ -118,7 +118,7 @@ export class WorkerPolicy implements ReconcilePolicy {
 
   async reconcile(endpointId: string): Promise<void> {
     const { queue, clock } = this.#deps;
-    const { registry, removals, candidates, requests } = this.components;
+    const { registry, removals, candidates, requests, termination } = this.components;
     const endpoint = await this.#deps.endpoint(endpointId);
     if (endpoint === undefined) return removals.finishRemoval(endpointId);
     const workerSet = registry.getOrCreate(endpointId);
@@ -135,7 +135,9 @@ export class WorkerPolicy implements ReconcilePolicy {
     if (removals.isRemoving(endpointId)) return;
     const { start, stop } = scale(endpoint, load, workerSet.scalerInput(), now);
     this.#drain(workerSet, ({ record }) => stop.includes(record.id));
-    if (start > 0) await this.#startWorkers(workerSet, endpoint, start, now);
+    const active = [...workerSet.workers.values()].filter(isActive).length;
+    const missing = Math.min(start, endpoint.workersMax - active - termination.countUnrecorded(endpointId));
+    if (missing > 0) await this.#startWorkers(workerSet, endpoint, missing, now);
     else workerSet.clearPlacementFailure();
     workerSet.resetCrashesIfRecovered(load.waiting, now);
     if (

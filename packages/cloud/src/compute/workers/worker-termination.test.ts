@@ -113,6 +113,17 @@ describe('the end of a worker', () => {
     assert.equal(termination.isPending('w'), false);
   });
 
+  test('leaves its place to another when it is stored, or at once where its instance has ended', async () => {
+    refusals = 1;
+    removed.resolve();
+    const other = registry.getOrCreate('e').add(sampleWorker('x', { state: 'ready', readyAt: 2 }));
+    const exited = termination.handleExit(other, { exitCode: 1, reason: 'it ended with code 1' });
+    const terminated = termination.terminate(worker, { reason: null });
+    assert.equal(termination.countUnrecorded('e'), 1);
+    await Promise.all([exited, terminated]);
+    assert.equal(termination.countUnrecorded('e'), 0);
+  });
+
   test('does not wait for one that is stuck with a cancelled job: its other jobs go back', async () => {
     busy = 1;
     removed.resolve();

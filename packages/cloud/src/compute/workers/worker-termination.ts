@@ -44,6 +44,8 @@ export class WorkerTermination {
   readonly #deps: WorkerTerminationDeps;
   /** Terminations in progress. */
   readonly #pending = new Set<{ endpointId: string; workerId: string; done: Promise<void> }>();
+  /** Workers that may still run, though nobody tracks them: their end is not stored yet. */
+  readonly #unrecorded = new Set<TrackedWorker>();
 
   constructor(deps: WorkerTerminationDeps) {
     this.#deps = deps;
@@ -167,7 +169,8 @@ export class WorkerTermination {
     before?: () => Promise<void>,
   ): Promise<void> {
     const { registry, queue, engines, log } = this.#deps;
-    const { id, endpointId, dataCenterId } = worker.record;
+    const { id, endpointId, dataCenterId, state } = worker.record;
+    if (exitCode === null && state !== 'leaving') this.#unrecorded.add(worker);
     worker.record = { ...worker.record, state: 'ended', endedAt: at, exitCode, reason };
     registry.removeWorker(worker);
     try {
@@ -178,7 +181,7 @@ export class WorkerTermination {
     }
     queue.heartbeats.removeWorker(endpointId, id);
     // Before the instance is removed: after a crash in between, nobody would know when it ended.
-    await withStoreRetries(() => registry.save(worker));
+    await withStoreRetries(() => registry.save(worker)).finally(() => this.#unrecorded.delete(worker));
     registry.changes.notify(endpointId);
     try {
       await engines.get(dataCenterId)?.remove(id);
@@ -193,6 +196,14 @@ export class WorkerTermination {
   /** Whether its end is being recorded, though it is no longer tracked. */
   isPending(workerId: string): boolean {
     return [...this.#pending].some((one) => one.workerId === workerId);
+  }
+
+  /**
+   * How many workers of an endpoint may still run though they are no longer tracked. Their instances are removed when
+   * their end is stored: until then they take the places of others.
+   */
+  countUnrecorded(endpointId: string): number {
+    return [...this.#unrecorded].filter(({ record }) => record.endpointId === endpointId).length;
   }
 
   async #loseJobs({ endpointId, id }: Worker, reason: string | null): Promise<void> {
