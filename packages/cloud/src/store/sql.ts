@@ -67,10 +67,10 @@ export function join(statements: Statement[], separator: string): Statement {
 /** `(a, b) values (1, 2)` from a row whose keys are column names of ours. */
 export function rowValues(row: Row): Statement {
   const columns = Object.keys(row);
-  return sql`(${raw(columns.join(', '))}) values (${join(
-    columns.map((column) => sql`${row[column] ?? null}`),
-    ', ',
-  )})`;
+  return {
+    parts: [`(${columns.join(', ')}) values (`, ...columns.slice(1).map(() => ', '), ')'],
+    values: columns.map((column) => row[column] ?? null),
+  };
 }
 
 /** `(1, 2), (3, 4)`. Many values at once, so it is put together in one go. */
@@ -84,10 +84,11 @@ export function tuples(list: readonly (readonly Value[])[]): Statement {
 
 /** `a = 1, b = 2` */
 export function assignments(row: Row): Statement {
-  return join(
-    Object.keys(row).map((column) => sql`${raw(column)} = ${row[column] ?? null}`),
-    ', ',
-  );
+  const columns = Object.keys(row);
+  return {
+    parts: [...columns.map((column, index) => `${index > 0 ? ', ' : ''}${column} = `), ''],
+    values: columns.map((column) => row[column] ?? null),
+  };
 }
 
 export function render(statement: Statement, dialect: Dialect): string {

@@ -110,7 +110,7 @@ export function sqliteDatabase(
     afterCommit: () => afterCommit?.(group),
     observer,
   });
-  const prepared = new Map<string, StatementSync>();
+  const prepared = new Map<string, { statement: StatementSync; returnsRows: boolean }>();
   /** A write was refused, and none was tried with success since. */
   let refusesWrites = false;
 
@@ -118,14 +118,15 @@ export function sqliteDatabase(
     const text = render(statement, 'sqlite');
     let ready = prepared.get(text);
     if (ready === undefined) {
-      ready = connection.prepare(text);
+      const created = connection.prepare(text);
+      ready = { statement: created, returnsRows: created.columns().length > 0 };
       prepared.set(text, ready);
     }
-    if (ready.columns().length > 0) {
-      const rows = ready.all(...statement.values) as Row[];
+    if (ready.returnsRows) {
+      const rows = ready.statement.all(...statement.values) as Row[];
       return { rows, changes: rows.length };
     }
-    return { rows: [], changes: Number(ready.run(...statement.values).changes) };
+    return { rows: [], changes: Number(ready.statement.run(...statement.values).changes) };
   }
 
   function run<T>(steps: () => Steps<T>): T {
