@@ -10,8 +10,8 @@ const NEXT: Readonly<Record<string, readonly string[]>> = {
   TIMED_OUT: ['IN_QUEUE'],
 };
 /** Time may be off by the slewing of clocks, and by how often servers look. */
-const EARLY_MS = 3_000;
-const EARLY_SHARE = 0.02;
+export const EARLY_MS = 3_000;
+export const EARLY_SHARE = 0.02;
 /** After this long without a fault, nothing may be taken from a worker that lives. */
 const CALM_MS = 60_000;
 
@@ -61,6 +61,7 @@ export interface JobModelDeps {
   longestDelay(): number;
   worker(id: string): SimulatedWorker | undefined;
   wasPurged(endpointId: string): boolean;
+  trace(line: string): void;
 }
 
 /** Follows every committed change of a job, and checks that it keeps the rules. */
@@ -79,6 +80,7 @@ export class JobModel {
 
   #apply(entry: JournalEntry): void {
     const { seq, id, before, after } = entry;
+    this.#deps.trace(`job ${id} is ${after ?? 'deleted'}`);
     if (before === null) return this.#create(entry);
     const job = this.jobs.get(seq);
     if (job === undefined) throw new InvariantViolation(id, `a job that nobody submitted became ${after}`);

@@ -151,14 +151,19 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     options: { wrapStore: withAnyAnswer },
   },
   {
+    layer: 'lease of webhooks',
+    mistake: 'a webhook is leased without a check that it is as it was read',
+    options: { wrapStore: withUncheckedLease },
+  },
+  {
+    layer: 'fence',
+    mistake: 'a former leader that goes on after a pause is not fenced',
+    options: { wrapStore: withoutFence },
+  },
+  {
     layer: 'leadership',
     mistake: 'a server that has lost the lead goes on, and nothing is fenced',
-    options: {
-      wrapStore: (store) => ({
-        ...store,
-        leading: { ...store.leading, workers: store.workers, pods: store.pods },
-      }),
-    },
+    options: { wrapStore: withoutFence },
     plant: () => {
       const started = replace(
         LeaseElection.prototype,
@@ -197,6 +202,26 @@ function withAnyAnswer(store: Store): Store {
         ),
     },
   };
+}
+
+function withUncheckedLease(store: Store): Store {
+  const { jobs } = store;
+  return {
+    ...store,
+    jobs: {
+      ...jobs,
+      updateDelivery: async (seen, next) => {
+        if (next.state !== 'pending' || next.attempts !== seen.attempts)
+          return jobs.updateDelivery(seen, next);
+        await jobs.saveDelivery(next);
+        return true;
+      },
+    },
+  };
+}
+
+function withoutFence(store: Store): Store {
+  return { ...store, leading: { ...store.leading, workers: store.workers, pods: store.pods } };
 }
 
 function withStaleRules(store: Store): Store {

@@ -53,6 +53,7 @@ const JOURNAL = `
 export class PostgresSimulationDatabase implements SimulationStorage {
   readonly kind = 'postgres';
   onWorker: SimulationStorage['onWorker'] = () => undefined;
+  onInstanceWrite: SimulationStorage['onInstanceWrite'] = () => undefined;
   readonly #migrated: MigratedDatabase;
   readonly #client: Client;
   readonly #calls: PostgresCalls;

@@ -9,19 +9,24 @@ export interface SeedRange {
   step: number;
 }
 
-/** A seed that broke a rule. */
-export interface FailedSeed {
+/** What came of a seed. */
+export interface SeedReport {
   seed: number;
-  message: string;
-  trace: string[];
+  hash: string;
+  /** Why it failed. */
+  failure?: string;
 }
 
 // A thread of its own: time, timers and random numbers are those of the run while it lasts.
 const { first, last, step } = workerData as SeedRange;
+const report = (message: SeedReport): void => parentPort?.postMessage(message);
 const database = await SimulationDatabase.create();
 for (let seed = first; seed <= last; seed += step) {
-  const { violation, trace } = await simulate({ seed, database });
-  if (violation === undefined) continue;
-  parentPort?.postMessage({ seed, message: violation.message, trace } satisfies FailedSeed);
-  break;
+  const { violation, trace, hash } = await simulate({ seed, database });
+  report({
+    seed,
+    hash,
+    ...(violation !== undefined && { failure: [violation.message, ...trace].join('\n') }),
+  });
+  if (violation !== undefined) break;
 }

@@ -10,7 +10,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     count: { type: 'string' },
     minutes: { type: 'string' },
-    length: { type: 'string', default: '40' },
+    length: { type: 'string', default: '20' },
     store: { type: 'string', default: 'sqlite' },
     trace: { type: 'boolean', default: false },
     keep: { type: 'boolean', default: false },
@@ -27,7 +27,7 @@ Runs the queue, the reconcilers, the webhooks, the ledger and the clocks against
   --seed N     the first seed (default: 1)
   --count K    how many seeds (default: one; with --minutes as many as fit)
   --minutes M  how long to go on
-  --length S   virtual seconds with load and faults in each run (default: 40)
+  --length S   virtual seconds with load and faults in each run (default: 20)
   --store S    sqlite, in memory (default), or a real PostgreSQL, ten times slower
   --trace      prints all that happened, not only what concerns the violation
   --keep       goes on after a seed that fails`);
@@ -45,14 +45,15 @@ let failures = 0;
 let done = 0;
 const began = processorTime();
 for (let seed = first; seed < first + count && performance.now() < until; seed += 1) {
-  const { violation, trace, jobs, instances, steps, servers } = await simulate({
+  const { violation, trace, jobs, instances, steps, servers, hash } = await simulate({
     seed,
     database,
     traceAll: values.trace,
     milliseconds: Number(values.length) * 1000,
   });
   done += 1;
-  if (count === 1) print(`${servers} servers, ${jobs} jobs, ${instances} instances, ${steps} steps`);
+  if (count === 1)
+    print(`${servers} servers, ${jobs} jobs, ${instances} instances, ${steps} steps, trace ${hash}`);
   if (violation !== undefined) print(`seed ${seed}: ${violation.message} (${violation.about})`);
   for (const line of trace) print(line);
   if (violation === undefined) continue;

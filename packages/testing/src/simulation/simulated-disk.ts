@@ -5,6 +5,14 @@ import type { VirtualTime } from './virtual-time.ts';
 
 const MAX_SYNC_MS = 3;
 
+/** The disk of a database over a network: what its calls take is the time of the network. */
+export const INSTANT_DISK: DiskSync = {
+  sync: () => undefined,
+  syncInBackground: async () => undefined,
+  pending: undefined,
+  hasFailed: false,
+};
+
 /** The disk below the database: syncs take a while and may fail, and it may be full. */
 export class SimulatedDisk implements DiskSync {
   readonly #time: VirtualTime;

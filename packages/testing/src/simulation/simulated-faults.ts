@@ -1,6 +1,7 @@
 import type { SeededRandom } from '../safety/seeded-random.ts';
 import type { SimulatedDisk } from './simulated-disk.ts';
 import type { SimulatedNetwork } from './simulated-network.ts';
+import { MAX_DELAY_MS } from './store-connection.ts';
 import type { SimulatedServer, SimulatedWorld } from './simulated-server.ts';
 import type { SimulatedWorker } from './simulated-worker.ts';
 
@@ -47,7 +48,12 @@ export class SimulatedFaults {
       () => this.#loseWebhooks(),
       ...(world.isLocal
         ? [() => this.#fillDisk(), () => this.#stallDisk()]
-        : [() => this.#breakStore(), () => this.#cutServerOff(), () => this.#loseWakeups()]),
+        : [
+            () => this.#breakStore(),
+            () => this.#delayStore(),
+            () => this.#cutServerOff(),
+            () => this.#loseWakeups(),
+          ]),
     ];
     this.#kinds = random.chance(CALM_SHARE) ? [] : kinds.filter(() => random.chance(0.4));
   }
@@ -55,7 +61,7 @@ export class SimulatedFaults {
   start(until: number): void {
     const { random, world } = this.#deps;
     const next = (): void => {
-      const wait = random.next() * 10_000;
+      const wait = random.next() * 5_000;
       world.time.after(wait, undefined, () => {
         if (world.time.now > until) return;
         const fault = random.pick(this.#kinds);
@@ -222,6 +228,16 @@ export class SimulatedFaults {
     world.storeFaults.failureRate = 0.15;
     this.#later(wait, () => void (world.storeFaults.failureRate = 0));
     return wait;
+  }
+
+  #delayStore(): number {
+    const { random, world, trace } = this.#deps;
+    const wait = random.next() * 15_000;
+    trace(`some calls of the database are late for ${Math.round(wait)} ms`);
+    world.storeFaults.lateRate = 0.1;
+    this.#later(wait, () => void (world.storeFaults.lateRate = 0));
+    this.longestDelay = Math.max(this.longestDelay, MAX_DELAY_MS);
+    return wait + MAX_DELAY_MS;
   }
 
   #cutServerOff(): number {

@@ -57,11 +57,16 @@ export class SimulatedPodClient {
   async #main(until: number): Promise<void> {
     const { time, random } = this.#deps;
     while (time.now < until) {
-      await time.sleep(random.next() * 10_000, this.#process);
+      await time.sleep(random.next() * 5_000, this.#process);
       await this.#act().catch(checkRefusal);
     }
     for (const id of this.pods) await this.#terminate(id);
     this.isDone = true;
+    // A server that was frozen may create one that was given up long ago.
+    for (;;) {
+      await time.sleep(10_000, this.#process);
+      for (const id of this.pods) if (!this.acknowledged.has(id)) await this.#terminate(id);
+    }
   }
 
   #act(): Promise<void> {

@@ -33,6 +33,7 @@ import type { PodRequests, PodServer } from './simulated-pod-client.ts';
 import type { SimulatedReceiver } from './simulated-receiver.ts';
 import type { SimulatedWakeups } from './simulated-wakeups.ts';
 import { WEBHOOK_ATTEMPTS } from './webhook-check.ts';
+import type { WebhookLeases } from './webhook-leases.ts';
 import { connect, connectToStore } from './store-connection.ts';
 import type { StoreConnectionDeps, StoreFaults, UsedStore } from './store-connection.ts';
 import type { SimulatedProcess, VirtualTime } from './virtual-time.ts';
@@ -40,6 +41,9 @@ import type { SimulatedProcess, VirtualTime } from './virtual-time.ts';
 export const DATA_CENTER = 'SIM-1';
 /** Twice a second, as in the server, would be half of all steps of a run. */
 const SWEEP_INTERVAL_MS = 2_000;
+
+/** As over PostgreSQL; other calls wait for minutes. */
+const LEASE_CALL_TIMEOUT_MS = 2_000;
 
 /** What all servers of a run share. */
 export interface SimulatedWorld {
@@ -54,15 +58,16 @@ export interface SimulatedWorld {
   engine: SimulatedEngine;
   wakeups: SimulatedWakeups;
   receiver: SimulatedReceiver;
+  webhookLeases: WebhookLeases;
   endpoints: ReadonlyMap<string, Endpoint>;
   /** How much the clock of the database is ahead, and what the leading server wrote about it. */
   databaseClock: { ahead: number; shared: SharedTime | undefined };
   ids: Ids;
   deliveryId(): string;
   log(server: string): Log;
-  /** A call of the store is executed, or done. */
-  onStoreCall(): void;
-  onStoreCallDone(): void;
+  /** A call of the store that may write is executed, or done. */
+  onStoreWrite(): void;
+  onStoreWriteDone(): void;
 }
 
 /** The machine of a server. Its clock goes on while the server is down. */
@@ -192,8 +197,12 @@ export class SimulatedServer implements PodServer {
     });
     const connection = this.#connection(process);
     const wakeups: WakeupBus = isLocal ? noWakeups : this.#world.wakeups.join(process);
-    const election = isLocal ? singleServerElection() : this.#elect(connection, wakeups, log);
-    const store = connectToStore(this.#openStore(election, wakeups), connection);
+    const leader = `${this.name}-${(this.#starts += 1)}`;
+    const election = isLocal ? singleServerElection() : this.#elect(leader, connection, wakeups, log);
+    const store = connectToStore(this.#openStore(election, wakeups, clock), {
+      ...connection,
+      ...(!isLocal && { leader }),
+    });
     const keeper = isLocal
       ? new MachineClockKeeper({ clock, store, log, ...this.#machineClock() })
       : new SharedClockKeeper({ clock, store, log }, this.#machineClock());
@@ -306,7 +315,7 @@ export class SimulatedServer implements PodServer {
   }
 
   #connection(process: SimulatedProcess): StoreConnectionDeps {
-    const { time, random, storeFaults, isLocal, onStoreCall, onStoreCallDone } = this.#world;
+    const { time, random, storeFaults, isLocal, onStoreWrite, onStoreWriteDone } = this.#world;
     return {
       time,
       random,
@@ -314,21 +323,20 @@ export class SimulatedServer implements PodServer {
       faults: storeFaults,
       isCutOff: () => this.cutOffUntil > time.now,
       isLocal,
-      onCall: onStoreCall,
-      onDone: onStoreCallDone,
+      onWrite: onStoreWrite,
+      onDone: onStoreWriteDone,
     };
   }
 
-  #elect(connection: StoreConnectionDeps, wakeups: WakeupBus, log: Log): LeaderElection {
+  #elect(server: string, connection: StoreConnectionDeps, wakeups: WakeupBus, log: Log): LeaderElection {
     const { database } = this.#world;
-    this.#starts += 1;
     return new LeaseElection({
-      server: `${this.name}-${this.#starts}`,
+      server,
       connect: () =>
         simulatedLeaseTable(
           database,
           () => this.#databaseTime(),
-          (calls) => connect(calls, connection),
+          (calls) => connect(calls, { ...connection, timeout: LEASE_CALL_TIMEOUT_MS }),
         ),
       onError: (error) => log.warn({ err: error }, 'the lease could not be renewed'),
       onCutOff: () => undefined,
@@ -336,9 +344,10 @@ export class SimulatedServer implements PodServer {
     });
   }
 
-  #openStore(election: LeaderElection, wakeups: WakeupBus): UsedStore {
-    const { database, isLocal, openStore } = this.#world;
-    const store = openStore(election, wakeups);
+  #openStore(election: LeaderElection, wakeups: WakeupBus, serverClock: SteadyClock): UsedStore {
+    const { database, isLocal, openStore, webhookLeases } = this.#world;
+    const opened = openStore(election, wakeups);
+    const store = { ...opened, jobs: webhookLeases.observe(opened.jobs, this.name, serverClock) };
     if (isLocal) return store;
     const { leading } = store;
     const clock = this.#databaseClock(store.clock, database);

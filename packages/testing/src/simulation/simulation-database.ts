@@ -3,6 +3,7 @@ import type { StatementSync } from 'node:sqlite';
 import { migrate } from '../../../cloud/src/store/migrations/migrate.ts';
 import { sqliteDatabase } from '../../../cloud/src/store/sqlite/open-database.ts';
 import type { Database } from '../../../cloud/src/store/database.ts';
+import { INSTANT_DISK } from './simulated-disk.ts';
 import { FIRST_ROWS, UNFINISHED } from './simulation-storage.ts';
 import type {
   JournalEntry,
@@ -12,13 +13,6 @@ import type {
   StoredStretch,
 } from './simulation-storage.ts';
 import type { DiskSync } from '../../../cloud/src/store/sqlite/wal-sync.ts';
-
-const NO_SYNC: DiskSync = {
-  sync: () => undefined,
-  syncInBackground: async () => undefined,
-  pending: undefined,
-  hasFailed: false,
-};
 
 const NO_LIMIT = 1_073_741_823;
 const ROW = (row: 'old' | 'new'): string => `${row}.seq, ${row}.id, ${row}.endpoint_id`;
@@ -52,27 +46,70 @@ const JOURNAL = `
     select note_worker(new.endpoint_id, (select json_group_array(id) from main.workers
       where endpoint_id = new.endpoint_id and state in ('starting', 'ready')));
   end;
+  ${['workers', 'pods'].map(instanceTriggers).join('')}
 `;
+
+function instanceTriggers(table: string): string {
+  return ['insert', 'update', 'delete']
+    .map(
+      (change) => `create temp trigger leader_${change}_${table} after ${change} on main.${table} begin
+        select note_instance_write((select holder from main.leadership));
+      end;`,
+    )
+    .join('');
+}
+
+/**
+ * Statements that a run has prepared are prepared for the next one, too: every run opens the store anew, which
+ * would cost 5 ms.
+ */
+class ReusingConnection extends DatabaseSync {
+  readonly #prepared = new Map<string, { statements: StatementSync[]; used: number }>();
+
+  constructor() {
+    super(':memory:');
+  }
+
+  /** Nobody uses those any more that were prepared before. */
+  reuse(): void {
+    for (const known of this.#prepared.values()) known.used = 0;
+  }
+
+  override prepare(text: string): StatementSync {
+    const known = this.#prepared.get(text) ?? { statements: [], used: 0 };
+    this.#prepared.set(text, known);
+    const statement = known.statements[known.used] ?? super.prepare(text);
+    known.statements[known.used] = statement;
+    known.used += 1;
+    return statement;
+  }
+}
 
 /**
  * One database in memory for all runs of a process: to empty it is a hundred times faster than to create it.
  */
 export class SimulationDatabase implements SimulationStorage {
   readonly kind = 'sqlite';
-  readonly #connection: DatabaseSync;
+  readonly #connection: ReusingConnection;
   onWorker: SimulationStorage['onWorker'] = () => undefined;
+  onInstanceWrite: SimulationStorage['onInstanceWrite'] = () => undefined;
   readonly #readJournal: StatementSync;
   readonly #clearJournal: StatementSync;
   readonly #selectUnfinished: StatementSync;
   readonly #selectPod: StatementSync;
-  readonly #tables: string[];
+  /** Deletes everything. */
+  readonly #empty: string;
   /** Something was written, and perhaps rolled back: to ask the journal after every step would cost a tenth of a run. */
   #mayHaveChanged = false;
 
-  private constructor(connection: DatabaseSync) {
+  private constructor(connection: ReusingConnection) {
     this.#connection = connection;
     connection.function('note_worker', (endpointId, active) => {
       this.onWorker(String(endpointId), JSON.parse(String(active)) as string[]);
+      return null;
+    });
+    connection.function('note_instance_write', (leader) => {
+      this.onInstanceWrite(String(leader));
       return null;
     });
     connection.function('note_change', () => {
@@ -84,16 +121,19 @@ export class SimulationDatabase implements SimulationStorage {
     this.#clearJournal = connection.prepare('delete from journal');
     this.#selectUnfinished = connection.prepare(UNFINISHED);
     this.#selectPod = connection.prepare('select wanted, generation, settled from pods where id = ?');
-    this.#tables = connection
+    this.#empty = connection
       .prepare("select name from main.sqlite_master where type = 'table' and name not in ('schema_version')")
       .all()
-      .map((row) => String(row['name']));
+      .map(({ name }) => `delete from "${String(name)}"`)
+      .join(';');
   }
 
   static async create(): Promise<SimulationDatabase> {
-    const connection = new DatabaseSync(':memory:');
-    connection.exec('pragma synchronous = off; pragma temp_store = memory; pragma foreign_keys = on');
-    await migrate(overConnection(connection, NO_SYNC));
+    const connection = new ReusingConnection();
+    connection.exec(
+      'pragma auto_vacuum = incremental; pragma synchronous = off; pragma temp_store = memory; pragma foreign_keys = on',
+    );
+    await migrate(overConnection(connection, INSTANT_DISK));
     return new SimulationDatabase(connection);
   }
 
@@ -101,14 +141,15 @@ export class SimulationDatabase implements SimulationStorage {
     const connection = this.#connection;
     if (connection.isTransaction) connection.exec('rollback');
     this.limitSize(false);
-    connection.exec('pragma foreign_keys = off');
-    for (const table of this.#tables) connection.exec(`delete from "${table}"`);
-    connection.exec('pragma foreign_keys = on');
-    for (const statement of FIRST_ROWS) connection.exec(statement);
+    // Pages that an earlier run left free would be room on a full disk.
+    connection.exec(`pragma foreign_keys = off; ${this.#empty}; pragma foreign_keys = on; pragma incremental_vacuum;
+      ${FIRST_ROWS.join(';')}`);
     this.#clearJournal.run();
+    this.#mayHaveChanged = false;
   }
 
   open(disk: DiskSync): Database {
+    this.#connection.reuse();
     return overConnection(this.#connection, disk);
   }
 

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 const MAX_LINES = 60;
 
 interface TraceLine {
@@ -21,6 +23,12 @@ export class SimulationTrace {
 
   addFault(text: string): void {
     this.#lines.push({ at: this.#now(), text, isFault: true });
+  }
+
+  /** The same for two runs only where the same things happened in the same order at the same times. */
+  hash(): string {
+    const text = this.#lines.map((line) => `${line.at} ${line.text}`).join('\n');
+    return createHash('sha256').update(text).digest('hex').slice(0, 16);
   }
 
   all(): string[] {

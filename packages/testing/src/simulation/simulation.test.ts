@@ -1,50 +1,54 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
-import { before, test } from 'node:test';
+import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import type { FailedSeed, SeedRange } from './seed-thread.ts';
+import type { SeedRange, SeedReport } from './seed-thread.ts';
 import { simulate } from './simulation.ts';
 import { SimulationDatabase } from './simulation-database.ts';
 
 /** `npm run simulate` runs more of them. */
-const SEEDS = Number(process.env['BERTH_SIMULATION_SEEDS'] ?? 100);
+const SEEDS = Number(process.env['BERTH_SIMULATION_SEEDS'] ?? 1_000);
 const FIRST_SEED = Number(process.env['SEED'] ?? 1);
-const THREADS = Math.min(2, availableParallelism());
+const THREADS = Math.min(2, availableParallelism(), SEEDS);
 
-let database: SimulationDatabase;
-before(async () => {
-  database = await SimulationDatabase.create();
-});
-
-test(`${SEEDS} seeds keep every rule`, async () => {
+test(`${SEEDS} seeds keep every rule, and depend on nothing before them`, async (context) => {
   const last = FIRST_SEED + SEEDS - 1;
-  const ranges = Array.from({ length: THREADS }, (_, index) => ({
-    first: FIRST_SEED + index,
-    last,
-    step: THREADS,
-  }));
-  const [failed] = (await Promise.all(ranges.map(runInThread))).flat();
-  assert.equal(
-    failed,
-    undefined,
-    `seed ${failed?.seed} (npm run simulate -- --seed ${failed?.seed}): ${failed?.message}\n${failed?.trace.join('\n')}`,
+  const threads = await Promise.all(
+    Array.from({ length: THREADS }, (_, index) =>
+      runInThread({ first: FIRST_SEED + index, last, step: THREADS }),
+    ),
   );
-});
-
-test('the same seed gives the same run', async () => {
-  for (const seed of [3, 9]) {
-    const [one, other] = [await simulate({ seed, database }), await simulate({ seed, database })];
-    assert.deepEqual(one, other);
-    assert.ok(one.jobs > 0 && one.steps > 100);
+  for (const { seed, failure } of threads.flat())
+    assert.equal(failure, undefined, `seed ${seed} (npm run simulate -- --seed ${seed}): ${failure}`);
+  // What the last seed of a thread did after hundreds of others, it does alone.
+  for (const reports of threads) {
+    const { seed, hash } = reports.at(-1) ?? assert.fail('a thread ran no seed');
+    context.diagnostic(`seed ${seed}, the run number ${reports.length} of its thread: trace ${hash}`);
+    const alone = await simulate({ seed, database: await SimulationDatabase.create() });
+    assert.equal(
+      alone.hash,
+      hash,
+      `seed ${seed} alone is another run than after ${reports.length - 1} others`,
+    );
+    assert.ok(alone.steps > 100);
   }
 });
 
-async function runInThread(range: SeedRange): Promise<FailedSeed[]> {
-  const thread = new Worker(new URL('./seed-thread.ts', import.meta.url), { workerData: range });
-  const failed: FailedSeed[] = [];
-  thread.on('message', (message: FailedSeed) => void failed.push(message));
-  const [exitCode] = (await once(thread, 'exit')) as [number];
-  assert.equal(exitCode, 0, 'a thread of the simulation ended by itself');
-  return failed;
+async function runInThread(range: SeedRange): Promise<SeedReport[]> {
+  const thread = new Worker(new URL('./seed-thread.ts', import.meta.url), {
+    workerData: range,
+    // Most of what a run leaves is collected where it is young.
+    resourceLimits: { maxYoungGenerationSizeMb: 64 },
+  });
+  const reports: SeedReport[] = [];
+  thread.on('message', (report: SeedReport) => void reports.push(report));
+  try {
+    const [exitCode] = (await once(thread, 'exit')) as [number];
+    assert.equal(exitCode, 0);
+  } catch (error) {
+    const seed = (reports.at(-1)?.seed ?? range.first - range.step) + range.step;
+    throw new Error(`seed ${seed} ended its thread (npm run simulate -- --seed ${seed})`, { cause: error });
+  }
+  return reports;
 }

@@ -1,4 +1,5 @@
 import { sampleEndpoint } from '../../../cloud/src/resources/endpoints/endpoint.fixture.ts';
+import { newLeaseToken } from '../../../cloud/src/domain/job-ids.ts';
 import type { Endpoint } from '../../../cloud/src/domain/records.ts';
 import { usageRules } from '../../../cloud/src/metering/usage-rules.ts';
 import { createStore } from '../../../cloud/src/store/open-store.ts';
@@ -15,8 +16,10 @@ import { startSimulatedPod } from './simulated-pod.ts';
 import { SimulatedPodClient } from './simulated-pod-client.ts';
 import { SimulatedReceiver } from './simulated-receiver.ts';
 import { checkWebhooks } from './webhook-check.ts';
+import { WebhookLeases } from './webhook-leases.ts';
+import { writesAsLeader } from './store-connection.ts';
 import { SimulatedClient } from './simulated-client.ts';
-import { SimulatedDisk } from './simulated-disk.ts';
+import { INSTANT_DISK, SimulatedDisk } from './simulated-disk.ts';
 import { SimulatedEngine } from './simulated-engine.ts';
 import { SimulatedFaults } from './simulated-faults.ts';
 import { SimulatedNetwork } from './simulated-network.ts';
@@ -34,18 +37,18 @@ import { VirtualTime } from './virtual-time.ts';
  * run.
  */
 const REST_MS = 1_200_000;
-const LOOK_EVERY_MS = 5_000;
+const LOOK_EVERY_MS = 1_000;
 /** Virtual time with load and faults, by default. */
-const LOAD_MS = 40_000;
+const LOAD_MS = 20_000;
 
 export interface SimulationOptions {
   seed: number;
   database: SimulationStorage;
   /** Virtual time with load and faults. */
   milliseconds?: number;
-  /** Planted bugs: what the servers see of the store, and with which rules usage is recorded. */
   /** Everything that happened is in the trace. */
   traceAll?: boolean;
+  /** Planted bugs: what the servers see of the store, and with which rules usage is recorded. */
   wrapStore?(store: Store): Store;
   usage?: typeof usageRules;
 }
@@ -59,12 +62,19 @@ export interface SimulationResult {
   instances: number;
   steps: number;
   servers: number;
+  /** Of everything that happened: two runs of a seed have the same one. */
+  hash: string;
 }
 
 /** Runs one seed: the same seed gives the same run. */
 export async function simulate(options: SimulationOptions): Promise<SimulationResult> {
-  await options.database.clear();
-  return new Simulation(options).run();
+  const { seed, database } = options;
+  await database.clear();
+  try {
+    return await new Simulation(options).run();
+  } catch (error) {
+    throw new Error(`seed ${seed}: the run broke off`, { cause: error });
+  }
 }
 
 class Simulation {
@@ -81,14 +91,17 @@ class Simulation {
   readonly #network: SimulatedNetwork;
   readonly #endpoints: Endpoint[];
   readonly #podClient: SimulatedPodClient;
-  /** Calls of the store that are not done: each may commit at any step. */
-  #storeCalls = 0;
+  readonly #load: number;
+  /** Calls of the store that may write and are not done: each may commit at any step. */
+  #storeWrites = 0;
   #isDirty = false;
+  #rests = false;
   #violation: InvariantViolation | undefined;
 
   constructor(options: SimulationOptions) {
     const { seed, database } = options;
     this.#options = options;
+    this.#load = options.milliseconds ?? LOAD_MS;
     const random = (name: string): SeededRandom => seededRandom(seed, name);
     const choices = random('choices');
     this.#time = new VirtualTime(random('numbers').next);
@@ -97,7 +110,7 @@ class Simulation {
     const count = choices.pick([1, 1, 2, 3]) ?? 1;
     const isLocal = count === 1 && choices.chance(0.8) && database.kind === 'sqlite';
     const disk = new SimulatedDisk(time, random('disk'), (isLimited) => database.limitSize(isLimited));
-    const opened = database.open(disk);
+    const opened = database.open(isLocal ? disk : INSTANT_DISK);
     const jobs = opened.jobs();
     let deliveries = 0;
     const usage = (options.usage ?? usageRules)(PRICES);
@@ -110,6 +123,7 @@ class Simulation {
       longestDelay: () => this.#faults.longestDelay,
       worker: (id) => this.#workers.get(id),
       wasPurged: (endpointId) => this.#purged.has(endpointId),
+      trace: (line) => this.#trace.add(line),
     });
     this.#world = {
       time,
@@ -124,7 +138,7 @@ class Simulation {
         );
         return options.wrapStore?.(store) ?? store;
       },
-      storeFaults: { downUntil: 0, failureRate: 0 },
+      storeFaults: { downUntil: 0, failureRate: 0, lateRate: 0 },
       isLocal,
       engine: new SimulatedEngine({
         time,
@@ -138,22 +152,27 @@ class Simulation {
       }),
       wakeups: new SimulatedWakeups(time, random('wakeups')),
       receiver: new SimulatedReceiver(time, random('receiver')),
+      webhookLeases: new WebhookLeases({
+        now: () => time.now,
+        onViolation: (violation) => void (this.#violation ??= violation),
+      }),
       endpoints: new Map(this.#endpoints.map((endpoint) => [endpoint.id, endpoint])),
       databaseClock: { ahead: 0, shared: undefined },
       ids: sequentialIds(),
       deliveryId: () => `delivery${(deliveries += 1)}`,
       log: (server) => this.#log(server),
-      onStoreCall: () => {
-        this.#storeCalls += 1;
+      onStoreWrite: () => {
+        this.#storeWrites += 1;
         this.#isDirty = true;
       },
-      onStoreCallDone: () => void (this.#storeCalls -= 1),
+      onStoreWriteDone: () => void (this.#storeWrites -= 1),
     };
     this.#servers = Array.from(
       { length: count },
       (_, index) => new SimulatedServer(this.#world, `server${index + 1}`),
     );
     database.onWorker = (endpointId, active) => this.#checkWorkers(endpointId, active);
+    database.onInstanceWrite = (leader) => this.#checkLeader(leader);
     this.#podClient = new SimulatedPodClient({
       time,
       random: random('pods'),
@@ -175,11 +194,11 @@ class Simulation {
   }
 
   async run(): Promise<SimulationResult> {
-    const time = this.#time;
-    const load = this.#options.milliseconds ?? LOAD_MS;
+    const [time, load] = [this.#time, this.#load];
     time.afterStep = () => this.#afterStep();
     time.isBusy = () => this.#options.database.isBusy?.() === true;
     time.install();
+    useUpDigits(time);
     try {
       for (const server of this.#servers) server.start();
       this.#startClients(load);
@@ -195,6 +214,7 @@ class Simulation {
       time.uninstall();
     }
     const violation = this.#violation;
+    this.#trace.add(`${time.steps} steps, ${time.digest}`);
     return {
       seed: this.#options.seed,
       violation,
@@ -208,6 +228,7 @@ class Simulation {
       instances: this.#world.engine.history.length,
       steps: time.steps,
       servers: this.#servers.length,
+      hash: this.#trace.hash(),
     };
   }
 
@@ -246,6 +267,16 @@ class Simulation {
       );
   }
 
+  /** What only the leader may write is written by none that another server has followed. */
+  #checkLeader(leader: string): void {
+    const writer = writesAsLeader();
+    if (writer !== undefined && writer !== leader)
+      this.#violation ??= new InvariantViolation(
+        writer.replace(/-.*/, ''),
+        `${writer} changed workers or pods, though ${leader} leads by now`,
+      );
+  }
+
   #startWorker(id: string, endpointId: string, exit: (exitCode: number) => void): SimulatedWorker {
     const random = seededRandom(this.#options.seed, id);
     const worker = new SimulatedWorker({
@@ -256,7 +287,8 @@ class Simulation {
       endpointId,
       id,
       exit,
-      jobDuration: () => random.next() ** 3 * 25_000,
+      // What is left when the load is over is done soon: to wait for it would be half of a run.
+      jobDuration: () => random.next() ** 3 * (this.#time.now < this.#load ? 25_000 : 1_000),
       trace: (line) => this.#trace.add(line),
     });
     this.#workers.set(id, worker);
@@ -274,7 +306,7 @@ class Simulation {
 
   #check(): void {
     if (this.#isDirty) {
-      this.#isDirty = this.#storeCalls > 0;
+      this.#isDirty = this.#storeWrites > 0;
       this.#model.refresh();
     }
     if (this.#violation !== undefined) throw this.#violation;
@@ -292,6 +324,7 @@ class Simulation {
       !(await this.#options.database.hasUnfinished());
     do await time.runUntil(time.now + LOOK_EVERY_MS);
     while (time.now < until && !(await rests()));
+    this.#rests = time.now < until;
   }
 
   /** The faults are long over, and nobody submits any more. */
@@ -303,6 +336,8 @@ class Simulation {
     for (const { spec } of this.#world.engine.running)
       throw new InvariantViolation(spec.id, `the instance ${spec.id} runs, though there is nothing to do`);
     const pods = await database.pods();
+    if (!this.#rests)
+      throw new InvariantViolation('', 'a worker, a pod or a webhook has not ended in the records');
     for (const id of this.#podClient.acknowledged)
       if (pods.get(id)?.wanted !== 'terminated')
         throw new InvariantViolation(id, `${id} was acknowledged, and is not terminated in the end`);
@@ -323,7 +358,23 @@ class Simulation {
   }
 }
 
-const SEALER = new Sealer(Buffer.alloc(32, 1));
+/** Job ids and leases take their digits from a pool. What an earlier run left there is none of this one's. */
+function useUpDigits(time: VirtualTime): void {
+  while (time.draws === 0) newLeaseToken();
+}
+
+/** To encrypt what pods carry would be a tenth of a run. */
+class PlainSealer extends Sealer {
+  override seal(plain: string): string {
+    return plain;
+  }
+
+  override open(sealed: string): string {
+    return sealed;
+  }
+}
+
+const SEALER = new PlainSealer(Buffer.alloc(32));
 const PRICES = { gpu: {}, cpu: {}, disk: {} } as unknown as Parameters<typeof usageRules>[0];
 
 function createEndpoints(random: SeededRandom): Endpoint[] {

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Store } from '../../../cloud/src/store/store.ts';
 import { BerthError } from '../../../cloud/src/support/errors.ts';
 import type { SeededRandom } from '../safety/seeded-random.ts';
@@ -9,6 +10,8 @@ export interface StoreFaults {
   downUntil: number;
   /** The share of calls whose connection breaks, before or after the commit. */
   failureRate: number;
+  /** The share of calls that are executed late, perhaps when their server has long given them up. */
+  lateRate: number;
 }
 
 export interface StoreConnectionDeps {
@@ -20,8 +23,14 @@ export interface StoreConnectionDeps {
   isCutOff(): boolean;
   /** In the process of the server, as SQLite is; else over a network, as PostgreSQL is. */
   isLocal: boolean;
-  /** Called when a call is executed, and when it is done. */
-  onCall(): void;
+  /** How the server calls itself where it writes as the leader. */
+  leader?: string;
+  /** When the last of that is executed. */
+  lastAt?: number;
+  /** A call without an answer is given up after this time. */
+  timeout?: number;
+  /** Called when a call that may write is executed, and when it is done. */
+  onWrite(): void;
   onDone(): void;
 }
 
@@ -30,15 +39,27 @@ type Method = (...args: unknown[]) => Promise<unknown>;
 export type UsedStore = Pick<Store, 'jobs' | 'workers' | 'pods' | 'ledger' | 'clock' | 'leading'>;
 
 const MAX_LATENCY_MS = 8;
+/** Calls that write nothing. */
+const READS = /^(?:find|list|count|queue|is[A-Z]|next|highest|databaseTime|workers$)/;
 /** A server whose network is cut gives up a call after this time. */
 const CUT_OFF_TIMEOUT_MS = 2_000;
+/** How much later than its server meant a call may be executed. */
+export const MAX_DELAY_MS = 10_000;
+
+/** The server for which something is executed that only the leader may do. */
+const leadingServer = new AsyncLocalStorage<string>();
+
+export function writesAsLeader(): string | undefined {
+  return leadingServer.getStore();
+}
 
 /**
  * What one server sees of the store. An answer waits while its server is frozen, and never comes after its crash.
  * Over a network, every call takes a while each way, and a connection that breaks leaves open whether the call was
  * executed.
  */
-export function connectToStore(store: UsedStore, deps: StoreConnectionDeps): UsedStore {
+export function connectToStore(store: UsedStore, { leader, ...deps }: StoreConnectionDeps): UsedStore {
+  const asLeader = { ...deps, ...(leader !== undefined && { leader }) };
   const { jobs, workers, pods, ledger, clock, leading } = store;
   return {
     jobs: { ...connect(jobs, deps), sameTurnTakes: deps.isLocal && jobs.sameTurnTakes },
@@ -47,9 +68,9 @@ export function connectToStore(store: UsedStore, deps: StoreConnectionDeps): Use
     ledger: connect(ledger, deps),
     clock: connect(clock, deps),
     leading: {
-      workers: connect(leading.workers, deps),
-      pods: connect(leading.pods, deps),
-      clock: connect(leading.clock, deps),
+      workers: connect(leading.workers, asLeader),
+      pods: connect(leading.pods, asLeader),
+      clock: connect(leading.clock, asLeader),
     },
   };
 }
@@ -67,14 +88,18 @@ export function connect<T extends object>(part: T, deps: StoreConnectionDeps): T
 
 /** The database works outside of the server's process: a crash does not stop what it has begun. */
 function execute(
-  { time, onCall, onDone }: StoreConnectionDeps,
+  { time, leader, onWrite, onDone }: StoreConnectionDeps,
+  name: string,
   work: () => Promise<unknown>,
 ): Promise<unknown> {
-  onCall();
-  return time.runIn(undefined, work).finally(onDone);
+  if (READS.test(name)) return time.runIn(undefined, work);
+  onWrite();
+  return time
+    .runIn(undefined, () => (leader === undefined ? work() : leadingServer.run(leader, work)))
+    .finally(onDone);
 }
 
-function localCall(deps: StoreConnectionDeps, _name: string, work: () => Promise<unknown>): Promise<unknown> {
+function localCall(deps: StoreConnectionDeps, name: string, work: () => Promise<unknown>): Promise<unknown> {
   const { time, process } = deps;
   if (process.hasCrashed) return new Promise(() => undefined);
   return new Promise((resolve, reject) => {
@@ -84,7 +109,7 @@ function localCall(deps: StoreConnectionDeps, _name: string, work: () => Promise
       if (process.frozenUntil > time.now) time.after(0, process, settle);
       else settle();
     };
-    execute(deps, work).then(
+    execute(deps, name, work).then(
       (value) => answer(() => resolve(value)),
       (error: unknown) => answer(() => reject(error)),
     );
@@ -92,18 +117,20 @@ function localCall(deps: StoreConnectionDeps, _name: string, work: () => Promise
 }
 
 function remoteCall(deps: StoreConnectionDeps, name: string, work: () => Promise<unknown>): Promise<unknown> {
-  const { time, random, process, faults } = deps;
+  const { time, random, process, faults, timeout = Infinity } = deps;
   const latency = (): number => random.next() ** 3 * MAX_LATENCY_MS;
   const broken = (): BerthError => new BerthError('unavailable', 'the connection to the database broke');
   return new Promise((resolve, reject) => {
     if (process.hasCrashed) return;
     const refuse = (): void =>
       void time.after(deps.isCutOff() ? CUT_OFF_TIMEOUT_MS : latency(), process, () => reject(broken()));
-    time.after(latency(), undefined, () => {
+    const delay = random.chance(faults.lateRate) ? random.next() * MAX_DELAY_MS : 0;
+    if (delay > timeout) time.after(timeout, process, () => reject(broken()));
+    time.after(inOrder(deps, latency() + delay), undefined, () => {
       if (faults.downUntil > time.now || deps.isCutOff()) return refuse();
       const fails = random.chance(faults.failureRate);
       if (fails && random.chance(0.5)) return refuse();
-      execute(deps, work).then(
+      execute(deps, name, work).then(
         (value) => {
           if (fails || deps.isCutOff()) return refuse();
           time.after(latency(), process, () => resolve(asSeenFromAfar(name, value)));
@@ -112,6 +139,17 @@ function remoteCall(deps: StoreConnectionDeps, name: string, work: () => Promise
       );
     });
   });
+}
+
+/**
+ * What a server does as the leader stays in order: a worker that takes the place of another one is not written before
+ * the end of that one.
+ */
+function inOrder(deps: StoreConnectionDeps, wait: number): number {
+  const { time, leader } = deps;
+  if (leader === undefined) return wait;
+  deps.lastAt = Math.max(deps.lastAt ?? 0, time.now + wait);
+  return deps.lastAt - time.now;
 }
 
 /** A take of the same turn comes too early for a submission that still travels. */

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import timersPromises from 'node:timers/promises';
 
@@ -31,7 +32,7 @@ const START_OF_TIME = Date.UTC(2026, 5, 1);
 /**
  * Runs of one process follow each other: what an earlier one left in shared timers must not meet a later one.
  */
-const BETWEEN_RUNS_MS = 1_000_000_000;
+const BETWEEN_RUNS_MS = 10_000_000;
 let startOfRun = 0;
 
 const real = {
@@ -44,6 +45,7 @@ const real = {
   performanceNow: performance.now.bind(performance),
   dateNow: Date.now,
   random: Math.random,
+  randomBytes: crypto.randomBytes,
   nextTurn: timersPromises.setImmediate,
 };
 
@@ -68,7 +70,7 @@ class VirtualTimer {
 /**
  * Time that passes only from event to event. While it is installed, the timers, clocks and random numbers of this
  * process are its own: the code under test runs unchanged, as fast as the machine can, and the same seed gives the
- * same run: only the digits of job ids and leases differ, on which nothing depends. Between two events everything that waits for a promise is done.
+ * same run. Between two events everything that waits for a promise is done.
  */
 export class VirtualTime {
   readonly #events: VirtualEvent[] = [];
@@ -81,6 +83,10 @@ export class VirtualTime {
   #now = 0;
   #order = 0;
   steps = 0;
+  /** Follows from the times of all events: two runs that have the same did the same things at the same times. */
+  digest = 0;
+  /** How often random bytes were asked for. */
+  draws = 0;
   /** Called after every event, when what it set in motion is done. */
   afterStep: () => Promise<void> | undefined = () => undefined;
   /** Whether something is under way that takes real time. Virtual time stands still meanwhile. */
@@ -109,8 +115,7 @@ export class VirtualTime {
   /** Calls back after some milliseconds, in a process. */
   after(milliseconds: number, owner: SimulatedProcess | undefined, run: () => void): VirtualEvent {
     const event: VirtualEvent = {
-      // In parts that a number holds exactly, whenever the run began.
-      at: Math.ceil((this.#now + Math.max(0, milliseconds)) * 1024) / 1024,
+      at: exactly(this.#now + Math.max(0, milliseconds)),
       order: this.#order,
       owner,
       isCancelled: false,
@@ -215,6 +220,7 @@ export class VirtualTime {
     performance.now = () => this.#started + this.#now;
     Date.now = () => this.timeOfDay;
     Math.random = this.#random;
+    crypto.randomBytes = ((size: number) => this.#randomBytes(size)) as typeof crypto.randomBytes;
     timersPromises.setImmediate = ((value: unknown) =>
       new Promise<unknown>((resolve) =>
         soon(() => resolve(value)),
@@ -223,13 +229,21 @@ export class VirtualTime {
   }
 
   uninstall(): void {
-    const { performanceNow, dateNow, random, nextTurn, ...timers } = real;
+    const { performanceNow, dateNow, random, randomBytes, nextTurn, ...timers } = real;
     Object.assign(globalThis, timers);
     performance.now = performanceNow;
     Date.now = dateNow;
     Math.random = random;
+    crypto.randomBytes = randomBytes;
     timersPromises.setImmediate = nextTurn;
     syncBuiltinESMExports();
+  }
+
+  #randomBytes(size: number): Buffer {
+    this.draws += 1;
+    const bytes = Buffer.allocUnsafe(size);
+    for (let index = 0; index < size; index += 1) bytes[index] = this.#random() * 256;
+    return bytes;
   }
 
   #ownerOf(milliseconds: number): SimulatedProcess | undefined {
@@ -255,12 +269,13 @@ export class VirtualTime {
       const { owner } = event;
       if (event.isCancelled || owner?.hasCrashed === true) continue;
       if (owner !== undefined && owner.frozenUntil > event.at) {
-        event.at = owner.frozenUntil;
+        event.at = exactly(owner.frozenUntil);
         this.#push(event);
         continue;
       }
       this.#now = Math.max(this.#now, event.at);
       this.steps += 1;
+      this.digest = Math.imul(this.digest ^ ((event.at * 1024) | 0), 0x01000193);
       this.#scopeOf(owner)(event.run);
       return true;
     }
@@ -297,6 +312,11 @@ export class VirtualTime {
     }
     heap[index] = last;
   }
+}
+
+/** In parts of a millisecond that a number holds exactly, whenever the run began: else its timers would depend on that. */
+function exactly(milliseconds: number): number {
+  return Math.ceil(milliseconds * 1024) / 1024;
 }
 
 function isBefore(one: VirtualEvent, other: VirtualEvent): boolean {
