@@ -401,6 +401,7 @@ describe('doctor', () => {
     assert.match(ran.out, /^not {2}data folder .* is not a folder; choose another/m);
     assert.match(ran.out, /^not {2}ready .*\/readyz answers 503; look at its log/m);
     assert.match(ran.out, /^not {2}key .*from BERTH_API_KEY is refused; set BERTH_API_KEY/m);
-    assert.equal(ran.err, 'berth: 3 of 10 checks are not ok\n');
+    // On a busy machine it first says that the checks go on.
+    assert.match(ran.err, /^(?:checking; .*\n)?berth: 3 of 10 checks are not ok\n$/);
   });
 });
