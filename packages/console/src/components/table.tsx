@@ -1,4 +1,4 @@
-import { useRef } from 'react';
+import { memo, useRef } from 'react';
 import type { ReactNode } from 'react';
 import { useVirtualizer } from '@tanstack/react-virtual';
 
@@ -63,13 +63,7 @@ export function DataTable<Row>({
         <tbody>
           <Spacer height={before} span={columns.length} />
           {shown.map((row) => (
-            <tr key={rowKey(row)}>
-              {columns.map(({ cell, kind }, index) => (
-                <td key={index} className={kind}>
-                  {cell(row)}
-                </td>
-              ))}
-            </tr>
+            <TableRow key={rowKey(row)} row={row} columns={columns} />
           ))}
           <Spacer height={after} span={columns.length} />
         </tbody>
@@ -77,6 +71,19 @@ export function DataTable<Row>({
     </div>
   );
 }
+
+/** While the table scrolls, only rows that come into view are rendered: the others are the same as before. */
+const TableRow = memo(function TableRow<Row>({ row, columns }: { row: Row; columns: Column<Row>[] }) {
+  return (
+    <tr>
+      {columns.map(({ cell, kind }, index) => (
+        <td key={index} className={kind}>
+          {cell(row)}
+        </td>
+      ))}
+    </tr>
+  );
+}) as <Row>(props: { row: Row; columns: Column<Row>[] }) => ReactNode;
 
 function Spacer({ height, span }: { height: number; span: number }) {
   return height <= 0 ? null : (
