@@ -80,6 +80,8 @@ class KillRounds {
   #endpointId = '';
   #pods: string[] = [];
   #isLoading = true;
+  /** How many are wanted now. */
+  #workers: number;
 
   constructor(
     cluster: KubernetesForTests,
@@ -91,6 +93,7 @@ class KillRounds {
     this.#engine = engine;
     this.#database = database;
     this.#options = options;
+    this.#workers = options.workers;
     this.#watch = new ListWatch<PodObject>({
       client: engine.cluster,
       path: `/api/v1/namespaces/${engine.namespace}/pods`,
@@ -194,6 +197,12 @@ class KillRounds {
 
   async #round(what: string, kill: () => Promise<void>): Promise<void> {
     const began = performance.now();
+    // One more starts while it happens.
+    this.#workers += 1;
+    const { status, text } = await this.#client.call('PATCH', `/v2/serverless/${this.#endpointId}`, {
+      workers: { min: this.#workers, max: this.#workers },
+    });
+    assert.equal(status, 200, text);
     await kill();
     await this.#settle();
     const seconds = ((performance.now() - began) / MS_PER_SECOND).toFixed(1);
@@ -212,9 +221,7 @@ class KillRounds {
       'its workers run elsewhere',
       async () => {
         const workers = await this.#workerPods();
-        return (
-          workers.length === this.#options.workers && workers.every(({ spec }) => spec.nodeName !== node)
-        );
+        return workers.length === this.#workers && workers.every(({ spec }) => spec.nodeName !== node);
       },
       WITHIN_MS,
     );
@@ -263,7 +270,8 @@ class KillRounds {
 
   /** As many workers and pods as are wanted, in Berth and in the cluster, and nothing else. */
   async #settle(): Promise<void> {
-    const { workers, pods } = this.#options;
+    const { pods } = this.#options;
+    const workers = this.#workers;
     await waitFor(
       'everything that is wanted runs, once',
       async () => {

@@ -4,7 +4,7 @@ import type { StartContext } from '../container-engine.ts';
 import type { InstanceSpec } from '../instance.ts';
 import { notAcceleratedLine } from '../python-hook.ts';
 import type { KubernetesClient } from './client/kubernetes-client.ts';
-import { isConflict, toKubernetesError } from './client/kubernetes.errors.ts';
+import { isConflict, isTransient, toKubernetesError } from './client/kubernetes.errors.ts';
 import { joinClusterService } from './cluster-service.ts';
 import { productName, productsOf } from './gpu-nodes.ts';
 import { deletePod, readPod } from './kubernetes-instance.ts';
@@ -22,6 +22,9 @@ const MAX_CREATE_TRIES = 20;
 const DELETION_POLL_MS = 250;
 /** A pull that failed is tried again by the kubelet; some failures are only of the moment. */
 const PULL_PATIENCE_MS = 60_000;
+/** How long a start waits for an API server that does not answer. */
+const AWAY_PATIENCE_MS = 120_000;
+const AWAY_RETRY_MS = 500;
 
 export interface PodLaunchDeps extends Omit<StartContext, 'log'> {
   client: KubernetesClient;
@@ -40,8 +43,10 @@ export async function launchPod(spec: InstanceSpec, deps: PodLaunchDeps): Promis
   checkMounts(spec, settings);
   if (spec.pythonHook !== undefined)
     await deps.reportProgress(notAcceleratedLine('its data center runs on Kubernetes'));
-  const gpuProducts = spec.gpus === null ? [] : await findProducts(spec.gpus.typeId, deps);
-  const claims = await deps.prepare(spec);
+  const patiently = patience(deps);
+  const { gpus } = spec;
+  const gpuProducts = gpus === null ? [] : await patiently(() => findProducts(gpus.typeId, deps));
+  const claims = await patiently(() => deps.prepare(spec));
   const manifests = instanceManifests(spec, { ...deps, gpuProducts, claims });
   signal.throwIfAborted();
   await deps.removePrevious();
@@ -49,11 +54,13 @@ export async function launchPod(spec: InstanceSpec, deps: PodLaunchDeps): Promis
   const path = `/api/v1/namespaces/${settings.namespace}/pods/${manifests.name}`;
   let created: PodObject | undefined;
   try {
-    await createSecrets(manifests, deps);
-    created = await createPod(manifests, path, deps);
-    await adoptSecrets(manifests, created, deps);
-    if (spec.network !== undefined) await joinClusterService(spec.network, created, deps);
-    const pod = await waitUntilRunning(spec, created, path, deps);
+    await patiently(() => createSecrets(manifests, deps));
+    const made = await patiently(() => createPod(manifests, path, deps));
+    created = made;
+    await patiently(() => adoptSecrets(manifests, made, deps));
+    const { network } = spec;
+    if (network !== undefined) await patiently(() => joinClusterService(network, made, deps));
+    const pod = await waitUntilRunning(spec, made, path, patiently, deps);
     spec.onImageReady?.();
     return pod;
   } catch (error) {
@@ -62,6 +69,29 @@ export async function launchPod(spec: InstanceSpec, deps: PodLaunchDeps): Promis
     else await deleteSecrets(manifests, deps);
     throw signal.aborted ? signal.reason : toKubernetesError(error);
   }
+}
+
+type Patiently = <T>(ask: () => Promise<T>) => Promise<T>;
+
+/**
+ * A start that is under way waits for an API server that is away for a while: if it failed instead, it would
+ * count as a crash. Every step can be repeated.
+ */
+function patience({ signal, reportProgress }: Pick<PodLaunchDeps, 'signal' | 'reportProgress'>): Patiently {
+  let hasTold = false;
+  return async (ask) => {
+    const until = performance.now() + AWAY_PATIENCE_MS;
+    for (;;) {
+      try {
+        return await ask();
+      } catch (error) {
+        if (signal.aborted || !isTransient(error) || performance.now() > until) throw error;
+        if (!hasTold) await reportProgress(`${toKubernetesError(error).message}; trying again.`);
+        hasTold = true;
+      }
+      await pause(AWAY_RETRY_MS, undefined, { signal });
+    }
+  };
 }
 
 function checkMounts({ mounts }: InstanceSpec, { sharedFolders }: ClusterSettings): void {
@@ -111,6 +141,7 @@ async function waitUntilRunning(
   spec: InstanceSpec,
   created: PodObject,
   path: string,
+  patiently: Patiently,
   deps: PodLaunchDeps,
 ): Promise<PodObject> {
   const { settings, signal, waits, client } = deps;
@@ -148,7 +179,7 @@ async function waitUntilRunning(
     const next = await waits.next(pod, EVENTS_INTERVAL_MS, signal);
     signal.throwIfAborted();
     if (next === undefined) await explained.readEvents(created, client);
-    pod = next ?? (await readPod(client, path, created.metadata.uid));
+    pod = next ?? (await patiently(() => readPod(client, path, created.metadata.uid)));
   }
 }
 

@@ -28,6 +28,13 @@ export function isConflict(error: unknown): boolean {
   return apiStatus(error) === 409;
 }
 
+/** Whether the API server could not be asked, or could not answer just then. The same request may work soon. */
+export function isTransient(error: unknown): boolean {
+  if (error instanceof BerthError) return error.cause !== undefined && isTransient(error.cause);
+  if (error instanceof KubernetesApiError) return error.status === 429 || error.status >= 500;
+  return error instanceof Error && error.name !== 'AbortError';
+}
+
 /**
  * What a user of Berth is told. Client errors are permanent, except conflicts, quotas, rights and rate
  * limits.
