@@ -16,6 +16,8 @@ class World {
   passed = 0;
   shared: SharedTime | undefined;
   databaseStep = 0;
+  /** How long its answers take. */
+  roundTrip = 0;
   readonly #start = Date.UTC(2026, 0, 1);
 
   machine(): { source: { now(): number; monotonic(): number }; step: number } {
@@ -31,7 +33,11 @@ class World {
   }
 
   readonly database: ClockStore = {
-    databaseTime: async () => ({ now: this.trueTime + this.databaseStep, shared: this.shared }),
+    databaseTime: async () => {
+      const now = this.trueTime + this.databaseStep;
+      this.passed += this.roundTrip;
+      return { now, shared: this.shared };
+    },
     saveShared: async (shared) => void (this.shared = shared),
     moveDueTimes: async () => false,
     moveJobsOf: async () => undefined,
@@ -47,13 +53,17 @@ function recordingLog(): {
   return { warnings, info: () => undefined, warn: (_fields, text) => void warnings.push(text) };
 }
 
-function sharedServer(world: World): {
+function sharedServer(
+  world: World,
+  step = 0,
+): {
   clock: SteadyClock;
   keeper: SharedClockKeeper;
   machine: { step: number };
   warnings: string[];
 } {
   const machine = world.machine();
+  machine.step = step;
   const clock = new SteadyClock(machine.source);
   const log = recordingLog();
   const keeper = new SharedClockKeeper({ clock, store: { clock: world.database }, log: log as never });
@@ -86,6 +96,14 @@ test('servers agree while the clock of the database is set, and so does one that
   const again = sharedServer(world);
   await again.keeper.restore();
   assert.ok(Math.abs(again.clock.now() - world.trueTime) < NEAR_MS);
+});
+
+test('a server that starts goes by the database, however slowly that answers', async () => {
+  const world = new World();
+  world.roundTrip = 4_000;
+  const { clock, keeper } = sharedServer(world, HOUR_MS);
+  await keeper.restore();
+  assert.ok(Math.abs(clock.now() - world.trueTime) <= world.roundTrip);
 });
 
 test('the clock of one server is set: it is logged, and its time agrees with the others', async () => {

@@ -39,7 +39,8 @@ export class SharedClockKeeper implements ClockKeeper {
 
   async restore(): Promise<void> {
     const { clock, log } = this.#deps;
-    const sample = await this.#sample();
+    // The clock of this machine may be hours off: an answer that took seconds is better than that.
+    const sample = (await this.#sample()) ?? (await this.#sample()) ?? (await this.#sample(Infinity));
     if (sample === undefined) return;
     const { now, shared } = sample;
     const offset = shared !== undefined && isWithin(sample, SHARED_IS_CONTINUED_MS) ? shared.offset : 0;
@@ -109,12 +110,12 @@ export class SharedClockKeeper implements ClockKeeper {
   }
 
   /** As of now: half of the round trip is added. Undefined where the answer took too long. */
-  async #sample(): Promise<DatabaseTime | undefined> {
+  async #sample(maxRoundTrip = MAX_ROUND_TRIP_MS): Promise<DatabaseTime | undefined> {
     const { clock, store } = this.#deps;
     const began = clock.monotonic();
     const found = await store.clock.databaseTime();
     const took = clock.monotonic() - began;
-    if (found === undefined || took > MAX_ROUND_TRIP_MS) return undefined;
+    if (found === undefined || took > maxRoundTrip) return undefined;
     return { ...found, now: Math.round(found.now + took / 2) };
   }
 }
