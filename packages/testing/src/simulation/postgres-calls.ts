@@ -1,8 +1,8 @@
 import pg from 'pg';
 
 export interface PostgresCalls {
-  /** Connections that are being opened, and queries without an answer. */
-  readonly underWay: number;
+  /** Resolves when no connection is being opened and no query is without an answer; undefined where that is so. */
+  whenIdle(): Promise<void> | undefined;
   stop(): void;
 }
 
@@ -11,6 +11,7 @@ type Call = (this: unknown, ...args: unknown[]) => unknown;
 /** Counts what waits for PostgreSQL in this process, but for one client. */
 export function countPostgresCalls(except: pg.Client): PostgresCalls {
   let underWay = 0;
+  let idle: PromiseWithResolvers<void> | undefined;
   const stops = [
     [pg.Client.prototype, 'query'],
     [pg.Client.prototype, 'connect'],
@@ -23,8 +24,12 @@ export function countPostgresCalls(except: pg.Client): PostgresCalls {
       underWay += 1;
       let isDone = false;
       const done = (): void => {
-        if (!isDone) underWay -= 1;
+        if (isDone) return;
         isDone = true;
+        underWay -= 1;
+        if (underWay > 0) return;
+        idle?.resolve();
+        idle = undefined;
       };
       const last = args.at(-1);
       if (typeof last === 'function') {
@@ -42,9 +47,7 @@ export function countPostgresCalls(except: pg.Client): PostgresCalls {
     return () => void (methods[name as string] = original);
   });
   return {
-    get underWay() {
-      return underWay;
-    },
+    whenIdle: () => (underWay === 0 ? undefined : (idle ??= Promise.withResolvers()).promise),
     stop: () => {
       for (const stop of stops) stop();
     },

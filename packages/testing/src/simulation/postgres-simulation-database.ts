@@ -49,6 +49,12 @@ const JOURNAL = `
     for each row execute function simulation_note_worker();
 `;
 
+/** In one call: it is made after every step that may have written. */
+const TAKE_JOURNAL = `
+  with entries as (delete from simulation_journal returning *), started as (delete from simulation_workers returning *)
+  select (select json_agg(entries order by entry)::text from entries) as journal,
+    (select json_agg(started)::text from started) as workers`;
+
 /** A real PostgreSQL. Calls take real time, so virtual time waits for each; the order of concurrent ones may differ. */
 export class PostgresSimulationDatabase implements SimulationStorage {
   readonly kind = 'postgres';
@@ -92,18 +98,14 @@ export class PostgresSimulationDatabase implements SimulationStorage {
     // Its disk is its own.
   }
 
-  isBusy(): boolean {
-    return this.#calls.underWay > 0;
+  whenIdle(): Promise<void> | undefined {
+    return this.#calls.whenIdle();
   }
 
   async readJournal(): Promise<void> {
-    const entries = await this.#all<JournalEntry>(
-      `with taken as (delete from simulation_journal returning *) select ${COLUMNS} from taken order by entry`,
-    );
-    this.#journal.push(...entries);
-    const workers = await this.#all<{ endpoint_id: string; active: string }>(
-      'delete from simulation_workers returning endpoint_id, active',
-    );
+    const [found] = await this.#all<{ journal: string | null; workers: string | null }>(TAKE_JOURNAL);
+    this.#journal.push(...(JSON.parse(found?.journal ?? '[]') as JournalEntry[]));
+    const workers = JSON.parse(found?.workers ?? '[]') as { endpoint_id: string; active: string }[];
     for (const { endpoint_id, active } of workers) this.onWorker(endpoint_id, JSON.parse(active) as string[]);
   }
 

@@ -4,7 +4,7 @@ import { PostgresSimulationDatabase } from './postgres-simulation-database.ts';
 import { simulate } from './simulation.ts';
 
 /** `npm run simulate -- --store postgres` runs more of them, and longer ones. */
-const SEEDS = Number(process.env['BERTH_SIMULATION_POSTGRES_SEEDS'] ?? 3);
+const SEEDS = Number(process.env['BERTH_SIMULATION_POSTGRES_SEEDS'] ?? 20);
 const LOAD_MS = 8_000;
 
 let database: PostgresSimulationDatabase;

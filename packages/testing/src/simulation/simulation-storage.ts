@@ -69,8 +69,8 @@ export interface SimulationStorage {
   open(disk: DiskSync): Database;
   /** SQLite itself refuses what needs another page. */
   limitSize(isLimited: boolean): void;
-  /** Whether calls are under way that take real time: virtual time waits for them. */
-  isBusy?(): boolean;
+  /** Resolves when no calls are under way any more that take real time; undefined where there are none. */
+  whenIdle?(): Promise<void> | undefined;
   /** Reads what `takeJournal` answers, where that takes real time. */
   readJournal?(): Promise<void>;
   /** What was committed since the last time. */

@@ -196,7 +196,7 @@ class Simulation {
   async run(): Promise<SimulationResult> {
     const [time, load] = [this.#time, this.#load];
     time.afterStep = () => this.#afterStep();
-    time.isBusy = () => this.#options.database.isBusy?.() === true;
+    time.whenIdle = () => this.#options.database.whenIdle?.();
     time.install();
     useUpDigits(time);
     try {

@@ -29,7 +29,7 @@ export interface StoreConnectionDeps {
   lastAt?: number;
   /** A call without an answer is given up after this time. */
   timeout?: number;
-  /** Called when a call that may write is executed, and when it is done. */
+  /** Called when a call that may change jobs or workers is executed, and when it is done. */
   onWrite(): void;
   onDone(): void;
 }
@@ -39,8 +39,9 @@ type Method = (...args: unknown[]) => Promise<unknown>;
 export type UsedStore = Pick<Store, 'jobs' | 'workers' | 'pods' | 'ledger' | 'clock' | 'leading'>;
 
 const MAX_LATENCY_MS = 8;
-/** Calls that write nothing. */
-const READS = /^(?:find|list|count|queue|is[A-Z]|next|highest|databaseTime|workers$)/;
+/** Calls that change no job and create no worker. */
+const LEAVES_JOBS =
+  /^(?:find|list|count|queue|is[A-Z]|next|highest|databaseTime|workers$|renew|takeOver|release|saveShared|saveHeartbeats|saveDelivery|updateDelivery|observe)/;
 /** A server whose network is cut gives up a call after this time. */
 const CUT_OFF_TIMEOUT_MS = 2_000;
 /** How much later than its server meant a call may be executed. */
@@ -92,11 +93,10 @@ function execute(
   name: string,
   work: () => Promise<unknown>,
 ): Promise<unknown> {
-  if (READS.test(name)) return time.runIn(undefined, work);
+  const executed = leader === undefined ? work : () => leadingServer.run(leader, work);
+  if (LEAVES_JOBS.test(name)) return time.runIn(undefined, executed);
   onWrite();
-  return time
-    .runIn(undefined, () => (leader === undefined ? work() : leadingServer.run(leader, work)))
-    .finally(onDone);
+  return time.runIn(undefined, executed).finally(onDone);
 }
 
 function localCall(deps: StoreConnectionDeps, name: string, work: () => Promise<unknown>): Promise<unknown> {

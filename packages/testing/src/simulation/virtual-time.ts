@@ -89,8 +89,8 @@ export class VirtualTime {
   draws = 0;
   /** Called after every event, when what it set in motion is done. */
   afterStep: () => Promise<void> | undefined = () => undefined;
-  /** Whether something is under way that takes real time. Virtual time stands still meanwhile. */
-  isBusy: () => boolean = () => false;
+  /** Resolves when nothing is under way any more that takes real time: virtual time stands still meanwhile. */
+  whenIdle: () => Promise<void> | undefined = () => undefined;
 
   constructor(random: () => number) {
     this.#random = random;
@@ -134,8 +134,9 @@ export class VirtualTime {
   async runUntil(end: number): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     let isOver = false;
-    let isChecking = false;
     let pending = 0;
+    /** Something that takes real time. */
+    let waiting: Promise<void> | undefined;
     const fail = (error: unknown): void => {
       isOver = true;
       reject(error);
@@ -144,24 +145,26 @@ export class VirtualTime {
       isOver = !this.#step(end);
       if (isOver) resolve();
     };
+    const next = (): void => {
+      waiting = this.whenIdle();
+      if (waiting !== undefined) return;
+      const checking = this.afterStep();
+      if (checking === undefined) step();
+      else waiting = checking.then(step).catch(fail);
+    };
     const turn = (): void => {
       pending -= 1;
-      if (!isOver && !isChecking && !this.isBusy()) {
-        try {
-          const checking = this.afterStep();
-          if (checking === undefined) step();
-          else {
-            isChecking = true;
-            checking
-              .then(step)
-              .catch(fail)
-              .finally(() => void (isChecking = false));
-          }
-        } catch (error) {
-          fail(error);
-        }
+      try {
+        if (!isOver && waiting === undefined) next();
+      } catch (error) {
+        fail(error);
       }
-      if (!isOver && pending === 0) schedule();
+      if (isOver || pending > 0) return;
+      if (waiting === undefined) return schedule();
+      void waiting.then(() => {
+        waiting = undefined;
+        schedule();
+      });
     };
     // Node does everything that waits for a promise between two of these.
     const schedule = (): void => {
