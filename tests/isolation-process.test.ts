@@ -3,6 +3,7 @@ import { existsSync, lstatSync, readdirSync, readFileSync, statSync } from 'node
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
 import { CopyObjectCommand, GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import {
   containerLogLines,
@@ -326,6 +327,35 @@ http.server.HTTPServer(('127.0.0.1', 8000), H).serve_forever()`;
     await refused('GET', `/v2/serverless/${victimJob.endpointId}/jobs/${victimJob.id}`);
     await refused('GET', '/v2/accounts');
     await refused('GET', '/v2/backup/status');
+  });
+
+  test('cannot fill the machine with an archive', async () => {
+    const headers = { 'content-type': 'application/x-tar' };
+    const path = `/v2/pods/${hostilePod}/files?path=/`;
+    // A header that announces more than any disk has, and nothing after it.
+    const huge = Buffer.alloc(1024);
+    huge.write('huge\0', 0);
+    huge.write('0000644\0', 100);
+    huge.write('\x80\0\0\0\x3f\xff\xff\xff\xff\xff\xff\xff', 124, 'latin1');
+    huge.write('        0', 148);
+    huge.write('ustar\x0000', 257);
+    const sum = huge.subarray(0, 512).reduce((total, byte) => total + byte, 0);
+    huge.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
+    const bomb = gzipSync(Buffer.alloc(50_000_000));
+    for (const [body, more] of [
+      [huge, {}],
+      [bomb, {}],
+      [bomb, { 'content-encoding': 'gzip' }],
+    ] as const) {
+      const { status, text } = await hostile.call('PUT', path, body, { ...headers, ...more });
+      assert.ok(status >= 400 && status < 500, `${status} ${text}`);
+    }
+    assert.deepEqual(
+      readdirSync(join(stage.database.data, 'instances', hostilePod, 'root')).filter(
+        (name) => name === 'huge',
+      ),
+      [],
+    );
   });
 
   test("cannot forge lines of Berth's log", async () => {

@@ -5,9 +5,16 @@ import type { SeededRandom } from './seeded-random.ts';
 
 /** What a disk writes whole or not at all. */
 const SECTOR_BYTES = 512;
+/** How much of what was not synced is on the disk after a cut, for each file by itself. */
+const WRITTEN_SHARES = [0, 0.05, 0.5, 0.95, 1];
 
-/** When a cut happens: before a sync has done anything, or when the disk has all of it and nobody was told. */
-export type CutMoment = 'sync begins' | 'sync has ended';
+/**
+ * When a cut happens: before a sync has done anything, when others have gone on for a while, or when the disk has all of it
+ * and nobody was told.
+ */
+export type CutMoment = 'sync begins' | 'sync goes on' | 'sync has ended';
+/** How many turns of the event loop a sync takes. */
+const SYNC_TURNS = 8;
 
 /**
  * What a disk holds after a power cut. What a sync found in a file is there when the sync has ended. Of everything that
@@ -32,17 +39,24 @@ export class PowerCutDisk {
   readonly syncFile: SyncFile = (descriptor, done) => {
     const file = readlinkSync(`/proc/self/fd/${descriptor}`);
     const found = readFileSync(file);
-    void this.#onSync(file, 'sync begins')
-      .then(() => this.#synced.set(file, found))
-      .then(() => this.#onSync(file, 'sync has ended'))
-      .then(() => done(null));
+    void this.#sync(file, found).then(() => done(null));
   };
 
-  /** Writes what is left of the files into a folder. `share` is how much of what was not synced is there. */
-  cut(folder: string, share: number): void {
+  async #sync(file: string, found: Buffer): Promise<void> {
+    await this.#onSync(file, 'sync begins');
+    for (let turn = 0; turn < SYNC_TURNS; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    await this.#onSync(file, 'sync goes on');
+    this.#synced.set(file, found);
+    await this.#onSync(file, 'sync has ended');
+  }
+
+  /** Writes what is left of the files into a folder. */
+  cut(folder: string): void {
     mkdirSync(folder, { recursive: true });
-    for (const [file, synced] of this.#synced)
+    for (const [file, synced] of this.#synced) {
+      const share = this.#random.pick(WRITTEN_SHARES) ?? 0;
       writeFileSync(join(folder, basename(file)), this.#remains(synced, readFileSync(file), share));
+    }
   }
 
   #remains(synced: Buffer, written: Buffer, share: number): Buffer {
