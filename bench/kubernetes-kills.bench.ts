@@ -8,20 +8,26 @@ const WORKERS = 20;
 const PODS = 20;
 
 /** One part after the other is killed; what is lost, repeated, left behind or billed wrong makes it fail. */
-export async function kubernetesKills({ report }: BenchContext): Promise<void> {
+export async function kubernetesKills(bench: BenchContext): Promise<void> {
+  const { report } = bench;
   report.part(
     'kubernetes-kills',
-    `${WORKERS} workers with jobs and ${PODS} pods on ${NODES} nodes; the server, the API server, etcd and a node are killed in turn`,
+    `${WORKERS} workers with jobs and ${PODS} pods on ${NODES} nodes; two servers, the API server, etcd and a node are killed in turn`,
   );
   const cluster = await startKubernetes({ nodes: NODES });
   if ('reason' in cluster) return report.print(`not measured: ${cluster.reason}`);
   await withCleanup(async (stage) => {
     stage.defer(() => cluster.stop());
-    const result = await runKillRounds(cluster, {
-      workers: WORKERS,
-      pods: PODS,
-      report: (line) => report.print(line),
-    });
+    const { url } = await bench.database(stage);
+    const result = await runKillRounds(
+      cluster,
+      { url, data: stage.folder('data') },
+      {
+        workers: WORKERS,
+        pods: PODS,
+        report: (line) => report.print(line),
+      },
+    );
     report.print(
       `${result.jobs} jobs completed; ${result.workerRuns} containers of workers and ${result.podRuns} of pods ran ${result.ranSeconds.toFixed(0)} s, billed ${result.billedSeconds.toFixed(0)} s`,
     );

@@ -1,5 +1,6 @@
 // Workers with jobs and pods on a real cluster, while one part after the other is killed and comes back.
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ListWatch } from '../../../cloud/src/engines/kubernetes/client/list-watch.ts';
 import type { PodObject } from '../../../cloud/src/engines/kubernetes/kubernetes-objects.ts';
@@ -9,12 +10,14 @@ import { listWorkers } from '../deploy-handler.ts';
 import { createPod, getPod } from '../pod-client.ts';
 import type { PodView } from '../pod-client.ts';
 import { type ServerProcess, startServerProcess } from '../server-process.ts';
-import { createTestDatabase, type TestDatabase } from '../test-database.ts';
+import type { TestDatabase } from '../test-database.ts';
 import { waitFor } from '../wait-for.ts';
 import { nodeCommand, queueWorkerSource } from '../worker-sources.ts';
 import type { ClusterPart, KubernetesForTests } from './kubernetes-cluster.ts';
 import { kubernetesEngineFixture, type KubernetesEngineFixture } from './kubernetes-engine-fixture.ts';
 
+const SERVERS = [0, 1];
+const MASTER_KEY = '7'.repeat(64);
 const WITHIN_MS = 180_000;
 const CPU = { id: 'cpu3c', vcpuCount: 2 };
 const SUBMIT_INTERVAL_MS = 100;
@@ -49,19 +52,21 @@ interface ContainerRun {
   killedAt: number | undefined;
 }
 
-/** Kills the server, the API server, etcd and a node, each in turn, and checks everything after that. */
+/**
+ * Kills each of two servers on one PostgreSQL, the API server, etcd and a node, one after the other, and checks
+ * everything after that.
+ */
 export async function runKillRounds(
   cluster: KubernetesForTests,
+  database: Pick<TestDatabase, 'data' | 'url'>,
   options: KillRoundsOptions,
 ): Promise<KillRoundsResult> {
   const engine = await kubernetesEngineFixture(cluster, { lostNodeTimeout: 1 });
-  const database = await createTestDatabase('sqlite');
   const rounds = new KillRounds(cluster, engine, database, options);
   try {
     return await rounds.run();
   } finally {
     await rounds.close();
-    await database.drop();
     await engine.close();
   }
 }
@@ -69,14 +74,16 @@ export async function runKillRounds(
 class KillRounds {
   readonly #cluster: KubernetesForTests;
   readonly #engine: KubernetesEngineFixture;
-  readonly #database: TestDatabase;
+  readonly #database: Pick<TestDatabase, 'data' | 'url'>;
   readonly #options: KillRoundsOptions;
   /** By the uid of the pod. */
   readonly #runs = new Map<string, ContainerRun>();
   readonly #watch: ListWatch<PodObject>;
   readonly #jobs = new Map<string, number>();
-  #server: ServerProcess | undefined;
-  #port = '0';
+  readonly #servers: ServerProcess[] = [];
+  readonly #ports: string[] = [];
+  /** The one that does not run. */
+  #killed: number | undefined;
   #endpointId = '';
   #pods: string[] = [];
   #isLoading = true;
@@ -86,7 +93,7 @@ class KillRounds {
   constructor(
     cluster: KubernetesForTests,
     engine: KubernetesEngineFixture,
-    database: TestDatabase,
+    database: Pick<TestDatabase, 'data' | 'url'>,
     options: KillRoundsOptions,
   ) {
     this.#cluster = cluster;
@@ -106,13 +113,17 @@ class KillRounds {
   }
 
   async run(): Promise<KillRoundsResult> {
-    await this.#startServer();
+    for (const index of SERVERS) await this.#startServer(index);
     await this.#fill();
     const loading = this.#load();
-    await this.#round('the server', async () => {
-      await this.#server?.kill();
-      await this.#startServer();
-    });
+    for (const index of SERVERS)
+      await this.#round(`server ${index}`, async () => {
+        this.#killed = index;
+        await this.#servers[index]?.kill();
+        await this.#settle();
+        await this.#startServer(index);
+        this.#killed = undefined;
+      });
     for (const part of ['apiserver', 'etcd'] as const)
       await this.#round(part, async () => {
         this.#cluster.kill(part);
@@ -131,21 +142,24 @@ class KillRounds {
   async close(): Promise<void> {
     this.#isLoading = false;
     await this.#watch.close();
-    await this.#server?.stop();
+    for (const server of this.#servers) await server.stop();
   }
 
   get #client(): ApiClient {
-    if (this.#server === undefined) throw new Error('the server does not run');
-    return this.#server.client();
+    const server = this.#servers.find((_, index) => index !== this.#killed);
+    if (server === undefined) throw new Error('no server runs');
+    return server.client();
   }
 
-  async #startServer(): Promise<void> {
-    this.#server = await startServerProcess(
-      this.#database,
-      { BERTH_RATE_LIMITS: 'off', ...this.#engine.env },
-      ['--port', this.#port],
+  /** Each as on a machine of its own; again at the same address. */
+  async #startServer(index: number): Promise<void> {
+    const server = await startServerProcess(
+      { url: this.#database.url, data: join(this.#database.data, String(index)) },
+      { BERTH_RATE_LIMITS: 'off', BERTH_MASTER_KEY: MASTER_KEY, ...this.#engine.env },
+      ['--port', this.#ports[index] ?? '0'],
     );
-    this.#port = new URL(this.#server.url).port;
+    this.#servers[index] = server;
+    this.#ports[index] = new URL(server.url).port;
   }
 
   async #fill(): Promise<void> {
@@ -295,7 +309,7 @@ class KillRounds {
       );
       const seen = await listWorkers(this.#client, this.#endpointId);
       throw new Error(
-        `${(error as Error).message}\n${JSON.stringify(seen)}\n${inCluster.join('\n')}\n${this.#server?.log().slice(-3000)}`,
+        `${(error as Error).message}\n${JSON.stringify(seen)}\n${inCluster.join('\n')}\n${this.#servers.map((server) => server.log().slice(-3000)).join('\n')}`,
       );
     });
   }
