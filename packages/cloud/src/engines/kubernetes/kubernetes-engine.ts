@@ -129,8 +129,10 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
   }
 
   async capacity(): Promise<Capacity> {
-    const [nodes, pods] = await Promise.all([this.#nodes(), this.#pods()]);
-    return clusterCapacity(nodes, pods, this.#settings);
+    const nodes = await this.#nodes();
+    const hasGpus = nodes.some(({ status }) => this.#settings.gpuResource in (status.allocatable ?? {}));
+    // Pods are only asked for the GPUs that they hold: a list of thousands takes its time.
+    return clusterCapacity(nodes, hasGpus ? await this.#pods() : [], this.#settings);
   }
 
   isolation(): Promise<AccountIsolation> {

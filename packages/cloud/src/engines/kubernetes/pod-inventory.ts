@@ -88,8 +88,8 @@ export class PodInventory extends InstanceInventory<KubernetesInstance> {
   }
 
   async handleChange(type: 'ADDED' | 'MODIFIED' | 'DELETED', pod: PodObject): Promise<void> {
-    const instance = this.all().find(({ uid }) => uid === pod.metadata.uid);
-    if (instance !== undefined) {
+    const instance = this.get(readDetails(pod.metadata)?.id ?? '');
+    if (instance?.uid === pod.metadata.uid) {
       instance.update(pod);
       if (type === 'DELETED') instance.update(undefined);
     } else if (type !== 'DELETED') await this.#adoptOther(pod);
