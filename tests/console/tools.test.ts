@@ -110,6 +110,24 @@ describe('console: terminals, chat, webhooks, workers and files', { skip: withou
     await assertAccessible(page);
   });
 
+  test('on a phone the open tab is in view, and nothing is wider than the screen', async () => {
+    const phone = await stage.signIn();
+    await phone.setViewportSize({ width: 390, height: 800 });
+    for (const path of [`/serverless/${echo}/settings`, '/docs/configuration', '/docs/search?q=cold+start']) {
+      await phone.goto(path);
+      await phone.getByRole('heading', { level: 1 }).waitFor();
+      assert.equal(await phone.evaluate(() => document.documentElement.scrollWidth), 390, path);
+    }
+    await phone.goto(`/serverless/${echo}/settings`);
+    const tab = phone.getByRole('navigation').getByRole('link', { name: 'Settings' });
+    await tab.waitFor();
+    await waitFor('the tab is in view', async () => {
+      const box = await tab.boundingBox();
+      return box !== null && box.x >= 0 && box.x + box.width <= 390;
+    });
+    await phone.context().close();
+  });
+
   // Last: by now the first minute of the worker's history is over.
   test('a worker shows what it uses, has a terminal and a log, and is stopped', async () => {
     await page.goto(`/serverless/${echo}/workers`);

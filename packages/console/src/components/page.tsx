@@ -1,6 +1,6 @@
-import { useEffect } from 'react';
+import { useEffect, useRef } from 'react';
 import type { ReactNode } from 'react';
-import { Link } from '@tanstack/react-router';
+import { Link, useRouterState } from '@tanstack/react-router';
 
 export interface Crumb {
   to: string;
@@ -112,8 +112,16 @@ export function Stat({
 
 /** Tabs that are links: each has an address of its own. */
 export function LinkTabs({ label, tabs }: { label: string; tabs: { to: string; label: string }[] }) {
+  const row = useRef<HTMLElement>(null);
+  const path = useRouterState({ select: ({ location }) => location.pathname });
+  // On a phone the open tab may be beyond the edge.
+  useEffect(() => {
+    const open = row.current?.querySelector<HTMLElement>('[aria-current="page"]');
+    if (open)
+      row.current?.scrollTo({ left: open.offsetLeft - (row.current.clientWidth - open.clientWidth) / 2 });
+  }, [path]);
   return (
-    <nav className="tabs" aria-label={label}>
+    <nav ref={row} className="tabs" aria-label={label}>
       {tabs.map(({ to, label: text }) => (
         <Link key={to} to={to} activeOptions={{ exact: true, includeSearch: false }}>
           {text}

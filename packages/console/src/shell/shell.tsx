@@ -75,6 +75,9 @@ function Foot() {
   };
   return (
     <div className="foot">
+      <a className="nav-link" href="/docs/">
+        Documentation
+      </a>
       {session !== undefined && (
         <div style={{ padding: '0 8px' }}>
           <div className="truncate" title={session.accountName}>

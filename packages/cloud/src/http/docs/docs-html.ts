@@ -102,7 +102,7 @@ nav a { display: block; padding: .15rem 0; color: var(--quiet); } nav a[aria-cur
 nav h2:first-child { margin-top: 0; } .menu, .outline { display: none; } .depth3 { padding-left: .8rem; }
 main { padding: .5rem 1.5rem 4rem; max-width: 54rem; } main h2 { margin-top: 2.2rem; padding-top: 1rem; border-top: 1px solid var(--line); }
 main :is(h1, h2, h3, h4) a { color: inherit; }
-main :is(p, li, td, th) { overflow-wrap: anywhere; }
+main :is(h1, h2, h3, h4, p, li, td, th) { overflow-wrap: anywhere; }
 code { font: .875em/1.5 ui-monospace, monospace; background: var(--soft); padding: .1em .3em; border-radius: 4px; }
 figure { margin: 1rem 0; } figcaption { font-size: .85rem; color: var(--quiet); }
 pre { margin: 0; padding: .8rem 1rem; overflow-x: auto; background: var(--soft); border: 1px solid var(--line); border-radius: 8px; } pre code { padding: 0; background: none; }

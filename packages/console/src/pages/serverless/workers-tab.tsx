@@ -16,6 +16,9 @@ import { WorkerDialog } from './worker-dialog.tsx';
 
 const Terminal = lazy(() => import('../../components/terminal.tsx'));
 
+/** The reason of an endpoint without work, which is no problem. */
+const NOTHING_TO_DO = 'no worker wanted yet';
+
 export default function WorkersTab({ endpoint: { id, name } }: TabProps) {
   const workers = useApi<WorkerList>(`/v2/serverless/${id}/workers`, { everyMs: 5_000 });
   const { write } = usePermissions();
@@ -27,7 +30,7 @@ export default function WorkersTab({ endpoint: { id, name } }: TabProps) {
     <Loaded of={workers}>
       {({ workers: rows, reason }) => (
         <>
-          {reason !== null && <Note tone="warn">{reason}</Note>}
+          {reason !== null && reason !== NOTHING_TO_DO && <Note tone="warn">{reason}</Note>}
           <Card flush>
             <DataTable
               label="Workers"
