@@ -68,17 +68,17 @@ async function takePictures() {
 async function save(page, name) {
   const png = (await page.screenshot()).toString('base64');
   const blank = await browser.newPage();
-  const webp = await blank.evaluate(async (source) => {
-    const image = new Image();
-    image.src = `data:image/png;base64,${source}`;
+  await blank.setContent(`<img src="data:image/png;base64,${png}"><canvas></canvas>`);
+  // As text: the types of this project are those of Node.
+  const picture = await blank.evaluate(`(async () => {
+    const [image, canvas] = [document.querySelector('img'), document.querySelector('canvas')];
     await image.decode();
-    const canvas = document.createElement('canvas');
     [canvas.width, canvas.height] = [image.width, image.height];
-    canvas.getContext('2d')?.drawImage(image, 0, 0);
-    return canvas.toDataURL('image/webp', 0.9).split(',')[1] ?? '';
-  }, png);
+    canvas.getContext('2d').drawImage(image, 0, 0);
+    return canvas.toDataURL('image/webp', 0.9);
+  })()`);
   await blank.close();
-  writeFileSync(join(FOLDER, `${name}.webp`), Buffer.from(webp, 'base64'));
+  writeFileSync(join(FOLDER, `${name}.webp`), Buffer.from(String(picture).split(',')[1] ?? '', 'base64'));
 }
 
 /** @param {string} name @param {string} example @returns {Promise<string>} */

@@ -116,7 +116,7 @@ describe('console: terminals, chat, webhooks, workers and files', { skip: withou
     for (const path of [`/serverless/${echo}/settings`, '/docs/configuration', '/docs/search?q=cold+start']) {
       await phone.goto(path);
       await phone.getByRole('heading', { level: 1 }).waitFor();
-      assert.equal(await phone.evaluate(() => document.documentElement.scrollWidth), 390, path);
+      assert.equal(await phone.evaluate('document.documentElement.scrollWidth'), 390, path);
     }
     await phone.goto(`/serverless/${echo}/settings`);
     const tab = phone.getByRole('navigation').getByRole('link', { name: 'Settings' });
