@@ -80,9 +80,11 @@ export class SimulatedNetwork {
       fail('the request was lost');
       return promise;
     }
-    time.after(this.#latency(), target, () => deliver(true));
+    const latency = this.#latency();
+    time.after(latency, target, () => deliver(true));
+    // Together with the first one, or later.
     if (mayRepeat && this.#random.chance(this.duplicateRate))
-      time.after(this.#latency() * 50, target, () => deliver(false));
+      time.after(this.#random.chance(0.5) ? latency : this.#latency() * 50, target, () => deliver(false));
     return promise;
   }
 
