@@ -393,8 +393,16 @@ class KillRounds {
       podsMs += billedMs;
     }
     const workers = all.filter(({ id }) => !this.#pods.includes(id));
-    const workersMs = await this.#billedMs(`endpoints?grouping=podId&endpointId=${this.#endpointId}`);
-    compare('workers', workers, workersMs);
+    const { body: records } = await this.#client.call<{ podId: string; timeBilledMs: number }[]>(
+      'GET',
+      `/v1/billing/endpoints?grouping=podId&endpointId=${this.#endpointId}&bucketSize=year`,
+    );
+    const workersMs = sum(records.map(({ timeBilledMs }) => timeBilledMs));
+    const each = records.map(({ podId, timeBilledMs }) => {
+      const runs = workers.filter(({ id }) => id === podId);
+      return `${podId}: billed ${timeBilledMs} ms, ran ${JSON.stringify(runs)}`;
+    });
+    compare(`workers\n${each.join('\n')}\n`, workers, workersMs);
     return {
       jobs: this.#jobs.size,
       workerRuns: workers.length,
