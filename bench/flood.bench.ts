@@ -39,7 +39,10 @@ interface Measured {
   refused: string[];
 }
 
-/** One tenant floods, thousands are connected: what the others notice of it. Limits are as they are by default. */
+/**
+ * One tenant floods, thousands are connected: what the others notice of it. Limits are as they are by
+ * default.
+ */
 export async function flood(bench: BenchContext): Promise<void> {
   const { report, scale } = bench;
   const crowd = {

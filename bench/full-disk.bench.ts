@@ -21,7 +21,9 @@ const DELETE_INTERVAL_MS = 1_000;
 const RETRY_MS = 5;
 const BARS = { recoveryMs: 1_000 };
 
-/** A disk that stays full under load, with a crash in the middle: what is lost, and how soon service is back. */
+/**
+ * A disk that stays full under load, with a crash in the middle: what is lost, and how soon service is back.
+ */
 export async function fullDisk(bench: BenchContext): Promise<void> {
   const { report } = bench;
   const seconds = bench.minutes * 60;

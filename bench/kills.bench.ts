@@ -9,7 +9,9 @@ const CLIENTS = 4;
 const WORKERS = 4;
 const ENDED = ['COMPLETED', 'FAILED', 'CANCELLED', 'TIMED_OUT'];
 
-/** Three servers on one PostgreSQL: any of them killed at random under load, and how soon the next one leads. */
+/**
+ * Three servers on one PostgreSQL: any of them killed at random under load, and how soon the next one leads.
+ */
 export async function kills(bench: BenchContext): Promise<void> {
   const { report, minutes, rounds } = bench;
   report.part('kills', `three servers, any killed at random for ${minutes} min under load`);

@@ -1,4 +1,5 @@
-// The readers of large-answers.ts: each reads the same large answer over and over, on a connection of its own.
+// The readers of large-answers.ts: each reads the same large answer over and over, on a connection of its
+// own.
 import { Agent } from 'node:http';
 import { readWhole } from './support/read-whole.ts';
 

@@ -94,7 +94,10 @@ async function createEndpoint(name, example) {
   return String(made['id']);
 }
 
-/** @param {string} method @param {string} path @param {unknown} body @returns {Promise<Record<string, unknown>>} */
+/**
+ * @param {string} method @param {string} path @param {unknown} body @returns {Promise<Record<string,
+ * unknown>>}
+ */
 async function call(method, path, body) {
   const response = await fetch(url + path, {
     method,

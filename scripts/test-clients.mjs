@@ -1,7 +1,8 @@
 // Runs existing clients, unmodified, against a real Berth. A client is a folder below clients/ with an
 // install.mjs, which brings it to clients/.installed/<name>/, and the test files beside it. One that cannot
 // be installed here is left out and said so; that is a failure for those that BERTH_REQUIRE_CLIENTS names, by
-// name (go/runpodctl) or by folder (node/). Words narrow the run to clients and files whose path contains one of them.
+// name (go/runpodctl) or by folder (node/). Words narrow the run to clients and files whose path contains one
+// of them.
 import { spawn } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';

@@ -9,7 +9,10 @@ import { BERTH_COMMAND, runBerth } from '../packages/testing/src/berth-command.t
 const run = promisify(execFile);
 const LIMIT_MS = 60_000;
 
-/** Types into a shell on a terminal of its own until it shows what is waited for: shell, file, typed, expected. */
+/**
+ * Types into a shell on a terminal of its own until it shows what is waited for: shell, file, typed,
+ * expected.
+ */
 const TYPE = `
 import os, pty, select, sys, time
 shell, setup, typed, expected = sys.argv[1:5]

@@ -21,7 +21,9 @@ import { waitFor } from '../packages/testing/src/wait-for.ts';
 const ROOM = 1000;
 /** As many as come on top of that. */
 const SURPLUS = 10;
-/** As many as connect at the same time: more than a listen backlog holds would be tried again seconds later. */
+/**
+ * As many as connect at the same time: more than a listen backlog holds would be tried again seconds later.
+ */
 const BATCH = 101;
 
 describe('the workers of a load balancing endpoint', () => {

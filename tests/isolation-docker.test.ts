@@ -30,8 +30,8 @@ const NET_RAW = 13n;
 const SYS_ADMIN = 21n;
 
 /**
- * What runs in the hostile container. Each attempt is a line of the table; it prints `name: reached` where it got what it
- * must not get, and `name: refused` where it did not.
+ * What runs in the hostile container. Each attempt is a line of the table; it prints `name: reached` where it
+ * got what it must not get, and `name: refused` where it did not.
  */
 const HOSTILE = String.raw`
 const { connect } = require('node:net');

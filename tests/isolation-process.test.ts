@@ -269,7 +269,8 @@ http.server.HTTPServer(('127.0.0.1', 8000), H).serve_forever()`;
     }
     const query = '{ myself { id } }';
     assert.match((await worker.call('POST', '/graphql', { query })).text, /"errors"/);
-    // Within its own endpoint it names the other account's job. Whatever that is answered, the job stays as it is.
+    // Within its own endpoint it names the other account's job. Whatever that is answered, the job stays as
+    // it is.
     for (const operation of ['job-done', 'job-stream'])
       await worker.call('POST', `/v2/${own}/${operation}/${workerId}/${id}?gpu=none`, { output: 'mine' });
     const job = await victim.call<{ status: string; output?: unknown }>(

@@ -26,7 +26,9 @@ interface Key {
   key: string;
 }
 
-/** Tells how an open answer came to its end: its status where it was answered whole, else that it broke off. */
+/**
+ * Tells how an open answer came to its end: its status where it was answered whole, else that it broke off.
+ */
 type End = () => Promise<string>;
 
 describe('what is open when its key is revoked or expires', () => {

@@ -1,5 +1,5 @@
-// Workers in Python, with Berth's SDK and with the public one, accelerated: killed, frozen and cut off, under a
-// server that is killed too. BERTH_TEST_SAFETY_SECONDS makes the faults last longer.
+// Workers in Python, with Berth's SDK and with the public one, accelerated: killed, frozen and cut off, under
+// a server that is killed too. BERTH_TEST_SAFETY_SECONDS makes the faults last longer.
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import { test } from 'node:test';

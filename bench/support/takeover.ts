@@ -5,7 +5,9 @@ import { waitFor } from '../../packages/testing/src/wait-for.ts';
 import { MILLISECONDS } from './bench-report.ts';
 import type { Report } from './bench-report.ts';
 
-/** What happens to the server that leads, how it is undone, and within which time another one has to go on. */
+/**
+ * What happens to the server that leads, how it is undone, and within which time another one has to go on.
+ */
 const FAULTS: Record<string, { barMs: number; strike(seat: Seat): void; undo(seat: Seat): Promise<void> }> = {
   'kill -9': {
     barMs: 5_000,

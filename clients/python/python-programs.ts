@@ -8,7 +8,9 @@ export function installedPython(name: string): PythonInterpreter {
   return { path: `${pythonEnvironment(name)}/bin/python` };
 }
 
-/** Runs a program to its end and answers the JSON of the line that it says: `print("SAID " + json.dumps(…))`. */
+/**
+ * Runs a program to its end and answers the JSON of the line that it says: `print("SAID " + json.dumps(…))`.
+ */
 export async function runPythonForJson(
   python: PythonInterpreter,
   source: string,

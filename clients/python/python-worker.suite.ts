@@ -90,7 +90,10 @@ if __name__ == "__main__":
     runpod.serverless.start({"handler": handler, "return_aggregate_stream": True})
 `;
 
-/** In the shape of the vLLM worker: a concurrent generator that aggregates, takes a route and a body, and streams raw events cut anywhere. */
+/**
+ * In the shape of the vLLM worker: a concurrent generator that aggregates, takes a route and a body, and
+ * streams raw events cut anywhere.
+ */
 const LANGUAGE_MODEL = `
 import json
 import runpod
@@ -417,7 +420,8 @@ export function pythonWorkerSuite(
     test('a worker that is told to end finishes its job, takes no other, and none is lost', async () => {
       const { jobs, program } = await worker(ASYNC);
       const first = await jobs.run({ seconds: 3 });
-      // Between its arrival and this line a worker that is told to end may drop it; it is then tried once more.
+      // Between its arrival and this line a worker that is told to end may drop it; it is then tried once
+      // more.
       await waitUntilPasses(async () => assert.ok(program.output().includes(`began ${first}`)), PATIENCE_MS);
       program.terminate();
       const second = await jobs.run({ seconds: 0 });

@@ -8,7 +8,10 @@ export interface DocumentationReader {
   endpointId?: string;
 }
 
-/** The code of a page, as it is written, with the reader's own address, key and endpoint. `number` counts the blocks of that language from 0. */
+/**
+ * The code of a page, as it is written, with the reader's own address, key and endpoint. `number` counts the
+ * blocks of that language from 0.
+ */
 export function documentationCode(
   page: string,
   language: string,

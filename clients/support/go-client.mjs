@@ -1,5 +1,5 @@
-// A program written in Go, built once and kept in clients/.installed/: from a pinned commit of its module, or from
-// an archive of its source.
+// A program written in Go, built once and kept in clients/.installed/: from a pinned commit of its module, or
+// from an archive of its source.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

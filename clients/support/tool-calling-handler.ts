@@ -1,7 +1,7 @@
 /**
- * A worker that speaks the OpenAI API as the common worker images do: the route and the body come in the input, and a
- * stream is events in text. Where the request offers tools and the last message is the user's, it calls the first
- * tool with that message; else it repeats the last message.
+ * A worker that speaks the OpenAI API as the common worker images do: the route and the body come in the
+ * input, and a stream is events in text. Where the request offers tools and the last message is the user's,
+ * it calls the first tool with that message; else it repeats the last message.
  */
 export const TOOL_CALLING_HANDLER = `
 interface Message { role: string; content: string | { text?: string }[] }

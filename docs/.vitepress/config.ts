@@ -1,4 +1,5 @@
-// The documentation as a site for packages and static hosts: `npm run docs:build`. A clone renders the Markdown itself.
+// The documentation as a site for packages and static hosts: `npm run docs:build`. A clone renders the
+// Markdown itself.
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitepress';
 import { docsNavigation, headingId } from '../../packages/cloud/src/http/docs/docs-navigation.ts';

@@ -1,6 +1,7 @@
 /**
- * Maps an endpoint over many inputs: submits all of them, a few at a time, then collects the results in order. A job
- * that is submitted is stored, so this program may be stopped and the results read later by their ids.
+ * Maps an endpoint over many inputs: submits all of them, a few at a time, then collects the results in
+ * order. A job that is submitted is stored, so this program may be stopped and the results read later by
+ * their ids.
  */
 const AT_ONCE = 32;
 const url = `${process.env['BERTH_URL'] ?? 'http://127.0.0.1:8484'}/v2/${process.env['ENDPOINT']}`;

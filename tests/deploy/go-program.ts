@@ -8,8 +8,9 @@ const BUILD_TIMEOUT_MS = 200_000;
 const folder = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'berth', 'go-bin');
 
 /**
- * A Go program: the one on the path, or the one built earlier from the module proxy into ~/.cache/berth. It is built
- * where `build` is true or `BERTH_BUILD_GO_PROGRAMS=1`; large ones take minutes. Otherwise the reason why it is missing.
+ * A Go program: the one on the path, or the one built earlier from the module proxy into ~/.cache/berth. It
+ * is built where `build` is true or `BERTH_BUILD_GO_PROGRAMS=1`; large ones take minutes. Otherwise the
+ * reason why it is missing.
  */
 export async function goProgram(
   name: string,

@@ -7,7 +7,10 @@ interface Exception {
   reason: string;
 }
 
-/** Blocks that cannot run in a test, with what runs the same instead. They are still checked (docs-blocks-checked.test.ts). */
+/**
+ * Blocks that cannot run in a test, with what runs the same instead. They are still checked
+ * (docs-blocks-checked.test.ts).
+ */
 const NOT_RUN: readonly Exception[] = [
   {
     page: 'README.md',
@@ -135,7 +138,10 @@ const NOT_RUN: readonly Exception[] = [
   { page: 'packages/worker-python/README.md', starts: '', reason: 'npm run test:python runs its handlers' },
 ];
 
-/** Blocks that need a program that CI does not install, or installs for the tests of clients: they run where it is. */
+/**
+ * Blocks that need a program that CI does not install, or installs for the tests of clients: they run where
+ * it is.
+ */
 const NEEDS: readonly (Omit<Exception, 'reason'> & { command: string })[] = [
   { page: 'docs/volumes.md', starts: 'aws s3', command: 'aws --version' },
   { page: 'docs/volumes.md', starts: 'import os\nimport boto3', command: 'python3 -c "import boto3"' },

@@ -31,9 +31,9 @@ if [ "$PAGE" != docs/quick-start.md ]; then npx() { "node_modules/.bin/$@"; }; f
 `;
 
 /**
- * One shell script that runs a page as a reader would: files are saved and shell blocks run where they are, in
- * one shell. The other blocks of a language are one program, which runs where the last of them is. `commands`
- * says how a program is read from standard input; a language without one is left out.
+ * One shell script that runs a page as a reader would: files are saved and shell blocks run where they are,
+ * in one shell. The other blocks of a language are one program, which runs where the last of them is.
+ * `commands` says how a program is read from standard input; a language without one is left out.
  */
 export function pageScript(blocks: readonly CodeBlock[], commands: Record<string, string>): string {
   const programs = new Map(

@@ -1,4 +1,6 @@
-/** The commands of Berth in a shell script, each as its words after `berth`. Understands what the pages use. */
+/**
+ * The commands of Berth in a shell script, each as its words after `berth`. Understands what the pages use.
+ */
 export function berthCommands(script: string): string[][] {
   const lines = script.replaceAll('\\\n', ' ').split('\n');
   return lines.flatMap((line) =>

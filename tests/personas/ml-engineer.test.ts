@@ -28,7 +28,8 @@ test('an ML engineer gets a streaming, accelerated and monitored endpoint in Pyt
 
   mkdirSync(join(folder, 'shout'));
   writeFileSync(join(folder, 'shout/handler.py'), handler(isPublic ? 'runpod' : 'berth_worker as runpod'));
-  // The environment of the public SDK is there already; installing it is tried in tests/python-dependencies.test.ts.
+  // The environment of the public SDK is there already; installing it is tried in
+  // tests/python-dependencies.test.ts.
   if (isPublic)
     writeFileSync(
       join(folder, 'shout/berth.json'),

@@ -5,7 +5,9 @@ import { npmFile } from '../../support/npm-client.mjs';
 import { clientFixture } from '../../../packages/testing/src/client-fixture.ts';
 import { deployHandler } from '../../../packages/testing/src/deploy-handler.ts';
 
-/** As the common worker images have it: the route and the body come in the input; a stream is events in text. */
+/**
+ * As the common worker images have it: the route and the body come in the input; a stream is events in text.
+ */
 const HANDLER = `
 interface Input { openai_route: string; openai_input?: { stream?: boolean; model?: string; messages?: { content: string }[] } }
 export default async function* ({ input: { openai_route: route, openai_input: body } }: { input: Input }) {

@@ -13,7 +13,10 @@ import { waitFor } from '../../../packages/testing/src/wait-for.ts';
 
 const run = promisify(execFile);
 
-/** What the start script of an image does: a server for files, and an SSH server that knows the account's keys. */
+/**
+ * What the start script of an image does: a server for files, and an SSH server that knows the account's
+ * keys.
+ */
 const START = `
 [ "$(id -u)" -ne 0 ] || mkdir -p /run/sshd
 mkdir -p .ssh && chmod 700 .ssh && printf '%s\\n' "$PUBLIC_KEY" >.ssh/authorized_keys

@@ -19,8 +19,8 @@ const REPORT_MS = 10_000;
 
 /**
  * A handler that ends the process fails its job. Without this the job would be that of a lost worker, and the
- * next worker would run into the same end. While a process exits nothing can be awaited, so a second one posts
- * the result. Returns what turns it off.
+ * next worker would run into the same end. While a process exits nothing can be awaited, so a second one
+ * posts the result. Returns what turns it off.
  */
 export function reportExits(options: ExitReportOptions): () => void {
   const onExit = (code: number): void => {

@@ -25,7 +25,9 @@ import type { Peers } from './peers.ts';
 import type { ServerAddress } from './server-address.ts';
 import type { Storage } from './storage.ts';
 
-/** Puts the fast worker channel under the public Python SDK; packages/worker-python/README.md describes it. */
+/**
+ * Puts the fast worker channel under the public Python SDK; packages/worker-python/README.md describes it.
+ */
 const ACCELERATION_HOOK: PythonHook = {
   source: PYTHON_WORKER_PACKAGE,
   path: '/opt/berth/berth_worker',

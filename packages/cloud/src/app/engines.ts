@@ -31,7 +31,9 @@ import { WorkerUrlResolver } from './worker-url-resolver.ts';
 const MS_PER_DAY = 24 * 3_600_000;
 const BYTES_PER_GB = 1024 ** 3;
 
-/** The engines of this machine, the data centers that they serve, and how their instances reach this server. */
+/**
+ * The engines of this machine, the data centers that they serve, and how their instances reach this server.
+ */
 export interface Engines {
   byDataCenter: ReadonlyMap<string, InstanceEngine>;
   /** The same, for the work of the leading server. */

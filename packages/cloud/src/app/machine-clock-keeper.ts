@@ -10,9 +10,9 @@ const SAME_TURN_MS = 900;
 export type MachineClockDeps = ClockKeeperDeps & SavedTimeDeps;
 
 /**
- * Goes by the clock of this machine. A machine that slept looks the same as one whose clock was set ahead: what ran
- * and waited slept with it, so deadlines do not count the time asleep. When nothing runs or waits any more, the
- * server takes the machine's time at once.
+ * Goes by the clock of this machine. A machine that slept looks the same as one whose clock was set ahead:
+ * what ran and waited slept with it, so deadlines do not count the time asleep. When nothing runs or waits
+ * any more, the server takes the machine's time at once.
  */
 export class MachineClockKeeper implements ClockKeeper {
   readonly #deps: ClockKeeperDeps;

@@ -15,7 +15,9 @@ export interface RestoreRequest {
   data: string;
   /** A postgres URL; empty is SQLite in the data folder. */
   database: string;
-  /** What is there already is replaced: the data folder is renamed, and tables of the database are dropped. */
+  /**
+   * What is there already is replaced: the data folder is renamed, and tables of the database are dropped.
+   */
   replace: boolean;
 }
 

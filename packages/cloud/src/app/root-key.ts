@@ -5,7 +5,9 @@ import type { ResourceContext } from '../resources/resource-context.ts';
 import { readIfExists, writePrivateFile } from '../support/private-file.ts';
 
 export interface RootKey {
-  /** The file that holds the key. Undefined if another server created the key: this one knows only its hash. */
+  /**
+   * The file that holds the key. Undefined if another server created the key: this one knows only its hash.
+   */
   file: string | undefined;
   /** A key that Berth made and has not shown yet. Undefined for a key that the operator gave. */
   unshownKey: string | undefined;

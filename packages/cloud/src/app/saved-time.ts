@@ -39,7 +39,9 @@ export class SavedTime {
       : undefined;
   }
 
-  /** Saves it once a minute, and always where it was set. Where the disk takes no writes, it is tried again. */
+  /**
+   * Saves it once a minute, and always where it was set. Where the disk takes no writes, it is tried again.
+   */
   save(time: number, wasSet = false): void {
     const boot = this.#machine.boot();
     const uptime = this.#machine.uptime();

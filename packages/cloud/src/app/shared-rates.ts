@@ -1,7 +1,10 @@
 import type { WakeupBus } from '../store/wakeup-bus.ts';
 import type { RateShare } from '../support/rate-limiter.ts';
 
-/** What is counted in this time goes together. A burst within it may exceed a limit, by what one server allows in it. */
+/**
+ * What is counted in this time goes together. A burst within it may exceed a limit, by what one server allows
+ * in it.
+ */
 const FLUSH_MS = 20;
 
 /** Lets the servers of one database count together what a limit holds for: requests, queued jobs or bytes. */

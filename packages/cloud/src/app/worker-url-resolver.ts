@@ -65,7 +65,9 @@ export class WorkerUrlResolver {
     return this.#listener?.catch(() => undefined);
   }
 
-  /** Tries again after a failure, and where there is no network yet: it may appear with its first container. */
+  /**
+   * Tries again after a failure, and where there is no network yet: it may appear with its first container.
+   */
   #openOnce(engine: ContainerEngine): Promise<WorkerListener | undefined> {
     const opening = (this.#listener ??= this.#open(engine));
     const retryNextTime = (): void => {

@@ -49,7 +49,9 @@ export async function authorizeForEndpoint(
   return access;
 }
 
-/** The endpoint of a worker, which shows its own token or an API key (`key`) that may write to the endpoint. */
+/**
+ * The endpoint of a worker, which shows its own token or an API key (`key`) that may write to the endpoint.
+ */
 export async function authorizeWorker(
   deps: EndpointAccessDeps & { tokens: WorkerTokens },
   token: string,

@@ -37,8 +37,8 @@ export interface OpenAccessesDeps {
 }
 
 /**
- * Ends what is open when its key is revoked, loses a scope or expires. Every key is checked again when keys change, on this
- * server or on another one, and when its time is over.
+ * Ends what is open when its key is revoked, loses a scope or expires. Every key is checked again when keys
+ * change, on this server or on another one, and when its time is over.
  */
 export class OpenAccesses {
   readonly #clock: Clock;

@@ -12,7 +12,10 @@ import { escapeControlCharacters } from './output.ts';
 const REQUEST_TIMEOUT_MS = 30_000;
 /** What the server says where a route is not known. */
 const NO_SUCH_ADDRESS = 'no such address';
-/** How Berth refuses a plain request where a WebSocket is served: the headers of the upgrade were lost on the way. */
+/**
+ * How Berth refuses a plain request where a WebSocket is served: the headers of the upgrade were lost on the
+ * way.
+ */
 const NEEDS_WEBSOCKET = 'a terminal is a WebSocket';
 const VALID_KEY = /^[\x21-\x7e]+$/;
 

@@ -10,8 +10,8 @@ interface ConnectCall {
 }
 
 /**
- * Finds the server and the key: the context that is named, or else BERTH_URL with BERTH_API_KEY, or else the context
- * of the last login, or else the server on this machine with its root key.
+ * Finds the server and the key: the context that is named, or else BERTH_URL with BERTH_API_KEY, or else the
+ * context of the last login, or else the server on this machine with its root key.
  */
 export async function connect({ options, env }: ConnectCall): Promise<ApiClient> {
   const named = options.context ?? (env['BERTH_CONTEXT'] || undefined);

@@ -11,8 +11,8 @@ import { parseCommandLine } from './parse-command-line.ts';
 import type { CliContext } from './cli-context.ts';
 
 /**
- * The program `berth`. Exit codes: 0 for success, 1 for a failure, 2 for invalid arguments or configuration, 124 when
- * the time to wait is over, 130 after Ctrl-C; after `berth exec`, the exit code of the command.
+ * The program `berth`. Exit codes: 0 for success, 1 for a failure, 2 for invalid arguments or configuration,
+ * 124 when the time to wait is over, 130 after Ctrl-C; after `berth exec`, the exit code of the command.
  */
 export async function main(argv: readonly string[]): Promise<void> {
   const code = await runCommandLine(argv, {

@@ -1,7 +1,9 @@
 import { spawn } from 'node:child_process';
 import type { Environment } from '../support/config/config-from-environment.ts';
 
-/** Opens an address in a browser, on a desktop alone. Without one, the address that was printed can be used. */
+/**
+ * Opens an address in a browser, on a desktop alone. Without one, the address that was printed can be used.
+ */
 export function openBrowser(url: string, env: Environment): void {
   const opener = browserCommand(env);
   if (opener === undefined) return;

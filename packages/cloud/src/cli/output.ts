@@ -16,7 +16,10 @@ export interface OutputMode {
   toYaml?(value: unknown): string;
 }
 
-/** The output of a command. Lists are tables, with colours on a terminal. A single record is `key: value` lines. */
+/**
+ * The output of a command. Lists are tables, with colours on a terminal. A single record is `key: value`
+ * lines.
+ */
 export class Output {
   /** Text, not a form that programs read. */
   readonly isText: boolean;

@@ -107,8 +107,8 @@ export class EngineConnections {
   }
 
   /**
-   * Compares the connected engines with the records again. A server that led before may have started an instance
-   * since, and a removal may have failed.
+   * Compares the connected engines with the records again. A server that led before may have started an
+   * instance since, and a removal may have failed.
    */
   async adoptAgain(): Promise<void> {
     const { owner, enqueue } = this.#deps;

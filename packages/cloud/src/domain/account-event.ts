@@ -35,7 +35,9 @@ export type AccountEvent =
   | {
       type: 'job.changed';
       endpointId: string;
-      /** How many changes since the last event about this endpoint; those of other servers are not counted. */
+      /**
+       * How many changes since the last event about this endpoint; those of other servers are not counted.
+       */
       changes: number;
       /** The jobs that changed last, at most ten. */
       jobs: JobSample[];

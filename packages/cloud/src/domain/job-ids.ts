@@ -60,7 +60,9 @@ const RANDOM_DIGITS = 2 * RANDOM_BYTES;
 let pool = '';
 let used = 0;
 
-/** Random digits come from a pool: asking the system for a few at a time costs more than the rest of the id. */
+/**
+ * Random digits come from a pool: asking the system for a few at a time costs more than the rest of the id.
+ */
 function randomHex(): string {
   if (used + RANDOM_DIGITS > pool.length) {
     pool = randomBytes(RANDOM_POOL_BYTES).toString('hex');

@@ -101,7 +101,9 @@ export interface JobChange {
   remove?: true;
   /** The worker that ran it was lost. */
   leaseLost?: true;
-  /** A webhook that has to go out, made in the same transaction: there is never an end without its delivery. */
+  /**
+   * A webhook that has to go out, made in the same transaction: there is never an end without its delivery.
+   */
   delivery?: (payloads: Payloads) => Delivery;
 }
 

@@ -133,8 +133,8 @@ export const DEFAULT_LOG_TAIL = 100;
 export const JOB_LIST_LIMIT: Bounds = { minimum: 1, maximum: 1000 };
 export const DEFAULT_JOB_LIST_LIMIT = 100;
 /**
- * One search through the jobs of an endpoint (REST v2) looks at so many jobs, for so long, and reads so much of each
- * request for a text. It says where the next one goes on.
+ * One search through the jobs of an endpoint (REST v2) looks at so many jobs, for so long, and reads so much
+ * of each request for a text. It says where the next one goes on.
  */
 export const JOB_SEARCH = { rows: 20_000, milliseconds: 2_000, textChars: 65_536 };
 /** Jobs that one call retries, cancels or sends again. */
@@ -149,7 +149,7 @@ export const CLUSTER_NETWORK_RANGE = '10.65.0.0/16';
 /** An answer up to this size is read and sent at once. */
 export const SMALL_ANSWER_BYTES = 256 * 1024;
 /**
- * Memory for large answers that are being sent, for one account and for all. A larger answer goes alone. What is beyond waits
- * for its turn.
+ * Memory for large answers that are being sent, for one account and for all. A larger answer goes alone. What
+ * is beyond waits for its turn.
  */
 export const ANSWER_BYTES_IN_FLIGHT = { account: 16 * 1024 * 1024, all: 128 * 1024 * 1024 };

@@ -45,8 +45,8 @@ export interface StartContext {
 }
 
 /**
- * What the drivers of containers have in common: which instances there are, one operation on an instance at a time, and
- * their logs, which outlive them.
+ * What the drivers of containers have in common: which instances there are, one operation on an instance at a
+ * time, and their logs, which outlive them.
  */
 export abstract class ContainerEngine<I extends ContainerInstance> {
   abstract readonly kind: EngineKind;

@@ -5,7 +5,9 @@ export const SNAPSHOT_URL_VARIABLE = 'BERTH_SNAPSHOT_URL';
 /** The name of the image, for messages of the runner. */
 export const SNAPSHOT_IMAGE_VARIABLE = 'BERTH_SNAPSHOT_IMAGE';
 
-/** How engines of containers run folders that `berth deploy` uploaded: in a runner image, which fetches them. */
+/**
+ * How engines of containers run folders that `berth deploy` uploaded: in a runner image, which fetches them.
+ */
 export interface DeployedFolders {
   /** Why this folder cannot run in a container; undefined if it can. */
   problem(image: string): string | undefined;
@@ -17,7 +19,9 @@ export function isDeployedFolder(image: string): boolean {
   return image.startsWith('local/');
 }
 
-/** The container that runs a deployed folder. As elsewhere, the command of the spec comes before the folder's. */
+/**
+ * The container that runs a deployed folder. As elsewhere, the command of the spec comes before the folder's.
+ */
 export async function runnerSpec(spec: InstanceSpec, folders: DeployedFolders): Promise<InstanceSpec> {
   const { runnerImage, url } = await folders.resolve(spec.image);
   return {

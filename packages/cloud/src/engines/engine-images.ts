@@ -1,7 +1,9 @@
 import type { InstanceEngine } from './engine.ts';
 import type { InstanceSpec } from './instance.ts';
 
-/** Why none of the engines finds the image; undefined if one does, or if one that could run it cannot tell. */
+/**
+ * Why none of the engines finds the image; undefined if one does, or if one that could run it cannot tell.
+ */
 export async function imageLookupProblem(
   engines: Iterable<InstanceEngine>,
   image: string,

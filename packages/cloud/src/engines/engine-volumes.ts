@@ -15,8 +15,8 @@ export interface VolumeServer {
 }
 
 /**
- * The volumes of an engine that keeps them by itself, where Berth servers do not see them as folders. Every action is
- * idempotent by the volume's id.
+ * The volumes of an engine that keeps them by itself, where Berth servers do not see them as folders. Every
+ * action is idempotent by the volume's id.
  */
 export interface EngineVolumes {
   create(volume: EngineVolume): Promise<void>;

@@ -63,8 +63,8 @@ export interface InstanceEngine extends Engine {
   pruneImages?(unusedSince: number): Promise<string[]>;
 
   /**
-   * Begins what the first start of an image would wait for, such as its Python environment. What fails here is
-   * reported by that start.
+   * Begins what the first start of an image would wait for, such as its Python environment. What fails here
+   * is reported by that start.
    */
   prepareImage?(image: string, accountId: string): void;
 
@@ -89,8 +89,8 @@ export interface InstanceEngine extends Engine {
   adopt(handle: InstanceHandle): Promise<Instance | undefined>;
 
   /**
-   * An instance of another machine, by its id alone: its handle was not stored yet. Only for engines of several
-   * machines, which cannot list those that do not answer.
+   * An instance of another machine, by its id alone: its handle was not stored yet. Only for engines of
+   * several machines, which cannot list those that do not answer.
    */
   findElsewhere?(id: string): Promise<Instance | undefined>;
 

@@ -90,7 +90,9 @@ export interface InstanceNetwork {
   subnet: string | null;
   /** The fixed address of this instance; without a subnet, it means nothing. */
   address: string | null;
-  /** The environment variable with its address. The engine sets it, over `env`, where it chooses the address. */
+  /**
+   * The environment variable with its address. The engine sets it, over `env`, where it chooses the address.
+   */
   addressVariable?: string;
   /** Host names under which the other members reach it. An engine that has only one uses the first. */
   aliases: readonly string[];

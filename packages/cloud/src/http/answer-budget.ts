@@ -19,8 +19,9 @@ export interface AnswerBudgetOptions {
 }
 
 /**
- * The memory of large answers. An account that asks for many gets them one after the other, and accounts take turns. At most one
- * is granted in a turn of the event loop: between two of them, everything else that has arrived is served.
+ * The memory of large answers. An account that asks for many gets them one after the other, and accounts take
+ * turns. At most one is granted in a turn of the event loop: between two of them, everything else that has
+ * arrived is served.
  */
 export class AnswerBudget {
   readonly #options: AnswerBudgetOptions;

@@ -63,8 +63,8 @@ const connections = new WeakMap<object, Connection>();
 const connectionsByPeer = new Map<string, Connection>();
 
 /**
- * The connection belongs to this account from now on. Throws if the account has as many as one may have; then the connection
- * is closed soon after the answer. A connection that no limit counts is left alone.
+ * The connection belongs to this account from now on. Throws if the account has as many as one may have; then
+ * the connection is closed soon after the answer. A connection that no limit counts is left alone.
  */
 export function claimConnection(socket: object, accountId: string): void {
   const connection = connections.get(socket) ?? findByPeer(socket);
@@ -83,9 +83,9 @@ function peerOf({ remoteAddress, remotePort, localPort }: Socket): string | unde
 }
 
 /**
- * Counts the connections of clients. Beyond the limit a connection is answered and closed: without descriptors it could not
- * even be told why, and files could not be opened either. No account can take the last one from the others, and neither
- * can somebody without a key.
+ * Counts the connections of clients. Beyond the limit a connection is answered and closed: without
+ * descriptors it could not even be told why, and files could not be opened either. No account can take the
+ * last one from the others, and neither can somebody without a key.
  */
 export class ConnectionLimit {
   readonly max: number;

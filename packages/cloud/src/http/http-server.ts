@@ -55,8 +55,8 @@ const MAX_PARAM_LENGTH = 500;
 const REQUEST_TIMEOUT_MS = 660_000;
 
 /**
- * Requests are checked by the schemas of rest/ and of GraphQL, never by Fastify. Without this it would load two
- * compilers of JSON schemas at every start: 100 modules, 50 ms without a compile cache.
+ * Requests are checked by the schemas of rest/ and of GraphQL, never by Fastify. Without this it would load
+ * two compilers of JSON schemas at every start: 100 modules, 50 ms without a compile cache.
  */
 const NO_ROUTE_SCHEMAS = {
   compilersFactory: { buildValidator: refuseRouteSchema, buildSerializer: refuseRouteSchema },
@@ -67,7 +67,9 @@ export interface HttpServerOptions {
   /** Requests per key and time window; undefined turns the limits off. */
   rateLimit: { perMinute: number; perHour: number; perDay: number } | undefined;
   graphql: { maxDepth: number; maxFields: number };
-  /** Whether everybody who reaches this server may read /metrics now; otherwise keys of the root account may. */
+  /**
+   * Whether everybody who reaches this server may read /metrics now; otherwise keys of the root account may.
+   */
   isMetricsOpen?(): boolean;
 }
 
@@ -243,8 +245,8 @@ export interface PodSelfService {
 }
 
 /**
- * A server for workers and pods alone: the endpoints, the deployed folders that they run, and what a pod may do to itself.
- * It does not listen yet.
+ * A server for workers and pods alone: the endpoints, the deployed folders that they run, and what a pod may
+ * do to itself. It does not listen yet.
  */
 export function createWorkerServer(
   router: EndpointRouter,

@@ -8,8 +8,8 @@ import { parseJobDone } from './workers/worker-posts.ts';
 import type { WorkerPost } from './workers/worker-posts.ts';
 
 /**
- * Longer texts are parsed on another thread: 9 MB with many members take 150 ms, in which nobody else would be served. To hand
- * over so much takes 5 ms.
+ * Longer texts are parsed on another thread: 9 MB with many members take 150 ms, in which nobody else would
+ * be served. To hand over so much takes 5 ms.
  */
 export const LARGE_BODY_CHARS = 512 * 1024;
 /** The memory of the thread is given back when it has had nothing to do for so long. */

@@ -12,8 +12,8 @@ export interface RevocableResponseOptions extends GrantedAccess {
 }
 
 /**
- * Ends the answer, and with it the upload or the wait behind it, when its key is revoked or expires: with an error where
- * nothing was sent yet; else it breaks off, so that it does not look whole.
+ * Ends the answer, and with it the upload or the wait behind it, when its key is revoked or expires: with an
+ * error where nothing was sent yet; else it breaks off, so that it does not look whole.
  */
 export function endWhenRevoked(accesses: OpenAccesses, options: RevocableResponseOptions): void {
   const { response } = options;

@@ -17,7 +17,9 @@ const FORGET_TIMED_OUT_MS = 2 * WORKER_TIMEOUT_MS;
  */
 const FORGET_DRAINED_MS = 24 * 3_600_000;
 
-/** Stores the heartbeats of workers for the other servers, and forgets workers that have been silent for long. */
+/**
+ * Stores the heartbeats of workers for the other servers, and forgets workers that have been silent for long.
+ */
 export class HeartbeatFlush {
   readonly #workers: PairMap<string, string, ConnectedWorker>;
   #lastAt = 0;

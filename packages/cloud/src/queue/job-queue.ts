@@ -149,7 +149,9 @@ export class JobQueue {
     return this.#deps.store.readOutput(endpointId, seq);
   }
 
-  /** Resolves with the current job when it has ended or is gone, the time is over, or the request is aborted. */
+  /**
+   * Resolves with the current job when it has ended or is gone, the time is over, or the request is aborted.
+   */
   waitForEnd(
     endpointId: string,
     seq: number,

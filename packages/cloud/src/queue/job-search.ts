@@ -43,7 +43,9 @@ export interface ErrorGroup extends ErrorFingerprint {
   sample: FoundJob;
 }
 
-/** Finds jobs among many. One search looks at a bounded number of jobs and says where the next one goes on. */
+/**
+ * Finds jobs among many. One search looks at a bounded number of jobs and says where the next one goes on.
+ */
 export class JobSearch {
   readonly #deps: JobSearchDeps;
 

@@ -15,8 +15,8 @@ import { HeartbeatFlush } from './heartbeat-flush.ts';
 /** How long the evidence must last that a worker no longer has a job before the job counts as lost. */
 const LOST_JOB_EVIDENCE_MS = 15_000;
 /**
- * A poll that says that the worker is idle may have been sent before a job of another poll arrived there: it says
- * nothing about jobs that were handed out this recently.
+ * A poll that says that the worker is idle may have been sent before a job of another poll arrived there: it
+ * says nothing about jobs that were handed out this recently.
  */
 const JOB_ARRIVES_MS = 1_000;
 

@@ -25,7 +25,9 @@ interface WorkerPollsDeps {
   tracing?: JobTracing | undefined;
 }
 
-/** The long polls of workers, for jobs and for cancellations, and who gets nothing for a while or ever again. */
+/**
+ * The long polls of workers, for jobs and for cancellations, and who gets nothing for a while or ever again.
+ */
 export class WorkerPolls {
   readonly #deps: WorkerPollsDeps;
   /** Waits of paused workers. */

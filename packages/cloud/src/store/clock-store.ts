@@ -7,9 +7,9 @@ export interface ClockStore {
   /** The leading server writes how far its time is from the clock of the database. The others follow it. */
   saveShared(time: SharedTime): Promise<void>;
   /**
-   * Moves what is still due by a difference, so that time may be set by it, where nothing runs or waits: no job, no
-   * worker, no pod. False where something does; nothing is changed then. `onMoved` sets the time, in the same turn:
-   * whatever is written later is written with the new time.
+   * Moves what is still due by a difference, so that time may be set by it, where nothing runs or waits: no
+   * job, no worker, no pod. False where something does; nothing is changed then. `onMoved` sets the time, in
+   * the same turn: whatever is written later is written with the new time.
    */
   moveDueTimes(by: number, onMoved: () => void): Promise<boolean>;
   /** Moves jobs that were created at a time, and were on their way into the database when it was set. */

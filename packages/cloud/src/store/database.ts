@@ -3,7 +3,9 @@ import type { Dialect, Steps } from './sql.ts';
 import type { LeaderElection } from './leader-election.ts';
 import type { WakeupBus } from './wakeup-bus.ts';
 
-/** One database, whichever it is. The steps may run more than once, so they change nothing but the database. */
+/**
+ * One database, whichever it is. The steps may run more than once, so they change nothing but the database.
+ */
 export interface Database {
   readonly dialect: Dialect;
   /** Identifies this process among those that use the database. */
@@ -18,7 +20,9 @@ export interface Database {
   jobs(): JobStore;
   /** What tells the servers on this database of each other's changes. */
   wakeups(): Promise<WakeupBus>;
-  /** Runs work while no other server runs any of the same name. The caller sees to it that this one does not. */
+  /**
+   * Runs work while no other server runs any of the same name. The caller sees to it that this one does not.
+   */
   exclusively<T>(name: string, work: () => Promise<T>): Promise<T>;
   /** `onResigned` tells the other servers that nobody leads. */
   leaderElection(onResigned: () => void): LeaderElection;

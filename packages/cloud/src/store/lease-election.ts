@@ -20,9 +20,9 @@ export interface LeaseElectionOptions {
 }
 
 /**
- * Of several servers on one database one leads: the holder of a lease, which it renews every second. The epoch counts
- * the holders; a former one that wakes up finds another epoch and changes nothing. By its own monotonic clock a holder
- * stops before its lease ends, since it counts from before it asked.
+ * Of several servers on one database one leads: the holder of a lease, which it renews every second. The
+ * epoch counts the holders; a former one that wakes up finds another epoch and changes nothing. By its own
+ * monotonic clock a holder stops before its lease ends, since it counts from before it asked.
  */
 export class LeaseElection implements LeaderElection {
   readonly #options: LeaseElectionOptions;

@@ -32,7 +32,9 @@ export interface PodStore {
    * it is then.
    */
   observe(id: string, next: (current: Pod) => Pod | undefined): Promise<Pod | undefined>;
-  /** From an instant on, it costs something else. The first time of all, one that runs pays from its start. */
+  /**
+   * From an instant on, it costs something else. The first time of all, one that runs pays from its start.
+   */
   reprice(id: string, costOf: (pod: Pod) => number, at: number, isFirst: boolean): Promise<void>;
   /** Those whose wanted state is not reached yet. */
   listUnreconciled(): Promise<string[]>;

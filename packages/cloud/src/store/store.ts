@@ -62,7 +62,9 @@ export interface Store {
   readonly wakeups: WakeupBus;
   readonly leaderElection: LeaderElection;
   readonly servers: ServerStore;
-  /** Runs work while no other server runs any of the same name. The caller sees to it that this one does not. */
+  /**
+   * Runs work while no other server runs any of the same name. The caller sees to it that this one does not.
+   */
   exclusively<T>(name: string, work: () => Promise<T>): Promise<T>;
   /** Identifies this process among the servers. */
   readonly server: string;
@@ -86,8 +88,8 @@ export interface AccountStore {
   /** Reads the account, asks `next` what it becomes, and writes that. Undefined where there is none. */
   change(id: string, next: (current: Account) => AuditedChange<Account>): Promise<Account | undefined>;
   /**
-   * Deletes the account with what is left of it: keys, templates, registries, secrets and the like. False, and
-   * nothing is deleted, as long as it has an endpoint or a pod that is not gone.
+   * Deletes the account with what is left of it: keys, templates, registries, secrets and the like. False,
+   * and nothing is deleted, as long as it has an endpoint or a pod that is not gone.
    */
   remove(id: string): Promise<boolean>;
 }

@@ -26,7 +26,9 @@ export type Wakeup =
   | { kind: 'volume'; accountId: string; volumeId: string }
   /** Much of a limit is used. */
   | { kind: 'quota'; accountId: string; limit: string; ratio: number }
-  /** The gateway of this server has so many requests for an endpoint, of which so many are with each worker. */
+  /**
+   * The gateway of this server has so many requests for an endpoint, of which so many are with each worker.
+   */
   | { kind: 'demand'; endpointId: string; server: string; requests: number; inFlight: Record<string, number> }
   /** So many requests of this key were counted by the named rate limit. */
   | { kind: 'rate'; limit: string; key: string; used: number }

@@ -8,8 +8,8 @@ const run = promisify(execFile);
 
 const FILE = 'reserve';
 /**
- * What is given back at a time: enough for most transactions, and others get several. Whoever has filled the disk
- * takes what they leave.
+ * What is given back at a time: enough for most transactions, and others get several. Whoever has filled the
+ * disk takes what they leave.
  */
 const SLICE_BYTES = 250_000;
 /** On a small disk the reserve takes no more than this part of what is free. */

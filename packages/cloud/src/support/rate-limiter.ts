@@ -50,8 +50,8 @@ interface Usage {
 }
 
 /**
- * Counts requests by key in fixed windows, in the memory of this server and on monotonic time, with those that other
- * servers tell of. Refused requests are not counted.
+ * Counts requests by key in fixed windows, in the memory of this server and on monotonic time, with those
+ * that other servers tell of. Refused requests are not counted.
  */
 export class RateLimiter {
   readonly #clock: Clock;

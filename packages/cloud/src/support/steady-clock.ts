@@ -10,9 +10,9 @@ export const CLOCK_STEP_MS = 2_000;
 export const SLEW_RATE = 0.005;
 
 /**
- * Time that never jumps. It advances with the monotonic clock, and approaches a reference clock (the one of this
- * machine, or of the shared database) so slowly that nothing ends noticeably early. Setting the reference an hour
- * ahead therefore ends no job, and setting it back freezes none.
+ * Time that never jumps. It advances with the monotonic clock, and approaches a reference clock (the one of
+ * this machine, or of the shared database) so slowly that nothing ends noticeably early. Setting the
+ * reference an hour ahead therefore ends no job, and setting it back freezes none.
  */
 export class SteadyClock implements Clock {
   readonly #source: Required<Pick<Clock, 'now' | 'monotonic'>>;

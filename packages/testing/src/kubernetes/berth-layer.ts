@@ -29,8 +29,8 @@ const FILES = [
 const UNUSED = /(?:^|\/)node_modules\/(?:node|@types\/.*)$/;
 
 /**
- * A layer of an image with this Berth, as `berth` in the path, and with its Node where deploy/docker/Dockerfile has it. It
- * needs a shell and Node.
+ * A layer of an image with this Berth, as `berth` in the path, and with its Node where
+ * deploy/docker/Dockerfile has it. It needs a shell and Node.
  */
 export function berthLayer(): Buffer {
   const folder = mkdtempSync(join(tmpdir(), 'berth-layer-'));

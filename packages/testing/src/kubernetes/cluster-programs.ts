@@ -16,7 +16,9 @@ const BUILT = [
   'kubectl',
 ];
 const NEEDED = ['etcd', 'pause', ...BUILT];
-/** Installed from Debian: docker.io or containerd, containernetworking-plugins, iproute2, iptables, openssl. */
+/**
+ * Installed from Debian: docker.io or containerd, containernetworking-plugins, iproute2, iptables, openssl.
+ */
 const SYSTEM_PROGRAMS = ['containerd', 'ctr', 'runc', 'ip', 'iptables', 'openssl', 'unshare', 'bash'];
 const CNI_PLUGIN = '/usr/lib/cni/ptp';
 const ROOT = resolve(import.meta.dirname, '../../../..');

@@ -53,8 +53,8 @@ interface ContainerRun {
 }
 
 /**
- * Kills each of two servers on one PostgreSQL, the API server, etcd and a node, one after the other, and checks
- * everything after that.
+ * Kills each of two servers on one PostgreSQL, the API server, etcd and a node, one after the other, and
+ * checks everything after that.
  */
 export async function runKillRounds(
   cluster: KubernetesForTests,
@@ -418,7 +418,9 @@ function ranFor({ startedAt, endedAt, killedAt }: ContainerRun): number {
   return (killedAt ?? endedAt ?? startedAt) - startedAt;
 }
 
-/** How much longer it may have seemed to run: until the cluster gave up its node, or it was not seen to end. */
+/**
+ * How much longer it may have seemed to run: until the cluster gave up its node, or it was not seen to end.
+ */
 function unknownFor({ startedAt, endedAt, killedAt }: ContainerRun): number {
   if (killedAt !== undefined || endedAt === undefined) return Date.now() - (killedAt ?? startedAt);
   return 0;

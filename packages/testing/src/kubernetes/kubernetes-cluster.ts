@@ -1,6 +1,6 @@
 // A real Kubernetes for the tests: etcd, API server, controllers and scheduler on this machine, and nodes
-// with containerd and kubelet
-// in namespaces of their own. It needs root and Linux. Everything of it ends with the process that started it.
+// with containerd and kubelet in namespaces of their own. It needs root and Linux. Everything of it ends with
+// the process that started it.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

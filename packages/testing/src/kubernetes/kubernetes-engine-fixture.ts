@@ -18,8 +18,8 @@ export interface KubernetesEngineFixture extends EngineFixture {
 }
 
 /**
- * A data center in a namespace of its own, for a server that listens where pods reach it. The server has the rights of
- * deploy/kubernetes/role.yaml, and no more.
+ * A data center in a namespace of its own, for a server that listens where pods reach it. The server has the
+ * rights of deploy/kubernetes/role.yaml, and no more.
  */
 export async function kubernetesEngineFixture(
   { kubeconfig, host }: TestCluster,

@@ -30,7 +30,9 @@ export interface Permission {
   verb: string;
 }
 
-/** The service account of deploy/kubernetes/role.yaml in a namespace, with exactly the rights of that file. */
+/**
+ * The service account of deploy/kubernetes/role.yaml in a namespace, with exactly the rights of that file.
+ */
 export class BerthServiceAccount {
   readonly #adminKubeconfig: string;
   readonly #admin: KubernetesClient;

@@ -6,8 +6,8 @@ import type { TestCluster } from './with-kubernetes.ts';
 const NAME = 'berth-test-folders';
 
 /**
- * A class whose volumes are folders of this machine, which every node of the test cluster sees. The controller manager
- * makes and deletes them.
+ * A class whose volumes are folders of this machine, which every node of the test cluster sees. The
+ * controller manager makes and deletes them.
  */
 export async function hostPathStorageClass({ kubeconfig }: TestCluster): Promise<string> {
   const client = new KubernetesClient(() => readKubeconfig(kubeconfig));

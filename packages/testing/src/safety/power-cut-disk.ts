@@ -9,16 +9,17 @@ const SECTOR_BYTES = 512;
 const WRITTEN_SHARES = [0, 0.05, 0.5, 0.95, 1];
 
 /**
- * When a cut happens: before a sync has done anything, when others have gone on for a while, or when the disk has all of it
- * and nobody was told.
+ * When a cut happens: before a sync has done anything, when others have gone on for a while, or when the disk
+ * has all of it and nobody was told.
  */
 export type CutMoment = 'sync begins' | 'sync goes on' | 'sync has ended';
 /** How many turns of the event loop a sync takes. */
 const SYNC_TURNS = 8;
 
 /**
- * What a disk holds after a power cut. What a sync found in a file is there when the sync has ended. Of everything that
- * was written since, each sector may be there or not, whatever the order in which they were written.
+ * What a disk holds after a power cut. What a sync found in a file is there when the sync has ended. Of
+ * everything that was written since, each sector may be there or not, whatever the order in which they were
+ * written.
  */
 export class PowerCutDisk {
   readonly #synced = new Map<string, Buffer>();
@@ -35,7 +36,9 @@ export class PowerCutDisk {
     for (const file of files) this.#synced.set(file, readFileSync(file));
   }
 
-  /** Takes the place of fsync. Nothing is written to the file while its sync begins, so it is read as a whole. */
+  /**
+   * Takes the place of fsync. Nothing is written to the file while its sync begins, so it is read as a whole.
+   */
   readonly syncFile: SyncFile = (descriptor, done) => {
     const file = readlinkSync(`/proc/self/fd/${descriptor}`);
     const found = readFileSync(file);

@@ -191,7 +191,9 @@ export class JobModel {
   }
 }
 
-/** A transaction may write the status of a job first, and then its output and its error: that is one change. */
+/**
+ * A transaction may write the status of a job first, and then its output and its error: that is one change.
+ */
 function merged(entries: readonly JournalEntry[]): JournalEntry[] {
   const changes: JournalEntry[] = [];
   for (const entry of entries) {

@@ -1,7 +1,10 @@
 import pg from 'pg';
 
 export interface PostgresCalls {
-  /** Resolves when no connection is being opened and no query is without an answer; undefined where that is so. */
+  /**
+   * Resolves when no connection is being opened and no query is without an answer; undefined where that is
+   * so.
+   */
   whenIdle(): Promise<void> | undefined;
   stop(): void;
 }

@@ -55,7 +55,10 @@ const TAKE_JOURNAL = `
   select (select json_agg(entries order by entry)::text from entries) as journal,
     (select json_agg(started)::text from started) as workers`;
 
-/** A real PostgreSQL. Calls take real time, so virtual time waits for each; the order of concurrent ones may differ. */
+/**
+ * A real PostgreSQL. Calls take real time, so virtual time waits for each; the order of concurrent ones may
+ * differ.
+ */
 export class PostgresSimulationDatabase implements SimulationStorage {
   readonly kind = 'postgres';
   onWorker: SimulationStorage['onWorker'] = () => undefined;

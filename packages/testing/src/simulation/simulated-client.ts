@@ -28,7 +28,9 @@ const REQUEST_TIMEOUT_MS = 60_000;
 /** A reader may see what was true when the database was read, this long ago. */
 const STALE_MS = 5_000;
 
-/** Submits jobs, waits for them, asks after them, cancels and retries them, and remembers what it was told. */
+/**
+ * Submits jobs, waits for them, asks after them, cancels and retries them, and remembers what it was told.
+ */
 export class SimulatedClient {
   readonly #deps: SimulatedClientDeps;
   readonly #process: SimulatedProcess = { frozenUntil: 0, hasCrashed: false };

@@ -27,8 +27,8 @@ export class SimulatedFaults {
   readonly #kinds: (() => number)[];
   lastAt = -Infinity;
   /**
-   * How long a server was frozen or could not reach the database at most: what it began before may be done by its
-   * time of then.
+   * How long a server was frozen or could not reach the database at most: what it began before may be done by
+   * its time of then.
    */
   longestDelay = 0;
 

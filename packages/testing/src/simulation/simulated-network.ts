@@ -33,8 +33,8 @@ export class SimulatedNetwork {
   }
 
   /**
-   * Resolves with the answer, in the process of the sender. Rejects where the server cannot be reached, goes down,
-   * or does not answer in time: then nobody knows whether it has acted.
+   * Resolves with the answer, in the process of the sender. Rejects where the server cannot be reached, goes
+   * down, or does not answer in time: then nobody knows whether it has acted.
    */
   request<T>(
     from: SimulatedProcess | undefined,

@@ -36,8 +36,8 @@ export function resultOf(workerId: string, jobId: string, lease: string): string
 }
 
 /**
- * A worker as the SDKs are: it polls for jobs, runs them, posts results until somebody has them, pings, and polls
- * for cancellations. With `hasLeases` it names the lease of its results, as the channel does.
+ * A worker as the SDKs are: it polls for jobs, runs them, posts results until somebody has them, pings, and
+ * polls for cancellations. With `hasLeases` it names the lease of its results, as the channel does.
  */
 export class SimulatedWorker implements InstanceProgram {
   readonly process: SimulatedProcess = { frozenUntil: 0, hasCrashed: false };

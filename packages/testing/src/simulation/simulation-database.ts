@@ -60,8 +60,8 @@ function instanceTriggers(table: string): string {
 }
 
 /**
- * Statements that a run has prepared are prepared for the next one, too: every run opens the store anew, which
- * would cost 5 ms.
+ * Statements that a run has prepared are prepared for the next one, too: every run opens the store anew,
+ * which would cost 5 ms.
  */
 class ReusingConnection extends DatabaseSync {
   readonly #prepared = new Map<string, { statements: StatementSync[]; used: number }>();
@@ -99,7 +99,10 @@ export class SimulationDatabase implements SimulationStorage {
   readonly #selectPod: StatementSync;
   /** Deletes everything. */
   readonly #empty: string;
-  /** Something was written, and perhaps rolled back: to ask the journal after every step would cost a tenth of a run. */
+  /**
+   * Something was written, and perhaps rolled back: to ask the journal after every step would cost a tenth of
+   * a run.
+   */
   #mayHaveChanged = false;
 
   private constructor(connection: ReusingConnection) {

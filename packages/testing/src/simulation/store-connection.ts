@@ -55,9 +55,9 @@ export function writesAsLeader(): string | undefined {
 }
 
 /**
- * What one server sees of the store. An answer waits while its server is frozen, and never comes after its crash.
- * Over a network, every call takes a while each way, and a connection that breaks leaves open whether the call was
- * executed.
+ * What one server sees of the store. An answer waits while its server is frozen, and never comes after its
+ * crash. Over a network, every call takes a while each way, and a connection that breaks leaves open whether
+ * the call was executed.
  */
 export function connectToStore(store: UsedStore, { leader, ...deps }: StoreConnectionDeps): UsedStore {
   const asLeader = { ...deps, ...(leader !== undefined && { leader }) };
@@ -142,8 +142,8 @@ function remoteCall(deps: StoreConnectionDeps, name: string, work: () => Promise
 }
 
 /**
- * What a server does as the leader stays in order: a worker that takes the place of another one is not written before
- * the end of that one.
+ * What a server does as the leader stays in order: a worker that takes the place of another one is not
+ * written before the end of that one.
  */
 function inOrder(deps: StoreConnectionDeps, wait: number): number {
   const { time, leader } = deps;

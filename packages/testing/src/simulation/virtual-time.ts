@@ -22,8 +22,8 @@ interface VirtualEvent {
 }
 
 /**
- * Long waits of all servers share timers (`support/shared-timer.ts`), so these belong to none of them. They only
- * end long polls, whose answer then waits for its server.
+ * Long waits of all servers share timers (`support/shared-timer.ts`), so these belong to none of them. They
+ * only end long polls, whose answer then waits for its server.
  */
 const SHARED_TIMER_MS = 9_000;
 /** How many events one turn of the real event loop handles. */
@@ -68,9 +68,9 @@ class VirtualTimer {
 }
 
 /**
- * Time that passes only from event to event. While it is installed, the timers, clocks and random numbers of this
- * process are its own: the code under test runs unchanged, as fast as the machine can, and the same seed gives the
- * same run. Between two events everything that waits for a promise is done.
+ * Time that passes only from event to event. While it is installed, the timers, clocks and random numbers of
+ * this process are its own: the code under test runs unchanged, as fast as the machine can, and the same seed
+ * gives the same run. Between two events everything that waits for a promise is done.
  */
 export class VirtualTime {
   readonly #events: VirtualEvent[] = [];
@@ -83,13 +83,17 @@ export class VirtualTime {
   #now = 0;
   #order = 0;
   steps = 0;
-  /** Follows from the times of all events: two runs that have the same did the same things at the same times. */
+  /**
+   * Follows from the times of all events: two runs that have the same did the same things at the same times.
+   */
   digest = 0;
   /** How often random bytes were asked for. */
   draws = 0;
   /** Called after every event, when what it set in motion is done. */
   afterStep: () => Promise<void> | undefined = () => undefined;
-  /** Resolves when nothing is under way any more that takes real time: virtual time stands still meanwhile. */
+  /**
+   * Resolves when nothing is under way any more that takes real time: virtual time stands still meanwhile.
+   */
   whenIdle: () => Promise<void> | undefined = () => undefined;
 
   constructor(random: () => number) {
@@ -317,7 +321,10 @@ export class VirtualTime {
   }
 }
 
-/** In parts of a millisecond that a number holds exactly, whenever the run began: else its timers would depend on that. */
+/**
+ * In parts of a millisecond that a number holds exactly, whenever the run began: else its timers would depend
+ * on that.
+ */
 function exactly(milliseconds: number): number {
   return Math.ceil(milliseconds * 1024) / 1024;
 }

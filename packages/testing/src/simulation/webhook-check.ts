@@ -6,8 +6,8 @@ import type { StoredDelivery } from './simulation-storage.ts';
 export const WEBHOOK_ATTEMPTS = 3;
 
 /**
- * At the end: there is one delivery for each end of a job that wants webhooks, each is over, and what it says of
- * itself is what its receiver saw. Without faults nothing is sent twice.
+ * At the end: there is one delivery for each end of a job that wants webhooks, each is over, and what it says
+ * of itself is what its receiver saw. Without faults nothing is sent twice.
  */
 export function checkWebhooks(
   deliveries: readonly StoredDelivery[],

@@ -108,8 +108,8 @@ function show(
 }
 
 /**
- * Where a Docker daemon runs, it and the registry are asked, with the credentials that workers of the endpoint would
- * use; elsewhere nothing can tell.
+ * Where a Docker daemon runs, it and the registry are asked, with the credentials that workers of the
+ * endpoint would use; elsewhere nothing can tell.
  */
 async function checkImageExists(
   client: ApiClient,

@@ -58,7 +58,9 @@ async function readContent(file: string, { stdin }: FieldCall): Promise<string> 
   }
 }
 
-/** Numbers, true, false, null, lists and objects are JSON; anything else is text, and so is every variable. */
+/**
+ * Numbers, true, false, null, lists and objects are JSON; anything else is text, and so is every variable.
+ */
 function parseValue([first, ...rest]: readonly string[], given: string): unknown {
   if (first === 'env' && rest.length > 0) return given;
   try {

@@ -47,7 +47,9 @@ export class EndpointRemovals {
     }
   }
 
-  /** Finishes the removal of a deleted endpoint that a stopped server or an unavailable engine interrupted. */
+  /**
+   * Finishes the removal of a deleted endpoint that a stopped server or an unavailable engine interrupted.
+   */
   async finishRemoval(endpointId: string): Promise<void> {
     await this.#removeAll(endpointId);
     await this.#deps.queue.removeEndpoint(endpointId);

@@ -4,8 +4,8 @@ import type { WorkerStore } from '../../store/worker-store.ts';
 const MAX_CACHED = 10_000;
 
 /**
- * The start phases of workers that are not tracked here: they have ended, or another server is the leader. Those that
- * do not change any more are cached, since clients ask for the status of many jobs of one worker.
+ * The start phases of workers that are not tracked here: they have ended, or another server is the leader.
+ * Those that do not change any more are cached, since clients ask for the status of many jobs of one worker.
  */
 export class StoredStartPhases {
   readonly #store: Pick<WorkerStore, 'findWorker'>;

@@ -43,7 +43,9 @@ export class WorkerLauncher {
       .catch((error: unknown) => log.error({ err: error }, 'a worker could not be started'));
   }
 
-  /** The record is stored before the engine is asked, so that a crash in between leaves no unknown instance. */
+  /**
+   * The record is stored before the engine is asked, so that a crash in between leaves no unknown instance.
+   */
   async #start(worker: TrackedWorker, endpoint: Endpoint, placement: WorkerPlacement): Promise<void> {
     const { registry, removals, loadBalancerHealth, engines, specSources, clock } = this.#deps;
     const [spec] = await Promise.all([

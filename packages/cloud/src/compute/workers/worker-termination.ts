@@ -95,8 +95,8 @@ export class WorkerTermination {
   }
 
   /**
-   * A worker's instance ended. If that was not expected, and not done to it, it counts as a crash, and the next
-   * start waits longer.
+   * A worker's instance ended. If that was not expected, and not done to it, it counts as a crash, and the
+   * next start waits longer.
    */
   handleExit(worker: TrackedWorker, ending: WorkerExit & { reason: string }): Promise<void> {
     return this.#track(worker, this.#handleExit(worker, ending));
@@ -199,8 +199,8 @@ export class WorkerTermination {
   }
 
   /**
-   * How many workers of an endpoint may still run though they are no longer tracked. Their instances are removed when
-   * their end is stored: until then they take the places of others.
+   * How many workers of an endpoint may still run though they are no longer tracked. Their instances are
+   * removed when their end is stored: until then they take the places of others.
    */
   countUnrecorded(endpointId: string): number {
     return [...this.#unrecorded].filter(({ record }) => record.endpointId === endpointId).length;

@@ -69,8 +69,8 @@ export class Workers {
   }
 
   /**
-   * The phases of the start that a job waited for; undefined if it did not wait for one. Most jobs are answered
-   * without a promise, and without the store.
+   * The phases of the start that a job waited for; undefined if it did not wait for one. Most jobs are
+   * answered without a promise, and without the store.
    */
   startPhasesOf(
     job: Pick<Job, 'endpointId' | 'workerId' | 'queuedAt'>,

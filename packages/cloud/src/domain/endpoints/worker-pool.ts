@@ -18,7 +18,9 @@ export interface WorkerPool {
    * of requests now.
    */
   reportActivity(endpointId: string, workerId: string, inFlight: number): void;
-  /** Whether a worker that is not ready exists and may become ready. Without this method, it counts as gone. */
+  /**
+   * Whether a worker that is not ready exists and may become ready. Without this method, it counts as gone.
+   */
   exists?(endpointId: string, workerId: string): boolean;
   /**
    * Starts a worker that was scaled down again. False if it is gone for good. Without this method, none is

@@ -16,8 +16,8 @@ export function minuteOf(at: number): number {
 }
 
 /**
- * What a change of one job adds to the history of its endpoint; nothing for most changes. Written in the transaction of the
- * change, so that no crash can lose or repeat it.
+ * What a change of one job adds to the history of its endpoint; nothing for most changes. Written in the
+ * transaction of the change, so that no crash can lose or repeat it.
  */
 export function historyDeltas(before: Job | undefined, after: Job | undefined): HistoryDelta[] {
   if (after === undefined) return [];

@@ -1,7 +1,7 @@
 /**
- * What happened in a stretch of time: values by name, each with how many there were, their sum and the largest. Counts have
- * only the first. Two stretches are merged name by name, so a row for an hour is made of rows for minutes, and a longer step of
- * a chart of shorter ones.
+ * What happened in a stretch of time: values by name, each with how many there were, their sum and the
+ * largest. Counts have only the first. Two stretches are merged name by name, so a row for an hour is made of
+ * rows for minutes, and a longer step of a chart of shorter ones.
  */
 export type Rollup = Record<string, RollupValue>;
 export type RollupValue = [count: number, total: number, max: number];
@@ -53,8 +53,8 @@ export function averageOf(rollup: Rollup, name: string): number | null {
 }
 
 /**
- * A percentile of durations, from their buckets: within a bucket, values are taken to be spread evenly around their mean.
- * Null where there are none.
+ * A percentile of durations, from their buckets: within a bucket, values are taken to be spread evenly around
+ * their mean. Null where there are none.
  */
 export function percentileOf(rollup: Rollup, name: 'wait' | 'run', percent: number): number | null {
   const buckets = Array.from(

@@ -24,7 +24,9 @@ export function imageDigest(files: readonly ImageFile[]): string {
   return hash.digest('hex').slice(0, DIGEST_LENGTH);
 }
 
-/** What keeps these files from being a folder. Whatever passes stays below the folder that it is written to. */
+/**
+ * What keeps these files from being a folder. Whatever passes stays below the folder that it is written to.
+ */
 export function imageFileFindings(files: readonly Pick<ImageFile, 'path'>[]): string[] {
   if (files.length === 0) return ['an image needs at least one file'];
   if (files.length > MAX_IMAGE_FILES)

@@ -42,7 +42,9 @@ export function localImageReference(accountId: string, name: string, digest: str
   return `local/${qualifiedImageName(accountId, name)}:${digest}`;
 }
 
-/** Why an account may not run this image; undefined where it may, or where the image is no uploaded folder. */
+/**
+ * Why an account may not run this image; undefined where it may, or where the image is no uploaded folder.
+ */
 export function foreignImageReason(accountId: string, image: string): string | undefined {
   const [, name, tag = 'latest'] = LOCAL_IMAGE_PATTERN.exec(image) ?? [];
   if (name === undefined || name === RESERVED_NAME) return undefined;

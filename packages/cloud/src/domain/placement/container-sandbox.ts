@@ -11,8 +11,9 @@ export interface ContainerSandbox {
 }
 
 /**
- * The capabilities of every container: what package managers, servers on low ports, sshd and programs that change their user
- * need. Of Docker's own set, making devices (MKNOD), raw packets (NET_RAW) and changing capabilities (SETFCAP, SETPCAP) are left out.
+ * The capabilities of every container: what package managers, servers on low ports, sshd and programs that
+ * change their user need. Of Docker's own set, making devices (MKNOD), raw packets (NET_RAW) and changing
+ * capabilities (SETFCAP, SETPCAP) are left out.
  */
 export const DEFAULT_CONTAINER_CAPABILITIES = [
   'AUDIT_WRITE',

@@ -167,7 +167,9 @@ function allowedCandidates(
   return allowed;
 }
 
-/** Cores and memory are shared. A pod is refused if the machine is too small for it, or has no memory free. */
+/**
+ * Cores and memory are shared. A pod is refused if the machine is too small for it, or has no memory free.
+ */
 function findCpuPlacement(
   { cpuFlavors }: HardwareRequest,
   candidates: readonly PodCandidate[],

@@ -21,7 +21,10 @@ export const CLUSTER_ROLES = ['SLURM_CONTROLLER', 'SLURM_COMPUTE', 'RAY_HEAD', '
 
 export type ClusterRole = (typeof CLUSTER_ROLES)[number];
 
-/** What a pod knows of its cluster. All of it is fixed when the cluster is made, but for an address without subnet. */
+/**
+ * What a pod knows of its cluster. All of it is fixed when the cluster is made, but for an address without
+ * subnet.
+ */
 export interface ClusterMembership {
   /** From 0, which is the cluster's first node. */
   rank: number;
@@ -29,8 +32,8 @@ export interface ClusterMembership {
   size: number;
   role: ClusterRole | null;
   /**
-   * Its own address in the cluster's network. Without a subnet, it is that of its instance; null when there is
-   * none.
+   * Its own address in the cluster's network. Without a subnet, it is that of its instance; null when there
+   * is none.
    */
   address: string | null;
   /** The address or the name of the first node, and a port for them to meet at. */

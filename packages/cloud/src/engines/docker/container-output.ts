@@ -21,7 +21,8 @@ export class ContainerOutput implements OutputSource {
   }
 
   /**
-   * Podman's stream sometimes misses lines, its log does not. So the stream only signals when to read the log.
+   * Podman's stream sometimes misses lines, its log does not. So the stream only signals when to read the
+   * log.
    */
   async openNotifier(signal: AbortSignal): Promise<(() => Promise<boolean>) | undefined> {
     if (!(await this.#daemon.isPodman())) return undefined;

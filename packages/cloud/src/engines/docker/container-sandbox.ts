@@ -4,8 +4,8 @@ import type { ContainerSandbox } from '../../domain/placement/container-sandbox.
 import { BerthError } from '../../support/errors.ts';
 
 /**
- * What a container may do to the machine that it runs on. The daemon's default seccomp profile applies, as none is named
- * here; nothing in a container gains more than it began with.
+ * What a container may do to the machine that it runs on. The daemon's default seccomp profile applies, as
+ * none is named here; nothing in a container gains more than it began with.
  */
 export function sandboxOptions({ runtime, capabilities = [], pids }: ContainerSandbox): HostConfig {
   return {

@@ -7,8 +7,8 @@ import { findDaemon, candidateHosts } from './daemon-discovery.ts';
 /** The interval between searches for a daemon. A search costs a failed file lookup. */
 const POLL_INTERVAL_MS = 5_000;
 /**
- * The first search waits for the first requests: a daemon that answers costs 200 modules and a few programs, 0.2 s
- * of a start.
+ * The first search waits for the first requests: a daemon that answers costs 200 modules and a few programs,
+ * 0.2 s of a start.
  */
 const FIRST_SEARCH_DELAY_MS = 200;
 

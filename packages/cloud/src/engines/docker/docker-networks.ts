@@ -49,8 +49,8 @@ export interface DockerNetworksDeps {
 }
 
 /**
- * The networks of instances: one for each account, and one for each cluster. A network is created when its first instance
- * starts, and deleted after its last container.
+ * The networks of instances: one for each account, and one for each cluster. A network is created when its
+ * first instance starts, and deleted after its last container.
  */
 export class DockerNetworks {
   readonly #daemon: Daemon;
@@ -249,7 +249,9 @@ function ipv4Subnets({ IPAM: ipam }: ListedNetwork): string[] {
   );
 }
 
-/** The routes of this machine, also those of interfaces without a container, which the system does not list. */
+/**
+ * The routes of this machine, also those of interfaces without a container, which the system does not list.
+ */
 function routedSubnets(): string[] {
   try {
     return parseRoutes(readFileSync('/proc/net/route', 'utf8'));

@@ -37,8 +37,9 @@ function chains(installation: string): { input: string; forward: string } {
 }
 
 /**
- * The rules as `iptables-restore --noflush` reads them; it replaces both chains at once. Of the machine, containers reach
- * what is allowed and nothing else; of other networks on it, nothing. The internet stays open.
+ * The rules as `iptables-restore --noflush` reads them; it replaces both chains at once. Of the machine,
+ * containers reach what is allowed and nothing else; of other networks on it, nothing. The internet stays
+ * open.
  */
 export function firewallRules({ installation, bridges, allowed, otherSubnets }: FirewallState): string {
   const { input, forward } = chains(installation);
@@ -73,8 +74,8 @@ export function firewallRules({ installation, bridges, allowed, otherSubnets }: 
 }
 
 /**
- * The rules of this machine's firewall for one installation: two chains, and a jump to each. They stay while Berth is down,
- * as the containers do, and go with the last network.
+ * The rules of this machine's firewall for one installation: two chains, and a jump to each. They stay while
+ * Berth is down, as the containers do, and go with the last network.
  */
 export class HostFirewall {
   readonly #installation: string;

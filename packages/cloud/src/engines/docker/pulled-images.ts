@@ -9,8 +9,8 @@ import { daemonStatus, isNotFound } from './docker.errors.ts';
 const CONFLICT = 409;
 
 /**
- * The images that this server pulled, with the time of the last start from each. Only they are ever deleted: what
- * people built or pulled themselves is theirs.
+ * The images that this server pulled, with the time of the last start from each. Only they are ever deleted:
+ * what people built or pulled themselves is theirs.
  */
 export class PulledImages {
   readonly #file: string;

@@ -113,7 +113,9 @@ export class KubernetesInstance implements ContainerInstance {
     this.update(await readPod(this.#deps.client, this.#path, this.uid));
   }
 
-  /** Takes over what the cluster says; undefined means that the pod is gone. An ended instance stays ended. */
+  /**
+   * Takes over what the cluster says; undefined means that the pod is gone. An ended instance stays ended.
+   */
   update(pod: PodObject | undefined): void {
     if (pod === undefined) {
       this.#isDeleted = true;

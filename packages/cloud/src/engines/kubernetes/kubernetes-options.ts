@@ -46,7 +46,10 @@ export interface ClusterSettings {
   berthImage: string;
   /** Tenants are closed off from each other with network policies. */
   networkPolicies: boolean;
-  /** Ports of pods are reached through the API server, where this server has no route to the cluster's network. */
+  /**
+   * Ports of pods are reached through the API server, where this server has no route to the cluster's
+   * network.
+   */
   portForwarding: boolean;
   /** The node label with the GPU's name. */
   gpuLabel: string;

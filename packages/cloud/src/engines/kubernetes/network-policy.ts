@@ -18,8 +18,8 @@ const DNS_PORT = 53;
 const BERTH = { namespaceSelector: {}, podSelector: { matchLabels: { 'app.kubernetes.io/name': 'berth' } } };
 
 /**
- * The pods of one account reach each other, DNS, the internet and Berth; only they and Berth reach them. Traffic from the
- * machines of the cluster is not filtered, as policies never do.
+ * The pods of one account reach each other, DNS, the internet and Berth; only they and Berth reach them.
+ * Traffic from the machines of the cluster is not filtered, as policies never do.
  */
 export function networkPolicy({ installation, account, serverUrl }: NetworkPolicyInput): {
   metadata: { name: string; labels: Record<string, string> };

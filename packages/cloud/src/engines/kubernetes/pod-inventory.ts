@@ -119,7 +119,9 @@ export class PodInventory extends InstanceInventory<KubernetesInstance> {
       });
   }
 
-  /** Removes pods that wait although nobody waits for them any more: their server ended while they started. */
+  /**
+   * Removes pods that wait although nobody waits for them any more: their server ended while they started.
+   */
   async #removeOverdue(pods: readonly PodObject[]): Promise<void> {
     for (const pod of pods) {
       const { name, uid, creationTimestamp = '' } = pod.metadata;

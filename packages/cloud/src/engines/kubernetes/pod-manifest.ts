@@ -198,7 +198,8 @@ function placement(
   const tolerations = [
     ...(settings.tolerations ?? []),
     ...(gpus === null ? [] : [{ key: settings.gpuResource, operator: 'Exists', effect: 'NoSchedule' }]),
-    // Kubernetes waits five minutes. A pod may come back with its node, but the jobs of a worker are waited for.
+    // Kubernetes waits five minutes. A pod may come back with its node, but the jobs of a worker are waited
+    // for.
     ...(labels['kind'] === 'worker'
       ? LOST_NODE_TAINTS.map((key) => ({
           key,

@@ -15,8 +15,8 @@ const PROBE_MS = 300;
 const LOOPBACK = '127.0.0.1';
 
 /**
- * Ports of pods on the loopback interface of this machine, through the API server: for a Berth without a route to the
- * cluster's network. Each connection is a WebSocket of its own.
+ * Ports of pods on the loopback interface of this machine, through the API server: for a Berth without a
+ * route to the cluster's network. Each connection is a WebSocket of its own.
  */
 export class PortForwards {
   readonly #client: KubernetesClient;

@@ -14,11 +14,11 @@ export interface LogAnchor {
 }
 
 /**
- * The position up to which a container's lines are logged.
- * The runtime's lines have no numbers and can only be requested since a time. So the position is a second (the
- * anchor), the index of the first line since then, and the number of logged lines. For the same second the
- * daemon returns the same lines, and the logged ones are skipped. The anchor moves only to a second that
- * cleanly separates earlier lines from later ones, with nothing out of order around it.
+ * The position up to which a container's lines are logged. The runtime's lines have no numbers and can only
+ * be requested since a time. So the position is a second (the anchor), the index of the first line since
+ * then, and the number of logged lines. For the same second the daemon returns the same lines, and the logged
+ * ones are skipped. The anchor moves only to a second that cleanly separates earlier lines from later ones,
+ * with nothing out of order around it.
  */
 export class LogCursor {
   readonly #container: string;

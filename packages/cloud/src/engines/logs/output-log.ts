@@ -37,8 +37,8 @@ export interface OutputSource {
   /** A few lines at a time. */
   read(query: OutputQuery): AsyncIterable<SourceLine[]>;
   /**
-   * Where a followed stream may miss lines that the log has: resolves to a function that waits for new output; it
-   * resolves to false when the stream has ended.
+   * Where a followed stream may miss lines that the log has: resolves to a function that waits for new
+   * output; it resolves to false when the stream has ended.
    */
   openNotifier?(signal: AbortSignal): Promise<(() => Promise<boolean>) | undefined>;
   /** Whether the error means that the container and its log are gone. */
@@ -198,7 +198,8 @@ export class OutputLog {
   }
 
   /**
-   * Waits until everything that the runtime has now is logged. If it does not answer, the log is used as it is.
+   * Waits until everything that the runtime has now is logged. If it does not answer, the log is used as it
+   * is.
    */
   async #catchUp(): Promise<void> {
     const log = this.#log;
@@ -244,8 +245,8 @@ export class OutputLog {
   }
 
   /**
-   * Output that comes too fast is left with the runtime, which keeps a bounded amount of it: neither this process nor its disk
-   * shall be busy with one container.
+   * Output that comes too fast is left with the runtime, which keeps a bounded amount of it: neither this
+   * process nor its disk shall be busy with one container.
    */
   async #keepToRate(lines: readonly SourceLine[]): Promise<void> {
     const { clock, pause: wait = pauseUntilAborted } = this.#deps;

@@ -35,9 +35,9 @@ export function isAlive({ pid, startTicks }: Pick<ProcessEntry, 'pid' | 'startTi
 
 /**
  * The live processes of an instance, without its supervisor. A process belongs to the instance by its
- * namespace, its session, its cgroup or its environment. The environment also finds a process that started its
- * own session before it joined the cgroup, or where there is no cgroup. Any process can have any environment,
- * so that counts only for processes of the right user.
+ * namespace, its session, its cgroup or its environment. The environment also finds a process that started
+ * its own session before it joined the cgroup, or where there is no cgroup. Any process can have any
+ * environment, so that counts only for processes of the right user.
  */
 export function findInstanceProcesses(selector: ProcessSelector): ProcessEntry[] {
   const { root, cgroup, started } = selector;

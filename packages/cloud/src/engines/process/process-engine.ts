@@ -69,8 +69,8 @@ const SWEEP_EVERY_MS = 3_600_000;
 const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
 /**
- * Runs instances as processes of this machine: those of the root account under the user that runs Berth, those
- * of other accounts under a user of their own.
+ * Runs instances as processes of this machine: those of the root account under the user that runs Berth,
+ * those of other accounts under a user of their own.
  */
 export class ProcessEngine implements InstanceEngine {
   readonly kind = 'process';

@@ -327,8 +327,8 @@ export class ProcessInstance {
   }
 
   /**
-   * The processes of a sandbox that is complete: its command runs as the account's user. Before that its first
-   * process still sees the files of the machine.
+   * The processes of a sandbox that is complete: its command runs as the account's user. Before that its
+   * first process still sees the files of the machine.
    */
   async #sandbox(): Promise<{ init: ProcessEntry; command: ProcessEntry }> {
     const since = performance.now();

@@ -34,7 +34,9 @@ export interface EngineServerDeps {
   engine(kind: string): InstanceEngine | undefined;
 }
 
-/** Answers other servers about the instances of this machine. Requests without their signature do not exist. */
+/**
+ * Answers other servers about the instances of this machine. Requests without their signature do not exist.
+ */
 export class EngineServer {
   readonly #deps: EngineServerDeps;
 

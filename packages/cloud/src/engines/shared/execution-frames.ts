@@ -2,8 +2,8 @@ import { PassThrough, type Duplex, type Readable, type Writable } from 'node:str
 import type { Execution, TerminalSize } from '../instance.ts';
 
 /**
- * A command that runs at another server, over one connection: frames of a type, the length of the content, and the
- * content. An empty frame of a stream is its end.
+ * A command that runs at another server, over one connection: frames of a type, the length of the content,
+ * and the content. An empty frame of a stream is its end.
  */
 const TYPES = ['stdin', 'stdout', 'stderr', 'resize', 'kill', 'exit', 'failure'] as const;
 type FrameType = (typeof TYPES)[number];

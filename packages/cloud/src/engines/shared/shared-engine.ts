@@ -59,8 +59,8 @@ export interface SharedEngineDeps {
 }
 
 /**
- * An engine of this machine together with those of the same kind on the machines of the other servers. Instances are
- * started here; everything else goes to the machine where the instance runs.
+ * An engine of this machine together with those of the same kind on the machines of the other servers.
+ * Instances are started here; everything else goes to the machine where the instance runs.
  */
 class SharedEngine {
   readonly #deps: SharedEngineDeps;

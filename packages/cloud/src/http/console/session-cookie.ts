@@ -13,9 +13,9 @@ export function sessionTokenOf(request: Request): string | undefined {
 }
 
 /**
- * Turns the session cookie into a bearer token, so that every interface sees one kind of credential. It is taken out of
- * the headers either way: what a request is forwarded to must not see it. The token is set in `headers` alone, and
- * requests are forwarded by `rawHeaders`.
+ * Turns the session cookie into a bearer token, so that every interface sees one kind of credential. It is
+ * taken out of the headers either way: what a request is forwarded to must not see it. The token is set in
+ * `headers` alone, and requests are forwarded by `rawHeaders`.
  *
  * Without effect for a request that another site may have caused. A write needs the console's own header.
  */

@@ -11,7 +11,9 @@ const MAX_BODY_BYTES = 256 * 1024;
  * itself.
  */
 const MAX_BUFFERED_BYTES = 2 * MAX_BODY_BYTES;
-/** A request that takes longer to arrive goes to Node, which waits longer and answers when its time is over. */
+/**
+ * A request that takes longer to arrive goes to Node, which waits longer and answers when its time is over.
+ */
 const REQUEST_TIMEOUT_MS = 60_000;
 /** A client that reads nothing of its response for this long is disconnected. */
 const WRITE_STALL_TIMEOUT_MS = 300_000;

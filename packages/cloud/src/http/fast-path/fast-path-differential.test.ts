@@ -270,7 +270,8 @@ describe("the fast path and Node's parser", () => {
           const { body: otherBody, ...otherHead } = actual.seen[index] ?? { body: undefined };
           // The fast path does not see a request before its body is there, and Node sees its head.
           if (index < actual.seen.length || body !== undefined) assert.deepEqual(otherHead, head, text);
-          // When Node refuses a request, it drops earlier ones of the connection that it has not answered yet.
+          // When Node refuses a request, it drops earlier ones of the connection that it has not answered
+          // yet.
           if (!isRefused(expected) || (body !== undefined && otherBody !== undefined))
             assert.equal(otherBody, body, text);
         }

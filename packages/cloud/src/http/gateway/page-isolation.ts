@@ -19,8 +19,8 @@ export function isSharedWithConsole(request: Request, { prefix }: ForwardedPath)
 }
 
 /**
- * Where a browser that opens a page below `/proxy/` is sent: the same page under a host name of its own, which is another
- * origin than the console's. Undefined if there is no such name, or no browser opens a page.
+ * Where a browser that opens a page below `/proxy/` is sent: the same page under a host name of its own,
+ * which is another origin than the console's. Undefined if there is no such name, or no browser opens a page.
  */
 export function ownHostUrl(
   { method, headers }: Request,

@@ -58,7 +58,9 @@ interface Size {
 
 const EMPTY_SIZE: Size = { depth: 0, fields: 0 };
 
-/** Each fragment is measured once, however often it is spread: a few lines can stand for millions of fields. */
+/**
+ * Each fragment is measured once, however often it is spread: a few lines can stand for millions of fields.
+ */
 export function checkDocumentSize(document: DocumentNode, { maxDepth, maxFields }: GraphqlLimits): void {
   const fragments = new Map(
     document.definitions

@@ -43,7 +43,9 @@ export function jobSummaryJson({ id, status }: Pick<Job, 'id' | 'status'>): stri
   return `{"id":"${id}","status":"${status}"}`;
 }
 
-/** A job in the list of requests: with its input, and what came of it. Credentials for uploads stay hidden. */
+/**
+ * A job in the list of requests: with its input, and what came of it. Credentials for uploads stay hidden.
+ */
 export function jobRequestJson({ job, payloads }: JobWithPayloads): string {
   let text = `{"id":"${job.id}","status":"${job.status}","createdAt":"${new Date(job.createdAt).toISOString()}"`;
   const delay = delayTime(job);

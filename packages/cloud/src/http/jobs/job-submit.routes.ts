@@ -54,7 +54,9 @@ async function runSync(deps: JobRoutesDeps, call: JobCall): Promise<void> {
   await sendJobStatus(deps, response, endpoint, outcome);
 }
 
-/** While a body arrives in pieces, its key may be revoked and its endpoint removed: both are checked again. */
+/**
+ * While a body arrives in pieces, its key may be revoked and its endpoint removed: both are checked again.
+ */
 async function readLongBody(
   { authenticator, endpoints }: JobRoutesDeps,
   { request, endpoint }: JobCall,

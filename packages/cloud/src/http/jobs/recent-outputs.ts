@@ -3,8 +3,8 @@ const KEEP_MS = 1_000;
 const MAX_BYTES = 32 * 1024 * 1024;
 
 /**
- * Large outputs that were just read. A client that asks for the same one over many connections would have it read from the
- * store each time, which takes 5 ms for 10 MB while nobody else is served.
+ * Large outputs that were just read. A client that asks for the same one over many connections would have it
+ * read from the store each time, which takes 5 ms for 10 MB while nobody else is served.
  */
 export class RecentOutputs {
   readonly #outputs = new Map<string, { bytes: Uint8Array; timer: NodeJS.Timeout }>();

@@ -273,7 +273,9 @@ function endpointInput(body: Body): EndpointInput {
   };
 }
 
-/** Only what the body says. What was shown, said again, changes nothing: some fields show less than is kept. */
+/**
+ * Only what the body says. What was shown, said again, changes nothing: some fields show less than is kept.
+ */
 function settingsOf(body: Body, base: Endpoint): Partial<EndpointSettings> {
   const {
     name,

@@ -6,7 +6,9 @@ import type { Operation } from '../rest/rest-operation.ts';
 import { operation } from '../rest/rest-operation.ts';
 import { list, named, object, text } from '../rest/json-schema.ts';
 
-/** What flash shows of a worker: it asks for all of it again while a call runs, and drops what it has seen. */
+/**
+ * What flash shows of a worker: it asks for all of it again while a call runs, and drops what it has seen.
+ */
 const TAIL_LINES = 200;
 
 const workerLog = named(

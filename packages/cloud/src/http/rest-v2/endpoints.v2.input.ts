@@ -58,7 +58,8 @@ export function updateEndpointInput(body: UpdateBody): EndpointInput {
       checkCuda(body.gpu ?? {}, base);
       const given = settingsOf(body, base);
       checkIdleTimeout(body, { ...base, ...given });
-      // The template's variables are in the base already; without a template, the map replaces the present one.
+      // The template's variables are in the base already; without a template, the map replaces the present
+      // one.
       return {
         ...given,
         ...(body.env !== undefined && {

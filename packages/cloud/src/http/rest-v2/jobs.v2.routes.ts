@@ -31,7 +31,9 @@ const DEFAULT_LIMIT = 100;
 /** The key needs the serverless scope for the endpoint of this parameter, too. */
 const endpointIdParam = 'id';
 
-/** Berth only: the jobs of an endpoint as a list to search, errors by fingerprint, and actions on many jobs. */
+/**
+ * Berth only: the jobs of an endpoint as a list to search, errors by fingerprint, and actions on many jobs.
+ */
 export function jobOperations({ jobs }: AllServices): Operation[] {
   return [
     operation({

@@ -46,7 +46,8 @@ export function updatePodInput(body: UpdateBody): PodInput {
     ...referencesOf(body),
     settings: (base) => ({
       ...settingsOf(body, base),
-      // The template's variables are in the base already; without a template, the map replaces the present one.
+      // The template's variables are in the base already; without a template, the map replaces the present
+      // one.
       ...(body.env !== undefined && {
         env: body.templateId === undefined ? body.env : { ...base.env, ...body.env },
       }),

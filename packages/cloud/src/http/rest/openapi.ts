@@ -219,7 +219,9 @@ class Components {
     );
   }
 
-  /** Keywords hold schemas, lists and maps of schemas, or plain data; only a named schema is treated apart. */
+  /**
+   * Keywords hold schemas, lists and maps of schemas, or plain data; only a named schema is treated apart.
+   */
   #copyValue(value: unknown): unknown {
     if (Array.isArray(value)) return value.map((item) => this.#copyValue(item));
     return typeof value === 'object' && value !== null ? this.reference(value as Schema) : value;

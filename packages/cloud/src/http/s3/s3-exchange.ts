@@ -78,8 +78,8 @@ export function s3Timestamp(at: number): string {
 const KEEP_ALIVE_MS = 5_000;
 
 /**
- * Responds with a document that may take long to make. Clients time out after about a minute: after
- * a few seconds the response starts, and spaces keep it alive. An error after that is in the document, as in S3.
+ * Responds with a document that may take long to make. Clients time out after about a minute: after a few
+ * seconds the response starts, and spaces keep it alive. An error after that is in the document, as in S3.
  */
 export async function sendXmlWhenDone(
   response: ServerResponse,

@@ -22,7 +22,9 @@ const SMALL_BATCH = 32;
  * taken.
  */
 const LARGE_CREDIT = 200;
-/** An acknowledgement is sent with the next line, or after this time. Only a worker that ends waits for it. */
+/**
+ * An acknowledgement is sent with the next line, or after this time. Only a worker that ends waits for it.
+ */
 const ACK_DELAY_MS = 2;
 const SILENCE_CHECK_MS = 2_000;
 const MAX_CREDITS = 10_000;

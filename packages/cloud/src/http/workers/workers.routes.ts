@@ -26,7 +26,9 @@ import type { TakenJob } from '../../domain/job-records.ts';
 
 /** A long poll is answered before any worker times out: the oldest in use wait 30 s. */
 export const LONG_POLL_MS = 24_000;
-/** A worker that is answered at once asks again at once, thousands of times a second. So errors are delayed. */
+/**
+ * A worker that is answered at once asks again at once, thousands of times a second. So errors are delayed.
+ */
 const REFUSAL_DELAY_MS = 2_000;
 const RETRY_AFTER_SECONDS = 5;
 export const MAX_RESULT_BYTES = 64 * 1024 * 1024;

@@ -47,7 +47,9 @@ export function readCertificatePair(
   return { certificate, key, names: namesOf(own), validFrom, validTo };
 }
 
-/** Every certificate of the chain but the last must be signed by the one after it: clients do not sort them. */
+/**
+ * Every certificate of the chain but the last must be signed by the one after it: clients do not sort them.
+ */
 function readChain(pem: string, source: string): [X509Certificate, ...X509Certificate[]] {
   const chain = (pem.match(CERTIFICATES) ?? []).map((text, index) => {
     try {

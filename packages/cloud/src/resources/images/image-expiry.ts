@@ -16,8 +16,8 @@ export interface ImageExpiryDeps {
 }
 
 /**
- * Deletes deployed folders that nothing has named for long, and container images that nothing was started from.
- * Every server does so, for those on its machine.
+ * Deletes deployed folders that nothing has named for long, and container images that nothing was started
+ * from. Every server does so, for those on its machine.
  */
 export class ImageExpiry {
   readonly #deps: ImageExpiryDeps;

@@ -65,8 +65,8 @@ export class Images {
   }
 
   /**
-   * Why an image that an endpoint would run cannot be found, with the saved credentials that the endpoint would name;
-   * undefined if it can, or if that is not known.
+   * Why an image that an endpoint would run cannot be found, with the saved credentials that the endpoint
+   * would name; undefined if it can, or if that is not known.
    */
   async lookupProblem(
     { accountId }: Caller,
@@ -168,8 +168,8 @@ export class Images {
   }
 
   /**
-   * Deletes images that were last uploaded before this time and that nothing names: no endpoint and none of its last
-   * releases, no template, no pod. Returns them.
+   * Deletes images that were last uploaded before this time and that nothing names: no endpoint and none of
+   * its last releases, no template, no pod. Returns them.
    */
   async expire(uploadedBefore: number): Promise<string[]> {
     const removed: string[] = [];

@@ -20,9 +20,9 @@ export interface SharedImagesDeps {
 }
 
 /**
- * Deployed folders of several servers. The database has all of them, and each server has a copy on its disk, since
- * programs run from there. A mark beside the copy says that the database had it: a copy with the mark that the database
- * no longer has was deleted on another server.
+ * Deployed folders of several servers. The database has all of them, and each server has a copy on its disk,
+ * since programs run from there. A mark beside the copy says that the database had it: a copy with the mark
+ * that the database no longer has was deleted on another server.
  */
 export class SharedImages {
   readonly #deps: SharedImagesDeps;

@@ -75,8 +75,8 @@ export class Pods {
   }
 
   /**
-   * Does all that a creation does and rolls it back: what would be created and which pods would be interrupted
-   * for it. Throws what a creation would throw.
+   * Does all that a creation does and rolls it back: what would be created and which pods would be
+   * interrupted for it. Throws what a creation would throw.
    */
   async check(caller: Caller, input: NewPod): Promise<{ pod: Pod; interrupted: readonly Pod[] }> {
     try {
@@ -206,8 +206,8 @@ export class Pods {
             ...gpuCountFindings(current, gpuCount),
             ...bidFindings(this.#deps.prices, current.gpuTypeId === null ? [] : [current.gpuTypeId], asked),
           ]);
-          // Check the state before the hardware: for a pod that already runs, "no capacity" would be the wrong
-          // error.
+          // Check the state before the hardware: for a pod that already runs, "no capacity" would be the
+          // wrong error.
           checkAction(current, 'start');
           const { placement, interrupted } = placeOrInterrupt(
             (at, taken) => placeExistingPod(asked, gpuCount, at, taken),

@@ -36,7 +36,9 @@ export interface ExternalVolumes {
   usage(volume: NetworkVolume, mayStart: boolean): Promise<VolumeUsage | null>;
 }
 
-/** The files of network volumes: on a local disk, one that several servers share, or behind volume servers. */
+/**
+ * The files of network volumes: on a local disk, one that several servers share, or behind volume servers.
+ */
 export class VolumeContents {
   readonly #context: ResourceContext;
   readonly #data: string;
@@ -92,7 +94,9 @@ export class VolumeContents {
     });
   }
 
-  /** Deletes a folder with all that is in it; false where there is none. Links are deleted and not followed. */
+  /**
+   * Deletes a folder with all that is in it; false where there is none. Links are deleted and not followed.
+   */
   async removeFolder(volume: NetworkVolume, names: readonly string[]): Promise<boolean> {
     const remote = this.#external?.backend(volume);
     if (remote !== undefined) return remote.removeFolder(names);

@@ -5,7 +5,9 @@ const KEPT = `endpoint_id, id, account_id, low_priority, position, created_at, q
   execution_timeout, retention, retries_left, retries, webhook, ended_at, drained, look_at, idempotency_key, body_hash,
   output, error`;
 
-/** A field of a job that `job_notes` holds as JSON: as it was when it was taken, with what its end changed. */
+/**
+ * A field of a job that `job_notes` holds as JSON: as it was when it was taken, with what its end changed.
+ */
 const noted = (field: string): string => `json_extract(state, '$.${field}')`;
 
 /** When its row has to be looked at, by the rule of `nextCheckAt`. */

@@ -4,9 +4,10 @@ import type { Migration } from './migration.ts';
 const DUE_AT = 'least(held.look_at, jobs.ttl_at, held.taken_at + nullif(jobs.execution_timeout, 0))';
 
 /**
- * The same on PostgreSQL as 0018 on SQLite: the row of a job says all of its state, and partial indexes find waiting and
- * running jobs. Before, jobs that came together shared a row of `job_places`, what a take handed out was one
- * row of `job_bundles`, and single leases were rows of `job_leases`; the job's own row said IN_QUEUE until it ended.
+ * The same on PostgreSQL as 0018 on SQLite: the row of a job says all of its state, and partial indexes find
+ * waiting and running jobs. Before, jobs that came together shared a row of `job_places`, what a take handed
+ * out was one row of `job_bundles`, and single leases were rows of `job_leases`; the job's own row said
+ * IN_QUEUE until it ended.
  */
 export const jobStateInOneRowOnPostgres: Migration = {
   name: 'the state of a job in its row, on PostgreSQL',
@@ -28,7 +29,8 @@ export const jobStateInOneRowOnPostgres: Migration = {
     'drop table job_bundles',
     'drop table job_leases',
     'alter table jobs drop column request, drop column place',
-    // There was room on each page for the next version of a row; taking a job now changes indexes all the same.
+    // There was room on each page for the next version of a row; taking a job now changes indexes all the
+    // same.
     'alter table jobs reset (fillfactor)',
     `create index jobs_waiting on jobs (endpoint_id, low_priority, account_id, position, seq) where status = 'IN_QUEUE'`,
     `create index jobs_running on jobs (endpoint_id, seq) where status = 'IN_PROGRESS'`,

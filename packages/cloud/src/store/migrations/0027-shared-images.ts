@@ -1,8 +1,8 @@
 import type { Migration } from './migration.ts';
 
 /**
- * Deployed folders, where several servers need them: a gzipped tar archive of each, as base64 in parts. On SQLite they are on
- * the disk of the one server only.
+ * Deployed folders, where several servers need them: a gzipped tar archive of each, as base64 in parts. On
+ * SQLite they are on the disk of the one server only.
  */
 export const sharedImages: Migration = {
   name: 'deployed folders for several servers',

@@ -6,8 +6,8 @@ export interface Migration {
   /** Statements that both databases understand, or where they differ one for each. */
   statements: (string | Record<Dialect, string>)[];
   /**
-   * Servers that do not know this step may work on the changed schema: it adds tables, and columns that have a
-   * default or may be null. Such a server stays ready, and can be started again.
+   * Servers that do not know this step may work on the changed schema: it adds tables, and columns that have
+   * a default or may be null. Such a server stays ready, and can be started again.
    */
   expandsOnly?: true;
 }

@@ -16,9 +16,10 @@ export interface AdvisoryLocksOptions {
 }
 
 /**
- * Locks by name that hold over all servers of a database. They belong to one connection, opened when it is first
- * needed: the pool would run out if each holder kept one of its own. A server that ends loses its locks with the
- * connection. Nobody waits inside PostgreSQL, since that would keep the connection from giving back another lock.
+ * Locks by name that hold over all servers of a database. They belong to one connection, opened when it is
+ * first needed: the pool would run out if each holder kept one of its own. A server that ends loses its locks
+ * with the connection. Nobody waits inside PostgreSQL, since that would keep the connection from giving back
+ * another lock.
  */
 export class AdvisoryLocks {
   readonly #options: AdvisoryLocksOptions;

@@ -41,8 +41,8 @@ interface PendingWrite {
 }
 
 /**
- * Every change of a job that exists: its end, a cancellation, a lease renewal, a retry, a time-out. Changes that
- * arrive while a commit is on its way share the next one, which is one transaction: it locks the jobs,
+ * Every change of a job that exists: its end, a cancellation, a lease renewal, a retry, a time-out. Changes
+ * that arrive while a commit is on its way share the next one, which is one transaction: it locks the jobs,
  * asks each rule (`next`) on the job as it is then, and writes what they decided.
  */
 export function changeJobs(context: QueueContext): Pick<JobStore, 'change' | 'changeAll'> {

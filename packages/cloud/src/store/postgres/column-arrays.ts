@@ -41,8 +41,8 @@ const TYPES: Record<string, string> = {
 };
 
 /**
- * Columns of JSON. No value of theirs is empty or holds this character, so they travel as one text that needs no
- * quotes, which is several times as fast to write and to read as an array. An empty piece stands for null.
+ * Columns of JSON. No value of theirs is empty or holds this character, so they travel as one text that needs
+ * no quotes, which is several times as fast to write and to read as an array. An empty piece stands for null.
  */
 const SEPARATED_TEXT_COLUMNS = ['request', 'output', 'error'];
 const VALUE_SEPARATOR = '\u001d';

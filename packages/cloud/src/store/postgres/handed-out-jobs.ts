@@ -4,8 +4,9 @@ import type { Job } from '../../domain/job-records.ts';
 const MAX_JOBS = 20_000;
 
 /**
- * The jobs that this server handed out, as they were then. Nothing is lost with them: see finish-handed-out.ts. They are
- * known by their number alone: of two endpoints' jobs with the same number, the first is forgotten.
+ * The jobs that this server handed out, as they were then. Nothing is lost with them: see
+ * finish-handed-out.ts. They are known by their number alone: of two endpoints' jobs with the same number,
+ * the first is forgotten.
  */
 export class HandedOutJobs {
   readonly #jobs = new Map<number, Job>();

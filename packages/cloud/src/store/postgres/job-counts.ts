@@ -8,8 +8,9 @@ const COUNT_COLUMNS = ['queued', 'running', 'completed', 'failed', 'retried'] as
 const GIVEN_COLUMNS = ['endpoint_id', ...COUNT_COLUMNS] as const;
 
 /**
- * Adds to the counts of endpoints, from a query with the columns of the table. Each server writes rows of its own (`lane`), one
- * for each kind of statement, so that two never wait for the same row; the sum is what counts.
+ * Adds to the counts of endpoints, from a query with the columns of the table. Each server writes rows of its
+ * own (`lane`), one for each kind of statement, so that two never wait for the same row; the sum is what
+ * counts.
  */
 export const addCountsSql = (
   source: string,

@@ -13,7 +13,9 @@ const HEARTBEAT_INTERVAL_MS = 5_000;
 /** A server that has not said hello for this long is gone; one that is alone tells nobody anything. */
 const PEER_TIMEOUT_MS = 15_000;
 const RECONNECT_MS = 500;
-/** Every hello comes back to its sender. Where none has for this long, the connection that listens is dead. */
+/**
+ * Every hello comes back to its sender. Where none has for this long, the connection that listens is dead.
+ */
 const SILENCE_TIMEOUT_MS = 15_000;
 
 interface Options {
@@ -28,7 +30,9 @@ interface Message {
   wakeups: Wakeup[];
 }
 
-/** Carries wake-ups between servers with NOTIFY: those of one turn of the event loop go together, each once. */
+/**
+ * Carries wake-ups between servers with NOTIFY: those of one turn of the event loop go together, each once.
+ */
 export async function notifyWakeupBus({ url, server, pool, onError }: Options): Promise<WakeupBus> {
   const pg = createRequire(import.meta.url)('pg') as typeof Pg;
   const handlers: ((wakeup: Wakeup) => void)[] = [];

@@ -28,9 +28,9 @@ const ADDED_HISTORY = `select endpoint_id, created_at / ${MINUTE_MS} * ${MINUTE_
   from added group by 1, 2 order by 1, 2`;
 
 /**
- * Adds jobs: one statement, which is its own transaction. Nothing is added where the number or the idempotency
- * key is taken. `is true` has the planner make a hash table of what was added; as a plain condition it would
- * become a join, and go through all that was added for each request.
+ * Adds jobs: one statement, which is its own transaction. Nothing is added where the number or the
+ * idempotency key is taken. `is true` has the planner make a hash table of what was added; as a plain
+ * condition it would become a join, and go through all that was added for each request.
  */
 const INSERT_JOBS = `with given as materialized (select * from ${unnest(GIVEN_COLUMNS)}),
   added as (insert into jobs (${INSERTED_COLUMNS.join(', ')}) select ${INSERTED_COLUMNS.join(', ')} from given

@@ -15,8 +15,9 @@ import type { QueueContext } from './queue-context.ts';
  * never wait for each other and never take the same job. `picked` puts jobs and claims side by side by unnesting
  * arrays: an element of an array of texts is found by walking over all before it.
  *
- * The commit does not wait for the disk: after a crash that undoes a take the job waits again, and whoever has it finds that
- * its lease is gone. The end of the job waits for the disk, and brings the take there with it.
+ * The commit does not wait for the disk: after a crash that undoes a take the job waits again, and whoever
+ * has it finds that its lease is gone. The end of the job waits for the disk, and brings the take there with
+ * it.
  *
  * When the lease is due agrees with `dueAt` in domain/job-transitions.ts.
  */

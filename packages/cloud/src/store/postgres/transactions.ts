@@ -10,7 +10,9 @@ const RETRYABLE = new Set(['40001', '40P01']);
 
 const ATTEMPTS = 24;
 
-/** The pause between two attempts grows and is random, so that the same two transactions do not meet again. */
+/**
+ * The pause between two attempts grows and is random, so that the same two transactions do not meet again.
+ */
 const MAX_BACKOFF_STEP_MS = 4;
 
 export async function withClient<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {

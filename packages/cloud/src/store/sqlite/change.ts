@@ -12,8 +12,9 @@ import { renewLease } from './renew.ts';
 import { assignments } from './statements.ts';
 
 /**
- * Every change of a job that exists: its end, a cancellation, a lease renewal, a retry, a time-out. The rule (`next`)
- * decides on the job as it is in this transaction; nothing comes between reading it and writing what it decided.
+ * Every change of a job that exists: its end, a cancellation, a lease renewal, a retry, a time-out. The rule
+ * (`next`) decides on the job as it is in this transaction; nothing comes between reading it and writing what
+ * it decided.
  */
 export function changeJobs(queue: QueueContext): Pick<JobStore, 'change' | 'changeAll'> {
   const { statements, group, counts } = queue;

@@ -8,10 +8,10 @@ const VERSION_OFFSET = 60;
 /**
  * Which file the database is, and how its server ended: beside the database, as `<file>-origin`.
  *
- * The database is two files while its server runs, and a checkpoint moves pages from one to the other. A copy of
- * the folder takes them at different moments: SQLite opens it without complaint, and rows are missing or pages are
- * damaged. A copy is recognised by its inode and the time of its creation, which no copy keeps. It is used if its
- * server had stopped.
+ * The database is two files while its server runs, and a checkpoint moves pages from one to the other. A copy
+ * of the folder takes them at different moments: SQLite opens it without complaint, and rows are missing or
+ * pages are damaged. A copy is recognised by its inode and the time of its creation, which no copy keeps. It
+ * is used if its server had stopped.
  */
 interface Origin {
   inode: number;

@@ -4,9 +4,9 @@ import { JOB_SELECT, jobFromValues, MAX_DUE_SCANS, nextCheckAt } from '../tables
 import type { QueueContext } from './queue-context.ts';
 
 /**
- * Finds the jobs that time has something to do with, for the reaper: leases that have to be checked, by their own
- * index, and rows whose `look_at` has come. Of those, some are not due (they run, or their time to live was
- * extended) and are given their next moment.
+ * Finds the jobs that time has something to do with, for the reaper: leases that have to be checked, by their
+ * own index, and rows whose `look_at` has come. Of those, some are not due (they run, or their time to live
+ * was extended) and are given their next moment.
  */
 export function dueJobs({ statements, group }: QueueContext): Pick<JobStore, 'listDue'> {
   const selectLeases = statements.arrays(

@@ -143,9 +143,9 @@ export class GroupCommit {
   }
 
   /**
-   * What is read is told when it is on the disk: nobody sees what a power cut could undo. Where nothing of it was written
-   * lately it is told at once, so a slow disk delays only who asks for what is on its way there. It needs no write, so a full
-   * disk does not keep it from anybody.
+   * What is read is told when it is on the disk: nobody sees what a power cut could undo. Where nothing of it
+   * was written lately it is told at once, so a slow disk delays only who asks for what is on its way there.
+   * It needs no write, so a full disk does not keep it from anybody.
    */
   read<T>(work: () => T, scope: ReadScope = 'anything'): Promise<T> {
     try {

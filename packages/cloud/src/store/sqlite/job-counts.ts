@@ -6,8 +6,8 @@ import type { CountDeltas } from '../job-store.ts';
 import type { Statements, Write } from './statements.ts';
 
 /**
- * How many jobs of an endpoint are in which state (`job_counts`). Changes are summed up while a transaction runs
- * and written once at its end: to update the same row for each job would cost a sixth of a submission.
+ * How many jobs of an endpoint are in which state (`job_counts`). Changes are summed up while a transaction
+ * runs and written once at its end: to update the same row for each job would cost a sixth of a submission.
  */
 export class JobCounters {
   readonly #add: Write;

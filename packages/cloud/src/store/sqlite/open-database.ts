@@ -40,8 +40,8 @@ const PRAGMAS = `
 
 export interface SqliteOptions {
   /**
-   * A write failed because the disk is full. Returns true after space was freed, so many bytes if they are known: the write
-   * is tried again.
+   * A write failed because the disk is full. Returns true after space was freed, so many bytes if they are
+   * known: the write is tried again.
    */
   onFull?(forJobs?: boolean, bytes?: number): boolean;
   /** Replaces the sync of the disk, in tests. */

@@ -106,7 +106,8 @@ describe('while a sync of the disk takes long', () => {
       );
     let last = 0;
     const sizeBefore = statSync(file).size;
-    // Each stage of a checkpoint waits for a sync: of the log, of the database, of the log that is begun anew.
+    // Each stage of a checkpoint waits for a sync: of the log, of the database, of the log that is begun
+    // anew.
     for (let stage = 0; stage < 12; stage += 1) {
       disk.slowDown();
       const submitted = submit((last += 1));

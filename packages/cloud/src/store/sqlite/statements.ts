@@ -8,8 +8,8 @@ import type { GroupCommit } from './group-commit.ts';
 const JOB_TABLES = /^\s*(?:insert(?: or \w+)? into|update|delete from) (?:jobs|job_requests|job_chunks)\b/i;
 
 /**
- * SQLite plans a statement with `limit ?` for the limit it is given, and so plans it anew in every run: 50 µs on the
- * table of jobs. It does not do so for an expression.
+ * SQLite plans a statement with `limit ?` for the limit it is given, and so plans it anew in every run: 50 µs
+ * on the table of jobs. It does not do so for an expression.
  */
 const VARIABLE_LIMIT = /\b(limit|offset) (\?\d+)/g;
 
@@ -63,8 +63,8 @@ export class Statements {
   }
 
   /**
-   * An insert whose values come in the order of its columns, for so many rows. Every job that is accepted makes one:
-   * to look up its values by name would take 1 µs, of the 6 µs that the insert takes.
+   * An insert whose values come in the order of its columns, for so many rows. Every job that is accepted
+   * makes one: to look up its values by name would take 1 µs, of the 6 µs that the insert takes.
    */
   insert(text: string, columns: readonly string[], rows = 1): (values: readonly Value[]) => number {
     const row = `(${columns.map(() => '?').join(', ')})`;

@@ -26,9 +26,9 @@ interface WaitingJob {
 }
 
 /**
- * Hands out jobs. A take runs after everything else of its turn, so it sees the jobs that were submitted with it, and
- * resolves when it is committed, before the disk has it: a power cut in between leaves the job waiting, and a
- * worker that has it finds that its lease is gone.
+ * Hands out jobs. A take runs after everything else of its turn, so it sees the jobs that were submitted with
+ * it, and resolves when it is committed, before the disk has it: a power cut in between leaves the job
+ * waiting, and a worker that has it finds that its lease is gone.
  */
 export function takeJobs({ statements, group, counts }: QueueContext): Pick<JobStore, 'take'> {
   const selectNextAccount = statements.arrays(

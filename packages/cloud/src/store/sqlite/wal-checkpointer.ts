@@ -19,8 +19,8 @@ const PAGE_BYTES = 4_096;
 /** A page in the log has a header. */
 const FRAME_BYTES = PAGE_BYTES + 24;
 /**
- * On a disk that is nearly full the log keeps so much of its space: whoever has filled the disk would take it, and deletes need
- * it. A transaction may follow when the log is as large as it may get.
+ * On a disk that is nearly full the log keeps so much of its space: whoever has filled the disk would take
+ * it, and deletes need it. A transaction may follow when the log is as large as it may get.
  */
 const KEPT_WAL_BYTES = (MIN_WAL_PAGES + 200) * FRAME_BYTES;
 /** On a full disk, a checkpoint that gains little or fails is not made again for so long. */
@@ -47,8 +47,9 @@ export interface WalCheckpointerOptions {
 }
 
 /**
- * Brings the write-ahead log into the database when it has grown. SQLite would do that after a commit and wait for three
- * syncs of the disk, and everything else with it. Here the syncs run on other threads, and only writes wait for them:
+ * Brings the write-ahead log into the database when it has grown. SQLite would do that after a commit and
+ * wait for three syncs of the disk, and everything else with it. Here the syncs run on other threads, and
+ * only writes wait for them:
  *
  * 1. The log is synced: the database must not get what a power cut could still take from the log.
  * 2. SQLite copies the log into the database, without a sync of its own.
@@ -108,9 +109,9 @@ export class WalCheckpointer {
   }
 
   /**
-   * The disk is full, and nothing is in a transaction. SQLite takes the log into the database after a commit alone, so
-   * a log that has filled the disk would keep it full. What it held is synced in the database before it is begun anew:
-   * whoever waits for a sync of the log finds it kept. The next commit cuts it off.
+   * The disk is full, and nothing is in a transaction. SQLite takes the log into the database after a commit
+   * alone, so a log that has filled the disk would keep it full. What it held is synced in the database
+   * before it is begun anew: whoever waits for a sync of the log finds it kept. The next commit cuts it off.
    *
    * Returns true if the log has space again. `makeRoom` is asked for what the database must grow by.
    */
@@ -208,8 +209,8 @@ export class WalCheckpointer {
 }
 
 /**
- * The system may have forgotten what it could not write, and the next sync would succeed without it. The log still has it: after
- * a restart it is read from there. Until then nothing may be written over it.
+ * The system may have forgotten what it could not write, and the next sync would succeed without it. The log
+ * still has it: after a restart it is read from there. Until then nothing may be written over it.
  */
 function databaseNotSynced(cause: unknown): BerthError {
   return new BerthError(

@@ -222,8 +222,8 @@ export const IS_TERMINAL = `status in (${TERMINAL_STATUSES.map((status) => `'${s
 const MAX_RECHECK_DELAY_MS = 60_000;
 
 /**
- * When the reaper has to look at the row next (`look_at`), for a job that is not due now. It is chosen so that
- * a take and an end need not move it, and so leave its index alone: whenever the job ends after this
+ * When the reaper has to look at the row next (`look_at`), for a job that is not due now. It is chosen so
+ * that a take and an end need not move it, and so leave its index alone: whenever the job ends after this
  * moment, its retention ends at most `MAX_RECHECK_DELAY_MS` before `look_at`.
  */
 export function nextCheckAt(job: Job, now: number): number {

@@ -1,7 +1,9 @@
 import { parseBytes } from '../byte-size.ts';
 import { isMapping, type SettingType } from './setting-type.ts';
 
-/** The limits of accounts and of the installation, with their units; domain/quotas.ts says what each means. */
+/**
+ * The limits of accounts and of the installation, with their units; domain/quotas.ts says what each means.
+ */
 export const LIMIT_UNITS = {
   queuedJobs: 'count',
   queuedBytes: 'bytes',

@@ -37,9 +37,9 @@ export interface PackOptions {
 }
 
 /**
- * A tar archive of the file, symbolic link or folder at a path, under another name. Sockets and
- * devices are left out, and so are files whose names are not valid UTF-8. No symbolic link is followed, even if
- * one replaces a folder meanwhile.
+ * A tar archive of the file, symbolic link or folder at a path, under another name. Sockets and devices are
+ * left out, and so are files whose names are not valid UTF-8. No symbolic link is followed, even if one
+ * replaces a folder meanwhile.
  */
 export function packTree(
   path: string,

@@ -24,8 +24,8 @@ export interface AccountEventsDeps {
 }
 
 /**
- * Turns what happens on this server, and what others announce, into the events of accounts. Reads the store for what an
- * event shows, and only while somebody reads events.
+ * Turns what happens on this server, and what others announce, into the events of accounts. Reads the store
+ * for what an event shows, and only while somebody reads events.
  */
 export class AccountEvents {
   readonly #deps: AccountEventsDeps;

@@ -71,7 +71,10 @@ export class History {
     return answer;
   }
 
-  /** What one worker used, also one that has ended; by minutes, so of the last two days. It has no cost of its own. */
+  /**
+   * What one worker used, also one that has ended; by minutes, so of the last two days. It has no cost of its
+   * own.
+   */
   async readWorker(endpointId: string, workerId: string, query: HistoryQuery): Promise<HistoryAnswer> {
     if (parseDuration('range', query.range ?? DEFAULT_RANGE) > MINUTES_KEPT_MS)
       throw ruleError(`range ${query.range ?? ''} is too long: the history of a worker is kept for 48 hours`);

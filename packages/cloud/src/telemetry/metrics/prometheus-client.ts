@@ -2,8 +2,8 @@ import { createRequire } from 'node:module';
 import type * as Client from 'prom-client';
 
 /**
- * The parts of prom-client that are needed to start. Its index also loads the figures of the process, and with
- * those 51 files of @opentelemetry/api: a tenth of the processor time of a start.
+ * The parts of prom-client that are needed to start. Its index also loads the figures of the process, and
+ * with those 51 files of @opentelemetry/api: a tenth of the processor time of a start.
  */
 const load = createRequire(import.meta.url);
 

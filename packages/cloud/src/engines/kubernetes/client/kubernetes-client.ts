@@ -22,8 +22,8 @@ export interface RequestOptions {
 }
 
 /**
- * The dozen calls of the Kubernetes API that Berth needs. ARCHITECTURE.md says why this is not the official client.
- * Credentials that were refused are read again once.
+ * The dozen calls of the Kubernetes API that Berth needs. ARCHITECTURE.md says why this is not the official
+ * client. Credentials that were refused are read again once.
  */
 export class KubernetesClient {
   readonly #openAccess: () => Promise<ClusterAccess>;
@@ -72,8 +72,8 @@ export class KubernetesClient {
   }
 
   /**
-   * A WebSocket to a subresource such as exec. `onOpen` is called before its first message: the promise may resolve after
-   * that.
+   * A WebSocket to a subresource such as exec. `onOpen` is called before its first message: the promise may
+   * resolve after that.
    */
   async connect(
     path: string,

@@ -28,7 +28,9 @@ export function isConflict(error: unknown): boolean {
   return apiStatus(error) === 409;
 }
 
-/** Whether the API server could not be asked, or could not answer just then. The same request may work soon. */
+/**
+ * Whether the API server could not be asked, or could not answer just then. The same request may work soon.
+ */
 export function isTransient(error: unknown): boolean {
   if (error instanceof BerthError) return error.cause !== undefined && isTransient(error.cause);
   if (error instanceof KubernetesApiError) return error.status === 429 || error.status >= 500;

@@ -48,8 +48,8 @@ const GONE = 410;
 const TOO_MANY_REQUESTS = 429;
 
 /**
- * Follows the objects of one kind: lists them, then watches for changes from there. It never gives up: after an error, a
- * silent connection or a version that is too old it begins again, with growing random delays.
+ * Follows the objects of one kind: lists them, then watches for changes from there. It never gives up: after
+ * an error, a silent connection or a version that is too old it begins again, with growing random delays.
  */
 export class ListWatch<T extends KubernetesObject> {
   readonly #options: ListWatchOptions<T>;

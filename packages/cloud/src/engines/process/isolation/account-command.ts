@@ -26,8 +26,8 @@ export function missingPrograms(): string[] {
 
 /**
  * Runs as the account's user: it goes to the working folder, sets the environment that it reads from
- * ENVIRONMENT_FD and becomes the command. Root never sees these variables: LD_PRELOAD alone would give the account root's rights. Names
- * that a shell cannot set are given to env(1).
+ * ENVIRONMENT_FD and becomes the command. Root never sees these variables: LD_PRELOAD alone would give the
+ * account root's rights. Names that a shell cannot set are given to env(1).
  */
 const SET_ENVIRONMENT = `cd "$1" && shift && eval "$(cat <&${ENVIRONMENT_FD})" && exec ${ENVIRONMENT_FD}<&- && exec "$@"`;
 

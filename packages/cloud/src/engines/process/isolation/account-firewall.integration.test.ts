@@ -7,8 +7,8 @@ import { accountFirewallRules } from './account-firewall.ts';
 const FIREWALL = new URL('account-firewall.ts', import.meta.url).href;
 
 /**
- * In a network namespace of its own, with a metadata service and the real firewall. A socket belongs to the user that the
- * process has when it is made.
+ * In a network namespace of its own, with a metadata service and the real firewall. A socket belongs to the
+ * user that the process has when it is made.
  */
 const PROBE = `
 import { createSocket } from 'node:dgram';

@@ -26,9 +26,10 @@ export interface FirewallRulesOptions {
 /**
  * The rules for packets of accounts' processes, as `iptables-restore --noflush` reads them.
  *
- * Processes share the network of the machine, loopback too. Who listens on a port is known when it answers: a connection that
- * an account begins is marked with its user, and an answer by the process of another account is dropped, so the connection
- * is never made. Datagrams have no answer to wait for: on loopback, accounts send them to a name server only.
+ * Processes share the network of the machine, loopback too. Who listens on a port is known when it answers: a
+ * connection that an account begins is marked with its user, and an answer by the process of another account
+ * is dropped, so the connection is never made. Datagrams have no answer to wait for: on loopback, accounts
+ * send them to a name server only.
  */
 export function accountFirewallRules({ chain, version, uids }: FirewallRulesOptions): string {
   const answer = '-p tcp -m tcp --tcp-flags SYN,ACK SYN,ACK';
@@ -63,8 +64,8 @@ export interface AccountFirewallOptions {
 }
 
 /**
- * Closes the ports of one account to the processes of others, and the metadata service of a cloud to all of them. The rules
- * stay while Berth is down, as the processes do.
+ * Closes the ports of one account to the processes of others, and the metadata service of a cloud to all of
+ * them. The rules stay while Berth is down, as the processes do.
  */
 export class AccountFirewall {
   readonly #options: AccountFirewallOptions;
@@ -88,7 +89,10 @@ export class AccountFirewall {
     ];
   }
 
-  /** Resolves when the rules hold for this user, whose processes begin after that. `known` are all that there are. */
+  /**
+   * Resolves when the rules hold for this user, whose processes begin after that. `known` are all that there
+   * are.
+   */
   add(uid: number, known: () => readonly number[]): Promise<void> {
     if (this.#uids.has(uid)) return this.#queue;
     for (const other of [uid, ...known()]) this.#uids.add(other);

@@ -46,8 +46,8 @@ export function bytecodeCache(folder: string): string {
 }
 
 /**
- * Fills `folder`, which exists, with a folder `tmp` in it. If it rejects, the folder is not complete. Everything below the folder is written by the
- * commands, which may run as another user.
+ * Fills `folder`, which exists, with a folder `tmp` in it. If it rejects, the folder is not complete.
+ * Everything below the folder is written by the commands, which may run as another user.
  */
 export async function buildEnvironment(build: EnvironmentBuild): Promise<void> {
   const { project, interpreter, folder, uv } = build;

@@ -29,8 +29,9 @@ interface Failure {
 }
 
 /**
- * The builds in progress, by name: whoever needs one that runs joins it. A build goes on if nobody waits for it any
- * more. Failures are remembered, so that an endpoint whose workers start again and again does not build each time.
+ * The builds in progress, by name: whoever needs one that runs joins it. A build goes on if nobody waits for
+ * it any more. Failures are remembered, so that an endpoint whose workers start again and again does not
+ * build each time.
  */
 export class EnvironmentBuilds<T> {
   readonly #clock: Clock;

@@ -28,9 +28,9 @@ const POINTER = '.json';
 const BUILDING = '.building';
 
 /**
- * The environments on disk. `<path>/<account>/<key>-<unique>/` is one, and `<key>.json` beside it names it. An
- * environment cannot be moved, so it is built where it stays, and the file that names it is created when it is
- * complete: after a crash, a folder that no file names is removed.
+ * The environments on disk. `<path>/<account>/<key>-<unique>/` is one, and `<key>.json` beside it names it.
+ * An environment cannot be moved, so it is built where it stays, and the file that names it is created when
+ * it is complete: after a crash, a folder that no file names is removed.
  */
 export class EnvironmentStore {
   readonly #path: string;

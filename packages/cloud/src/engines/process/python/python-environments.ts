@@ -45,9 +45,9 @@ export interface PythonImage {
 }
 
 /**
- * The Python environments of deployed folders: one for each account, content of the dependency files, Python and
- * platform. It is built at most once at a time, and all instances with that content share it. An account does not
- * share with others: installing a package runs code of its own.
+ * The Python environments of deployed folders: one for each account, content of the dependency files, Python
+ * and platform. It is built at most once at a time, and all instances with that content share it. An account
+ * does not share with others: installing a package runs code of its own.
  */
 export class PythonEnvironments {
   readonly #options: PythonEnvironmentsOptions;

@@ -90,7 +90,9 @@ export async function dependencyFiles({
   return Promise.all(paths.map(async (path) => ({ path, content: await readFile(join(folder, path)) })));
 }
 
-/** What requirements.txt includes, and what that includes. Files outside of the folder are left to the tool. */
+/**
+ * What requirements.txt includes, and what that includes. Files outside of the folder are left to the tool.
+ */
 function includedFiles(folder: string): { path: string; content: string }[] {
   const found = new Map<string, string>();
   const visit = (path: string): void => {

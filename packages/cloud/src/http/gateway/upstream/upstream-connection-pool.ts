@@ -8,7 +8,9 @@ import { UpstreamConnection } from './upstream-connection.ts';
  */
 const IDLE_MS = 1_500;
 const SWEEP_MS = 500;
-/** All connections are read into this buffer: received bytes are passed on, or copied, before the next read. */
+/**
+ * All connections are read into this buffer: received bytes are passed on, or copied, before the next read.
+ */
 const SHARED_READ_BUFFER = Buffer.allocUnsafeSlow(64 * 1024);
 /** To one worker. */
 const MAX_IDLE = 1_024;
@@ -33,7 +35,8 @@ export class UpstreamConnectionPool {
       if (!connection.socket.destroyed && Math.abs(now - connection.idleSince) < IDLE_MS) return connection;
       connection.destroy();
     }
-    // Measured: a new buffer for every read, and a stream around it, take a twentieth of the time of a request.
+    // Measured: a new buffer for every read, and a stream around it, take a twentieth of the time of a
+    // request.
     const callback = (size: number): boolean => {
       connection.receive(SHARED_READ_BUFFER.subarray(0, size));
       return true;

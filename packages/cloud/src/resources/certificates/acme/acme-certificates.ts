@@ -25,8 +25,8 @@ export interface AcmeCertificatesDeps {
 }
 
 /**
- * The certificate of the installation by ACME. It is in the store: all servers use it, and the one that leads orders
- * and renews it. The challenge may reach any server, so its answer is in the store as well.
+ * The certificate of the installation by ACME. It is in the store: all servers use it, and the one that leads
+ * orders and renews it. The challenge may reach any server, so its answer is in the store as well.
  */
 export class AcmeCertificates implements CertificateSource {
   readonly #deps: AcmeCertificatesDeps;

@@ -15,8 +15,8 @@ const CONTEXT_0 = 0xa0;
 const DNS_NAME = 0x82;
 
 /**
- * A certificate signing request (PKCS #10, RFC 2986) for these host names, in DER. Node makes keys and signatures,
- * but no requests. The subject is empty: authorities read the names of the extension.
+ * A certificate signing request (PKCS #10, RFC 2986) for these host names, in DER. Node makes keys and
+ * signatures, but no requests. The subject is empty: authorities read the names of the extension.
  */
 export function createSigningRequest(
   names: readonly string[],

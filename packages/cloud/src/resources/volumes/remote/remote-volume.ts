@@ -96,8 +96,8 @@ function remoteUploads(client: VolumeServerClient, objects: ObjectStore): Upload
 }
 
 /**
- * Conditions are functions of this server and are checked here. The volume server writes only if the object is
- * still the one that was checked.
+ * Conditions are functions of this server and are checked here. The volume server writes only if the object
+ * is still the one that was checked.
  */
 async function decide(
   known: StoredObject | undefined,
