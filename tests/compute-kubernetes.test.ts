@@ -56,6 +56,9 @@ await withKubernetes((cluster) => {
         `/v2/serverless/${endpoint}/workers/${worker}/logs?follow=false`,
       );
       assert.match(logs.text, /Starting localhost\/berth-test/);
+      const { text: metrics } = await stage.client.call('GET', '/metrics');
+      assert.match(metrics, /^berth_kubernetes_cache_age_seconds\{data_center="K8S-1"\} \d/m);
+      assert.match(metrics, /^berth_kubernetes_requests_total\{data_center="K8S-1"\} [1-9]/m);
       await stage.remove(endpoint);
       await waitFor(
         'its pods and secrets are gone',

@@ -3,7 +3,7 @@ import { activityOf } from '../compute/workers/tracked-worker.ts';
 import { HistorySampler } from '../telemetry/history/history-sampler.ts';
 import type { SampledInstance } from '../telemetry/history/history-sampler.ts';
 import { exposeDataCenters } from '../telemetry/metrics/data-center-metrics.ts';
-import type { DataCenterCapacity } from '../telemetry/metrics/data-center-metrics.ts';
+import type { DataCenterCapacity, DataCenterConnection } from '../telemetry/metrics/data-center-metrics.ts';
 import { exposeFleet } from '../telemetry/metrics/fleet-metrics.ts';
 import type { CountedWorkers } from '../telemetry/metrics/fleet-metrics.ts';
 import type { AppContext } from './app-context.ts';
@@ -64,6 +64,7 @@ export function createTelemetry(
     expose: (registry) => {
       exposeDataCenters(registry, {
         isLeading: () => isLeading,
+        connections: () => readConnections(engines),
         capacities: () => readCapacities(engines),
         gpuUse: () => sampler.gpuUse(),
       });
@@ -96,6 +97,13 @@ function readCapacities(engines: Engines): Promise<DataCenterCapacity[]> {
       capacity: await engine.capacity().catch(() => undefined),
     })),
   );
+}
+
+function readConnections(engines: Engines): DataCenterConnection[] {
+  return [...engines.byDataCenter].flatMap(([dataCenterId, engine]) => {
+    const connection = engine.connection?.();
+    return connection === undefined ? [] : [{ dataCenterId, ...connection }];
+  });
 }
 
 function* countedWorkers(compute: Compute): Generator<CountedWorkers> {

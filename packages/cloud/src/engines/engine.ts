@@ -30,6 +30,16 @@ export interface Engine {
 
   /** How it keeps the instances of accounts apart. */
   isolation?(): Promise<AccountIsolation>;
+
+  /** The API that it works through, where that is not on this machine. */
+  connection?(): EngineConnection;
+}
+
+export interface EngineConnection {
+  /** Requests since the start. */
+  requests: number;
+  /** How old what is known of its instances may be, in milliseconds; undefined before the first answer. */
+  cacheAgeMs: number | undefined;
 }
 
 /**

@@ -45,26 +45,32 @@ export interface KubernetesForTests {
 export type ClusterPart = 'etcd' | 'apiserver' | `node-${number}`;
 
 /** A running cluster, or why there is none, in one line. With BERTH_REQUIRE_KUBERNETES=1 that is an error. */
-export async function startKubernetes({ nodes = 2 } = {}): Promise<KubernetesForTests | { reason: string }> {
+export async function startKubernetes({
+  nodes = 2,
+  nodeGraceSeconds = 20,
+} = {}): Promise<KubernetesForTests | { reason: string }> {
   const programs = findClusterPrograms();
   if ('reason' in programs) {
     if (process.env['BERTH_REQUIRE_KUBERNETES'] === '1')
       throw new Error(`BERTH_REQUIRE_KUBERNETES=1, but ${programs.reason}`);
     return programs;
   }
-  return new TestCluster(programs.bin, nodes).start();
+  return new TestCluster(programs.bin, nodes, nodeGraceSeconds).start();
 }
 
 class TestCluster {
   readonly #bin: string;
   readonly #nodes: number;
+  /** A node that is silent for longer is not ready. */
+  readonly #nodeGraceSeconds: number;
   readonly #folder = mkdtempSync(join(tmpdir(), 'berth-kubernetes-'));
   readonly #number: number;
   readonly #host: string;
 
-  constructor(bin: string, nodes: number) {
+  constructor(bin: string, nodes: number, nodeGraceSeconds: number) {
     this.#bin = bin;
     this.#nodes = nodes;
+    this.#nodeGraceSeconds = nodeGraceSeconds;
     this.#number = claimBridge();
     this.#host = `10.120.${this.#number}.1`;
   }
@@ -114,7 +120,15 @@ class TestCluster {
     this.#writeFiles();
     return spawn(
       'bash',
-      [KEEPER, this.#folder, this.#bin, bridgeName(this.#number), this.#host, String(this.#nodes)],
+      [
+        KEEPER,
+        this.#folder,
+        this.#bin,
+        bridgeName(this.#number),
+        this.#host,
+        String(this.#nodes),
+        `${this.#nodeGraceSeconds}s`,
+      ],
       {
         stdio: ['pipe', 'ignore', 'ignore'],
         detached: true,

@@ -9,7 +9,7 @@ import { cacheWithTtl } from '../../support/cache-with-ttl.ts';
 import { systemClock } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
 import { ContainerEngine, type StartContext } from '../container-engine.ts';
-import type { InstanceEngine } from '../engine.ts';
+import type { EngineConnection, InstanceEngine } from '../engine.ts';
 import type { InstanceHandle, InstanceSpec, InstanceUsage } from '../instance.ts';
 import { KubernetesClient } from './client/kubernetes-client.ts';
 import { toKubernetesError } from './client/kubernetes.errors.ts';
@@ -118,9 +118,8 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
     this.files = new PodFiles(async (id) => (await this.find(id)) ?? (await this.known(id)));
   }
 
-  /** How old what it knows of the pods may be, in milliseconds; undefined before the first answer. */
-  get cacheAgeMs(): number | undefined {
-    return this.#watch?.ageMs;
+  connection(): EngineConnection {
+    return { requests: this.#client.requests, cacheAgeMs: this.#watch?.ageMs };
   }
 
   /** Instances reach this server at this URL. Network policies allow it. */

@@ -14,6 +14,7 @@ export function delegateTo(engine: InstanceEngine): InstanceEngine {
     ...(engine.volumes !== undefined && { volumes: engine.volumes }),
     capacity: () => engine.capacity(),
     ...(engine.isolation && { isolation: () => engine.isolation?.() ?? Promise.resolve('none' as const) }),
+    ...(engine.connection && { connection: engine.connection.bind(engine) }),
     imageProblem: (image) => engine.imageProblem(image),
     ...(engine.imageLookupProblem && {
       imageLookupProblem: async (image: string, registry: InstanceSpec['registry']) =>

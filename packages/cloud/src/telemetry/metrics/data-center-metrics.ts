@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
 import type { Capacity } from '../../domain/placement/engine-capacity.ts';
+import { Counter } from './prometheus-client.ts';
 import { exposeReadGauges } from './read-gauges.ts';
 import type { GaugeFamily, GaugeValue } from './read-gauges.ts';
 
@@ -18,8 +19,16 @@ export interface GpuUse {
   memoryUtil: number;
 }
 
+/** The API of another machine that a data center is run through. */
+export interface DataCenterConnection {
+  dataCenterId: string;
+  requests: number;
+  cacheAgeMs: number | undefined;
+}
+
 export interface DataCenterMetricsDeps {
   isLeading(): boolean;
+  connections(): DataCenterConnection[];
   capacities(): Promise<DataCenterCapacity[]>;
   gpuUse(): Iterable<GpuUse>;
 }
@@ -27,8 +36,32 @@ export interface DataCenterMetricsDeps {
 /** Shows at /metrics what data centers have and how their GPUs are used. The leading server alone does. */
 export function exposeDataCenters(
   registry: Registry,
-  { isLeading, capacities, gpuUse }: DataCenterMetricsDeps,
+  { isLeading, connections, capacities, gpuUse }: DataCenterMetricsDeps,
 ): void {
+  exposeReadGauges(registry, async () => connections(), [
+    {
+      name: 'berth_kubernetes_cache_age_seconds',
+      help: 'How old what this server knows of the pods in the cluster may be',
+      labelNames: ['data_center'],
+      valuesIn: (found) =>
+        found.flatMap(({ dataCenterId, cacheAgeMs }) =>
+          cacheAgeMs === undefined
+            ? []
+            : [{ labels: { data_center: dataCenterId }, value: cacheAgeMs / 1000 }],
+        ),
+    },
+  ]);
+  const requests: Counter = new Counter({
+    name: 'berth_kubernetes_requests_total',
+    help: 'Requests of this server to the API of the cluster, watches and logs that are followed included',
+    labelNames: ['data_center'],
+    registers: [registry],
+    collect: () => {
+      requests.reset();
+      for (const connection of connections())
+        requests.inc({ data_center: connection.dataCenterId }, connection.requests);
+    },
+  });
   exposeReadGauges(registry, async () => (isLeading() ? capacities() : []), [
     family('berth_data_center_up', '1 while the engine of the data center answers', (capacity) =>
       capacity === undefined ? 0 : 1,

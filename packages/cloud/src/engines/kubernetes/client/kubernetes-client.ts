@@ -30,9 +30,15 @@ export class KubernetesClient {
   #credentials: ClusterCredentials | undefined;
   #agent: HttpAgent | undefined;
   #streamAgent: HttpAgent | undefined;
+  #requests = 0;
 
   constructor(openAccess: () => Promise<ClusterAccess>) {
     this.#openAccess = openAccess;
+  }
+
+  /** How many were sent. */
+  get requests(): number {
+    return this.#requests;
   }
 
   get<T>(path: string, query?: Query, options: RequestOptions = {}): Promise<T> {
@@ -86,6 +92,7 @@ export class KubernetesClient {
     const { authorization, tls } = await access.credentials();
     const url = urlOf(access.server, path, query);
     url.protocol = url.protocol === 'http:' ? 'ws:' : 'wss:';
+    this.#requests += 1;
     const socket = new Socket(url, [...protocols], {
       ...withoutUndefined(tls),
       headers: authorization === undefined ? {} : { authorization },
@@ -147,6 +154,7 @@ export class KubernetesClient {
     const url = urlOf(access.server, path, query);
     const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
     const send = url.protocol === 'http:' ? requestHttp : requestHttps;
+    this.#requests += 1;
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       const request = send(url, {
         method,
