@@ -156,11 +156,8 @@ for (const kind of DATABASES) {
       await setLimits(account, { pods: 5, spendPerMonth: 0 });
       refused(await createPod(account), { status: 402, limit: 'spendPerMonth', used: 0, maximum: 0 });
       await setLimits(account, { pods: 1 });
-      const metrics = await fetch(`${stage.server.url}/metrics`);
-      assert.match(
-        await metrics.text(),
-        new RegExp(`berth_quota_used_ratio\\{account="${account.id}",limit="pods"\\} 1`),
-      );
+      const { text: metrics } = await stage.operator.call('GET', '/metrics');
+      assert.match(metrics, new RegExp(`berth_quota_used_ratio\\{account="${account.id}",limit="pods"\\} 1`));
       const { body } = await account.call<LimitsView>('GET', '/v2/account/limits');
       const shown = Object.fromEntries(body.limits.map(({ name, ...rest }) => [name, rest]));
       assert.deepEqual(shown['pods'], { used: 1, limit: 1, warning: true });
