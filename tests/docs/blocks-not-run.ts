@@ -26,6 +26,11 @@ const NOT_RUN: readonly Exception[] = [
   },
   { page: 'CONTRIBUTING.md', starts: 'npm', reason: 'it runs all tests' },
   {
+    page: 'docs/isolation.md',
+    starts: 'BERTH_PROCESS_USERS',
+    reason: 'it needs an ordinary user with ids to map; tests/isolation-mapped-ids.test.ts runs it as one',
+  },
+  {
     page: 'docs/backup.md',
     starts: 'npx berth restore berth.tar --data restored --database',
     reason: 'a server of its own; tests/backup.test.ts restores into PostgreSQL',
