@@ -1,6 +1,6 @@
 // A real Kubernetes for the tests: etcd, API server, controllers and scheduler on this machine, and nodes
-// with containerd and kubelet in namespaces of their own. It needs root and Linux. Everything of it ends with
-// the process that started it.
+// with containerd and kubelet
+// in namespaces of their own. It needs root and Linux. Everything of it ends with the process that started it.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -45,32 +45,26 @@ export interface KubernetesForTests {
 export type ClusterPart = 'etcd' | 'apiserver' | `node-${number}`;
 
 /** A running cluster, or why there is none, in one line. With BERTH_REQUIRE_KUBERNETES=1 that is an error. */
-export async function startKubernetes({
-  nodes = 2,
-  nodeGraceSeconds = 20,
-} = {}): Promise<KubernetesForTests | { reason: string }> {
+export async function startKubernetes({ nodes = 2 } = {}): Promise<KubernetesForTests | { reason: string }> {
   const programs = findClusterPrograms();
   if ('reason' in programs) {
     if (process.env['BERTH_REQUIRE_KUBERNETES'] === '1')
       throw new Error(`BERTH_REQUIRE_KUBERNETES=1, but ${programs.reason}`);
     return programs;
   }
-  return new TestCluster(programs.bin, nodes, nodeGraceSeconds).start();
+  return new TestCluster(programs.bin, nodes).start();
 }
 
 class TestCluster {
   readonly #bin: string;
   readonly #nodes: number;
-  /** A node that is silent for longer is not ready. */
-  readonly #nodeGraceSeconds: number;
   readonly #folder = mkdtempSync(join(tmpdir(), 'berth-kubernetes-'));
   readonly #number: number;
   readonly #host: string;
 
-  constructor(bin: string, nodes: number, nodeGraceSeconds: number) {
+  constructor(bin: string, nodes: number) {
     this.#bin = bin;
     this.#nodes = nodes;
-    this.#nodeGraceSeconds = nodeGraceSeconds;
     this.#number = claimBridge();
     this.#host = `10.120.${this.#number}.1`;
   }
@@ -120,15 +114,7 @@ class TestCluster {
     this.#writeFiles();
     return spawn(
       'bash',
-      [
-        KEEPER,
-        this.#folder,
-        this.#bin,
-        bridgeName(this.#number),
-        this.#host,
-        String(this.#nodes),
-        `${this.#nodeGraceSeconds}s`,
-      ],
+      [KEEPER, this.#folder, this.#bin, bridgeName(this.#number), this.#host, String(this.#nodes)],
       {
         stdio: ['pipe', 'ignore', 'ignore'],
         detached: true,

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Runs a cluster until its standard input ends, and then ends and removes everything of it, so that nothing is left however the
 # process that started it ends. The files in $folder were written by kubernetes-cluster.ts.
-#   run-cluster.sh FOLDER BIN BRIDGE HOST_ADDRESS NODES NODE_GRACE
+#   run-cluster.sh FOLDER BIN BRIDGE HOST_ADDRESS NODES
 set -uo pipefail
-folder=$1 bin=$2 bridge=$3 host=$4 nodes=$5 node_grace=$6
+folder=$1 bin=$2 bridge=$3 host=$4 nodes=$5
 here=$(cd "$(dirname "$0")" && pwd)
 pki=$folder/pki
 cgroup=berth-test-$bridge
@@ -115,7 +115,7 @@ read -r _ || exit 0 # the API server answers
 run controllers "$bin/kube-controller-manager" --kubeconfig="$folder/controllers.conf" --bind-address="$host" --leader-elect=false \
   --authentication-kubeconfig="$folder/controllers.conf" --authorization-kubeconfig="$folder/controllers.conf" \
   --use-service-account-credentials=true --root-ca-file="$pki/ca.crt" --service-account-private-key-file="$pki/sa.key" \
-  --allocate-node-cidrs=false --node-monitor-period=2s --node-monitor-grace-period="$node_grace" --enable-hostpath-provisioner=true \
+  --allocate-node-cidrs=false --node-monitor-period=2s --node-monitor-grace-period=20s --enable-hostpath-provisioner=true \
   --pvclaimbinder-sync-period=2s
 run scheduler "$bin/kube-scheduler" --kubeconfig="$folder/scheduler.conf" --bind-address="$host" --leader-elect=false \
   --authentication-kubeconfig="$folder/scheduler.conf" --authorization-kubeconfig="$folder/scheduler.conf"
