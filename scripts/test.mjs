@@ -1,5 +1,6 @@
 // Runs the tests on the project's own Node. Words narrow the run to files whose path contains one of them.
 //   --unit                     only the unit tier: no server, no database server, no Docker; SQLite alone
+//   --long                     everything, with many more kills, crashes and races, and what takes minutes
 //   --test-name-pattern=TEXT   only tests whose name matches
 //   --test-concurrency=N       files at once
 // Without --unit a PostgreSQL is started for the run, and the Docker suites run where a daemon answers or can
@@ -17,8 +18,9 @@ const WITH_DOCKER = /(?:-docker|docker-engine\.integration)\.test\.ts$/;
 const WITH_KUBERNETES = /(?:-kubernetes|kubernetes-[a-z-]+\.integration)\.test\.ts$/;
 /** Files beside the code that need a database server, Docker or processes of their own. */
 const INTEGRATION = /\.integration\.test\.ts$/;
-/** Building the container image takes minutes. */
-const FILE_TIMEOUT_MS = process.env['BERTH_REQUIRE_IMAGE'] === '1' ? 1_500_000 : 400_000;
+/** Building the container image takes minutes, and so do many kills. */
+const FILE_TIMEOUT_MS =
+  process.env['BERTH_REQUIRE_IMAGE'] === '1' || process.argv.includes('--long') ? 1_500_000 : 400_000;
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'));
 const unit = process.argv.includes('--unit');
@@ -43,6 +45,7 @@ process.env['NODE_COMPILE_CACHE'] ??= resolve('node_modules/.cache/tests');
 const cleanups = [];
 if (unit) process.env['BERTH_TEST_TIER'] = 'unit';
 else await startServices();
+if (process.argv.includes('--long')) process.env['BERTH_TEST_TIER'] = 'long';
 
 endLeftoverProcesses((line) => process.stdout.write(line), { fileLimitMs: FILE_TIMEOUT_MS + 30_000 });
 const interrupted = new AbortController();
