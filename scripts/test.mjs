@@ -70,7 +70,9 @@ process.exit(failed || interrupted.signal.aborted ? 1 : 0);
 /** PostgreSQL, and Docker where a file needs it; without a daemon those files do not run. */
 async function startServices() {
   const { findOrStartDocker } = await import('../packages/testing/src/docker-daemon.mjs');
-  const { startTestPostgres } = await import('../packages/testing/src/postgres-server.mjs');
+  const { createTemplateDatabase, startTestPostgres } = await import(
+    '../packages/testing/src/postgres-server.mjs'
+  );
   const docker = files.some((file) => WITH_DOCKER.test(file)) ? await findOrStartDocker() : undefined;
   if (docker !== undefined && 'reason' in docker) {
     process.stdout.write(`the Docker suites did not run: ${docker.reason}\n`);
@@ -83,9 +85,14 @@ async function startServices() {
   }
   const kubernetes = await startKubernetes();
   if (kubernetes !== undefined) cleanups.push(() => kubernetes.stop());
-  const postgres = await startTestPostgres();
+  const postgres = await startTestPostgres({ durable: false });
+  const template = await createTemplateDatabase(postgres.url);
   process.env['BERTH_TEST_DATABASE_URL'] = postgres.url;
-  cleanups.unshift(() => postgres.stop());
+  process.env['BERTH_TEST_DATABASE_TEMPLATE'] = template.name;
+  cleanups.unshift(
+    () => template.drop(),
+    () => postgres.stop(),
+  );
 }
 
 /** One cluster for all files of a run; without one, those files do not run. */

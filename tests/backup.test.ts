@@ -51,7 +51,7 @@ for (const kind of DATABASES) {
     const databases: TestDatabase[] = [];
     before(async () => {
       folder = mkdtempSync(join(tmpdir(), 'berth-backup-'));
-      database = await createTestDatabase(kind);
+      database = await createTestDatabase(kind, { empty: true });
       server = await startServerProcess(database, ENV);
     });
     after(async () => {
@@ -65,7 +65,7 @@ for (const kind of DATABASES) {
       runBerth(args, { BERTH_URL: server.url, BERTH_API_KEY: server.key });
     /** An empty database and a folder that does not exist. */
     const createEmpty = async (): Promise<TestDatabase> => {
-      const empty = await createTestDatabase(kind);
+      const empty = await createTestDatabase(kind, { empty: true });
       databases.push(empty);
       rmSync(empty.data, { recursive: true });
       return empty;
@@ -206,7 +206,7 @@ for (const kind of DATABASES) {
     });
 
     test('the server dies while it makes a backup: no file looks whole, and the rest is removed at the next start', async () => {
-      const second = await createTestDatabase(kind);
+      const second = await createTestDatabase(kind, { empty: true });
       databases.push(second);
       const dying = await startServerProcess(second, ENV);
       others.push(dying);
@@ -232,7 +232,7 @@ for (const kind of DATABASES) {
 
     test('scheduled backups go to a folder and a bucket, and a failure is said by doctor', async () => {
       const target = join(folder, 'scheduled');
-      const second = await createTestDatabase(kind);
+      const second = await createTestDatabase(kind, { empty: true });
       databases.push(second);
       const scheduling = await startServerProcess(second, { ...ENV, BERTH_BACKUP_TARGET: target });
       others.push(scheduling);

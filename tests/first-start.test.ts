@@ -52,7 +52,7 @@ for (const kind of DATABASES) {
     const mode = (name: string): number => statSync(join(database.data, name)).mode & 0o777;
 
     before(async () => {
-      database = await createTestDatabase(kind);
+      database = await createTestDatabase(kind, { empty: true });
       server = await startServerProcess(database, { BERTH_ROOT_KEY: '' });
     });
     after(async () => {
@@ -110,7 +110,7 @@ for (const kind of DATABASES) {
   describe(`stopping and starting again, on ${kind}`, () => {
     let database: TestDatabase;
     before(async () => {
-      database = await createTestDatabase(kind);
+      database = await createTestDatabase(kind, { empty: true });
     });
     after(() => database.drop());
 
@@ -277,7 +277,7 @@ describe('/metrics at an address of its own', () => {
 
 describe('two servers on PostgreSQL', () => {
   test('share one database: what one writes the other reads, with one root key', async () => {
-    const database = await createTestDatabase('postgres');
+    const database = await createTestDatabase('postgres', { empty: true });
     const elsewhere = await createTestDatabase('sqlite');
     const [one, other] = await Promise.all([
       startServerProcess(database),
@@ -347,7 +347,7 @@ describe('a configuration that makes no sense', () => {
   });
 
   test('with a database that is not there names it, and not who asks', async () => {
-    const empty = await createTestDatabase('postgres');
+    const empty = await createTestDatabase('postgres', { empty: true });
     const url = Object.assign(new URL(empty.url), { pathname: '/nowhere' });
     const refused = await up(['--port', '0'], { BERTH_DATABASE_URL: url.href });
     assert.equal(refused.code, 1);

@@ -38,7 +38,7 @@ for (const version of readdirSync(FIXTURES).sort())
       let client: ApiClient;
       let jobs: QueueEndpointClient;
       before(async () => {
-        database = await createTestDatabase(kind);
+        database = await createTestDatabase(kind, { empty: true });
         await restoreFixture(version, kind, database);
         // A second after the old server was killed, whenever the test runs: nothing has expired meanwhile.
         app = await startInProcessApp(database, acceleratedClock(1, fixture.takenAt + 1000), SERVER_ENV);

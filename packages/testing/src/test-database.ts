@@ -9,7 +9,7 @@ export const DATABASES: readonly DatabaseKind[] =
   process.env['BERTH_TEST_TIER'] === 'unit' ? ['sqlite'] : ['sqlite', 'postgres'];
 export type DatabaseKind = 'sqlite' | 'postgres';
 
-/** A fresh, empty database of one kind, and a folder for what else a server keeps. */
+/** A fresh database of one kind, and a folder for what else a server keeps. */
 export interface TestDatabase {
   kind: DatabaseKind;
   data: string;
@@ -18,7 +18,14 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-export async function createTestDatabase(kind: DatabaseKind): Promise<TestDatabase> {
+/**
+ * On PostgreSQL it has all its tables already, where the run has a template to copy; a test of what happens to
+ * an empty one asks for that.
+ */
+export async function createTestDatabase(
+  kind: DatabaseKind,
+  { empty = false }: { empty?: boolean } = {},
+): Promise<TestDatabase> {
   const data = mkdtempSync(join(tmpdir(), 'berth-test-'));
   const removeFolder = (): void => {
     killInstances(data);
@@ -26,7 +33,12 @@ export async function createTestDatabase(kind: DatabaseKind): Promise<TestDataba
   };
   if (kind === 'sqlite') return { kind, data, url: '', drop: async () => removeFolder() };
   const name = `berth_${randomBytes(6).toString('hex')}`;
-  await asAdministrator(`create database ${name}`);
+  const template = process.env['BERTH_TEST_DATABASE_TEMPLATE'];
+  await asAdministrator(
+    empty || template === undefined
+      ? `create database ${name}`
+      : `create database ${name} template ${template} strategy file_copy`,
+  );
   return {
     kind,
     data,

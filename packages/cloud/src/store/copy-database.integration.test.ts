@@ -16,7 +16,10 @@ import { checkSqliteCopy, SQLITE_FILE } from './sqlite/copy-database.ts';
 const options = { poolSize: 3, onError: assert.fail };
 
 test('a copy of PostgreSQL by an older Berth is restored with its schema, and the next start upgrades it', async (t) => {
-  const [from, to] = [await createTestDatabase('postgres'), await createTestDatabase('postgres')];
+  const [from, to] = [
+    await createTestDatabase('postgres', { empty: true }),
+    await createTestDatabase('postgres', { empty: true }),
+  ];
   const folder = mkdtempSync(join(tmpdir(), 'berth-copy-'));
   const source = await openDatabase({ ...options, database: from.url, data: from.data });
   const target = await openDatabase({ ...options, database: to.url, data: to.data });

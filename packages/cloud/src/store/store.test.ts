@@ -336,7 +336,7 @@ for (const kind of DATABASES) {
 
   describe(`schema on ${kind}`, () => {
     test('migrations run once, also when several servers start together, and a newer schema is refused', async () => {
-      const place = await createTestDatabase(kind);
+      const place = await createTestDatabase(kind, { empty: true });
       try {
         const open = (): Promise<Database> =>
           openDatabase({ database: place.url, data: place.data, poolSize: 2, onError });
@@ -359,7 +359,7 @@ for (const kind of DATABASES) {
     });
 
     test('a failed migration leaves the schema as it was', async () => {
-      const place = await createTestDatabase(kind);
+      const place = await createTestDatabase(kind, { empty: true });
       try {
         const database = await openDatabase({ database: place.url, data: place.data, poolSize: 2, onError });
         await assert.rejects(
@@ -376,7 +376,7 @@ for (const kind of DATABASES) {
     });
 
     test('another master key is refused before any harm', async () => {
-      const place = await createTestDatabase(kind);
+      const place = await createTestDatabase(kind, { empty: true });
       const options = { database: place.url, data: place.data, poolSize: 2, onError };
       try {
         await (await openStore({ ...options, sealer })).close();

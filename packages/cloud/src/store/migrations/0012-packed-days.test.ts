@@ -32,7 +32,10 @@ const iso = (milliseconds: number): string => new Date(milliseconds).toISOString
 for (const kind of DATABASES) {
   describe(`days that were rows, on ${kind}`, () => {
     test('are in the rows of their months afterwards, exactly as if they had been written there', async () => {
-      const [place, old] = [await createTestDatabase(kind), await createTestDatabase(kind)];
+      const [place, old] = [
+        await createTestDatabase(kind, { empty: true }),
+        await createTestDatabase(kind, { empty: true }),
+      ];
       const options = { poolSize: 2, onError: () => undefined };
       const [database, before] = [
         await openDatabase({ ...options, database: place.url, data: place.data }),

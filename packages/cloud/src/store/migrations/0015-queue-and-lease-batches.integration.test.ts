@@ -13,7 +13,7 @@ const BEFORE = 14;
 const NOW = 1_800_000_000_000;
 
 test('jobs that waited before they could share a place wait on, in their order', async () => {
-  const place = await createTestDatabase('postgres');
+  const place = await createTestDatabase('postgres', { empty: true });
   const database = await openDatabase({
     poolSize: 2,
     onError: () => undefined,

@@ -41,7 +41,7 @@ const bundle = (jobs: readonly JobWithPayloads[]): Row => ({
 });
 
 test('a database of before opens whole: jobs that wait and are held in batches, have leases, and have ended', async () => {
-  const empty = await createTestDatabase('postgres');
+  const empty = await createTestDatabase('postgres', { empty: true });
   const database = await openDatabase({
     poolSize: 3,
     onError: assert.fail,
