@@ -62,7 +62,7 @@ for (const kind of DATABASES) {
 
     test('prints where everything is, and of the root key where it is', async () => {
       assert.match(server.output(), /^berth is up at http:\/\/127\.0\.0\.1:\d+\n/);
-      for (const address of ['/v2', '/v2/docs', '/v1', '/graphql'])
+      for (const address of ['/v2', '/v2/docs', '/v1', '/graphql', '/docs'])
         assert.ok(server.output().includes(server.url + address), address);
       assert.doesNotMatch(server.output(), /rpa_/);
       assert.match(server.output(), new RegExp(`root key  in ${join(database.data, 'root.key')}$`, 'm'));

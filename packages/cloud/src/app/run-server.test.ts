@@ -2,6 +2,23 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startupMessage } from './run-server.ts';
 
+test('every address is shown, with the public URL where one is set', () => {
+  const config = { publicUrl: 'https://berth.example/', v1: { enabled: false, sunset: '' }, data: '/data' };
+  assert.equal(
+    startupMessage(config, 'http://127.0.0.1:1', { file: undefined, unshownKey: undefined }, true),
+    [
+      'berth is up at http://127.0.0.1:1',
+      '  console   https://berth.example',
+      '  REST v2   https://berth.example/v2        reference at https://berth.example/v2/docs',
+      '  REST v1   turned off',
+      '  GraphQL   https://berth.example/graphql',
+      '  docs      https://berth.example/docs',
+      '  data      /data',
+      '',
+    ].join('\n'),
+  );
+});
+
 test('the root key is shown on a terminal only, and only if Berth made it', () => {
   const config = { publicUrl: '', v1: { enabled: true, sunset: '2026-11-15' }, data: '/data' };
   const message = (unshownKey: string | undefined, isTerminal: boolean): string =>

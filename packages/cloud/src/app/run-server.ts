@@ -84,6 +84,7 @@ export function startupMessage(
     `  REST v2   ${origin}/v2        reference at ${origin}/v2/docs`,
     `  REST v1   ${config.v1.enabled ? `${origin}/v1` : 'turned off'}`,
     `  GraphQL   ${origin}/graphql`,
+    `  docs      ${origin}/docs`,
     ...(config.metricsUrl === undefined ? [] : [`  metrics   ${config.metricsUrl}`]),
     `  data      ${config.data}`,
   ];
