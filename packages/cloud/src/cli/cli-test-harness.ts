@@ -5,6 +5,8 @@ export interface CliResult {
   code: number;
   out: string;
   err: string;
+  /** Both, in the order in which they were written. */
+  transcript: string;
 }
 
 /** Runs a command line in this process and captures its output. */
@@ -23,12 +25,16 @@ export async function runBerth(
     interrupted?: AbortSignal;
   } = {},
 ): Promise<CliResult> {
-  const ran: CliResult = { code: 0, out: '', err: '' };
+  const ran: CliResult = { code: 0, out: '', err: '', transcript: '' };
+  const write = (stream: 'out' | 'err') => (text: string) => {
+    ran[stream] += text;
+    ran.transcript += text;
+  };
   ran.code = await runCommandLine(argv, {
     // Tests read lists as JSON, unless they look at what a person sees.
     env: { ...(!terminal && { BERTH_OUTPUT: 'json' }), ...env },
-    stdout: { isTTY: terminal, write: (text) => (ran.out += text) },
-    stderr: { isTTY: terminal, write: (text) => (ran.err += text) },
+    stdout: { isTTY: terminal, write: write('out') },
+    stderr: { isTTY: terminal, write: write('err') },
     stdin: () =>
       Object.assign(ReadableStream.from(input === '' ? [] : [Buffer.from(input)]), { isTTY: terminal }),
     clock: new ManualClock(),

@@ -112,6 +112,15 @@ export function formatValue(value: unknown): string {
   return escapeControlCharacters(typeof value === 'string' ? value : JSON.stringify(value));
 }
 
+/** Reasons may be lines of a build log, hundreds of characters long. */
+const MAX_REASON_LENGTH = 120;
+
+/** Why something waits, cut to one line of a terminal. */
+export function shortenReason(reason: string): string {
+  const line = reason.trim().replace(/\s+/g, ' ');
+  return line.length > MAX_REASON_LENGTH ? `${line.slice(0, MAX_REASON_LENGTH - 1)}…` : line;
+}
+
 /** Names come from other users: characters that could control the terminal are escaped. */
 export function escapeControlCharacters(text: string): string {
   return text.replace(

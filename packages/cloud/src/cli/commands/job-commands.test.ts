@@ -9,15 +9,17 @@ const ENDPOINTS = {
   },
 };
 const queued = { id: 'j1', status: 'IN_QUEUE' };
+const withoutTimes = (text: string): string[] => text.replace(/^[\d.]+ s {2}/gm, '').split('\n');
 const envOf = ({ url }: { url: string }) => ({ BERTH_URL: url, BERTH_API_KEY: 'rpa_MINE' });
 
 describe('run', () => {
-  test('shows what the job waits for, then its input and output', async () => {
+  test('shows what the job waits for on one line each, then its input and output', async () => {
+    const installing = `installing packages\n${'x'.repeat(600)}`;
     await using server = await startFakeApiServer({
       ...ENDPOINTS,
       'POST /v2/e1/run': { body: queued },
       'GET /v2/e1/status-sync/j1?wait=1000': {
-        body: { ...queued, reason: 'the secret "token" does not exist' },
+        body: { ...queued, reason: installing },
       },
       'GET /v2/e1/status-sync/j1?wait=2000': {
         body: { id: 'j1', status: 'COMPLETED', input: {}, output: [] },
@@ -25,15 +27,27 @@ describe('run', () => {
     });
     const ran = await runBerth(['run', 'echo', '{}', '--sync'], { env: envOf(server), terminal: true });
     assert.equal(ran.out, 'id:     j1\nstatus: COMPLETED\ninput:  {}\noutput: []\n', ran.err);
-    assert.deepEqual(
-      ran.err.split('\n').map((line) => line.replace(/^[\d.]+ s {2}/, '')),
-      [
-        'job j1 waits in the queue',
-        'job j1 waits in the queue: the secret "token" does not exist',
-        'job j1 is COMPLETED',
-        '',
-      ],
-    );
+    assert.deepEqual(withoutTimes(ran.err), [
+      'job j1 waits in the queue',
+      `waits in the queue: installing packages ${'x'.repeat(99)}…`,
+      'is COMPLETED',
+      '',
+    ]);
+  });
+
+  test('--stream: after the first output comes only how the job ended', async () => {
+    await using server = await startFakeApiServer({
+      ...ENDPOINTS,
+      'POST /v2/e1/run': { body: queued },
+      'GET /v2/e1/stream/j1': { text: 'data: {"output":"one"}\n\ndata: {"output":"two"}\n\n' },
+      // Answers that come late: the job has already ended.
+      'GET /v2/e1/status-sync/j1?wait=1000': { body: { ...queued, reason: 'a worker is starting' } },
+      'GET /v2/e1/status-sync/j1?wait=2000': { body: { id: 'j1', status: 'COMPLETED', output: [] } },
+    });
+    const ran = await runBerth(['run', 'echo', '{}', '--stream'], { env: envOf(server), terminal: true });
+    const lines = withoutTimes(ran.transcript);
+    assert.equal(lines[0], 'job j1 waits in the queue');
+    assert.deepEqual(lines.slice(lines.indexOf('one')), ['one', 'two', 'is COMPLETED', ''], ran.transcript);
   });
 
   test('ends with 124 when the time is over, and says how to go on', async () => {

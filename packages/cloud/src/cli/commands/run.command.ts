@@ -3,7 +3,7 @@ import { command } from '../command-definition.ts';
 import { UsageError } from '../cli.errors.ts';
 import { serverOptions } from '../local-server.ts';
 import type { Output } from '../output.ts';
-import { escapeControlCharacters } from '../output.ts';
+import { escapeControlCharacters, shortenReason } from '../output.ts';
 import { endpointArgumentHelp, findEndpointForJobs } from '../serverless/endpoint-client.ts';
 import { readJobInput } from '../serverless/job-input.ts';
 import { assertJobSucceeded, isUnfinished, submitJob } from '../serverless/job-client.ts';
@@ -80,15 +80,12 @@ export const run = command({
 });
 
 function showResult(output: Output, job: JobView, endpoint: string): void {
-  const notes = isUnfinished(job)
-    ? [
-        `It goes on${job.reason === undefined ? '' : ` (${job.reason})`}. Its log: berth logs ${endpoint} --job ${job.id} -f`,
-      ]
-    : [];
+  const notes = isUnfinished(job) ? [`It goes on. Its log: berth logs ${endpoint} --job ${job.id} -f`] : [];
   output.printRecord(
     output.isText
       ? {
           ...withoutError(job),
+          ...(job.reason !== undefined && { reason: shortenReason(job.reason) }),
           ...asJson(job, 'input'),
           ...asJson(job, 'output'),
           ...(job.phases !== undefined && { phases: formatStartPhases(job.phases) }),

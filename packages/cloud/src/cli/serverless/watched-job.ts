@@ -1,5 +1,6 @@
 import type { ApiClient } from '../api-client.ts';
 import { CommandExit, EXIT_INTERRUPTED, EXIT_TIMED_OUT } from '../cli.errors.ts';
+import { shortenReason } from '../output.ts';
 import { jobPath } from './endpoint-client.ts';
 import type { EndpointForJobs } from './endpoint-client.ts';
 import { cancelJob, isUnfinished, streamJobOutput, waitForJob } from './job-client.ts';
@@ -18,7 +19,10 @@ export interface WatchOptions {
 export class WatchedJob {
   readonly #client: ApiClient;
   readonly #endpoint: EndpointForJobs;
-  readonly #job: JobView;
+  /** As it was last seen. */
+  #job: JobView;
+  #lastReported: string | undefined;
+  #hasOutput = false;
   readonly #options: WatchOptions;
   readonly #startedAt = performance.now();
   readonly #over: AbortSignal;
@@ -40,21 +44,22 @@ export class WatchedJob {
     const found = await waitForJob(this.#client, this.#endpoint, this.#job, {
       withinMs: Math.max(0, this.#options.withinMs - (performance.now() - this.#startedAt)),
       signal: this.#options.interrupt,
-      onChange: (job) => this.#report(job),
+      onChange: (job) => this.#onChange(job),
     });
     if (this.#options.interrupt?.aborted === true && isUnfinished(found)) await this.#interrupted();
     return found;
   }
 
-  /** What the handler yields, as it comes. Reports until the first of it. */
+  /** What the handler yields, as it comes. Reports until the first of it; `end` reports how the job ended. */
   async *stream(): AsyncGenerator<{ output: unknown }> {
     const begun = new AbortController();
     const reporting = waitForJob(this.#client, this.#endpoint, this.#job, {
       signal: AbortSignal.any([begun.signal, this.#over]),
-      onChange: (job) => this.#report(job),
+      onChange: (job) => this.#onChange(job, { reportsEnd: false }),
     }).catch(() => undefined);
     try {
       for await (const chunk of streamJobOutput(this.#client, this.#endpoint, this.#job.id, this.#over)) {
+        this.#hasOutput = true;
         begun.abort();
         yield chunk;
       }
@@ -72,9 +77,7 @@ export class WatchedJob {
   /** Says that the time is over, and how to go on. */
   timeOut({ id, status, reason }: JobView): CommandExit {
     const { report, withinMs } = this.#options;
-    report(
-      `berth: job ${id} is still ${status} after ${formatSeconds(withinMs)}${reason === undefined ? '' : `: ${reason}`}`,
-    );
+    report(`berth: job ${id} is still ${status} after ${formatSeconds(withinMs)}${formatReason(reason)}`);
     this.#reportHowToGoOn();
     return new CommandExit(EXIT_TIMED_OUT);
   }
@@ -89,20 +92,38 @@ export class WatchedJob {
   }
 
   #reportHowToGoOn(): void {
-    const { name } = this.#endpoint;
+    const job = `${this.#endpoint.name} ${this.#job.id}`;
     this.#options.report(
-      `berth: the job goes on. Watch it: berth job watch ${name} ${this.#job.id}; cancel it: berth job cancel ${name} ${this.#job.id}`,
+      `berth: the job goes on. Watch it: berth job watch ${job}; cancel it: berth job cancel ${job}`,
     );
   }
 
-  #report({ id, status, reason, workerId }: JobView): void {
-    const since = formatSeconds(performance.now() - this.#startedAt);
-    const state = {
-      IN_QUEUE: `waits in the queue${reason === undefined ? '' : `: ${reason}`}`,
-      IN_PROGRESS: `runs${workerId === undefined || workerId === '' ? '' : ` on worker ${workerId}`}`,
-    }[status];
-    this.#options.report(`${since}  job ${id} ${state ?? `is ${status}`}`);
+  #onChange(job: JobView, { reportsEnd } = { reportsEnd: true }): void {
+    this.#job = job;
+    // After the first output, that the job waits or runs is old news: the answer that says so came late.
+    if (isUnfinished(job) ? !this.#hasOutput : reportsEnd) this.#report(job);
   }
+
+  /** The first line names the job. */
+  #report(job: JobView): void {
+    const state = describeState(job);
+    if (state === this.#lastReported) return;
+    const isFirst = this.#lastReported === undefined;
+    this.#lastReported = state;
+    const since = formatSeconds(performance.now() - this.#startedAt);
+    this.#options.report(`${since}  ${isFirst ? `job ${job.id} ` : ''}${state}`);
+  }
+}
+
+function describeState({ status, reason, workerId }: JobView): string {
+  if (status === 'IN_QUEUE') return `waits in the queue${formatReason(reason)}`;
+  if (status !== 'IN_PROGRESS') return `is ${status}`;
+  return workerId === undefined || workerId === '' ? 'runs' : `runs on worker ${workerId}`;
+}
+
+/** Why a job waits, where that is known. */
+function formatReason(reason: string | undefined): string {
+  return reason === undefined ? '' : `: ${shortenReason(reason)}`;
 }
 
 function formatSeconds(milliseconds: number): string {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ApiClient } from '../api-client.ts';
 import { CliError } from '../cli.errors.ts';
-import { escapeControlCharacters } from '../output.ts';
+import { escapeControlCharacters, shortenReason } from '../output.ts';
 import { endpointPath } from './endpoint-client.ts';
 import type { EndpointView } from './endpoint-client.ts';
 import { ignoreNotFound, readLog } from './log-client.ts';
@@ -60,7 +60,7 @@ export async function waitForWorker(
     const current = found.workers.filter(({ isStale }) => !isStale);
     if (current.some(({ status }) => status === 'RUNNING' || status === 'IDLE')) return { ready: true };
     const state = current[0]?.reason ?? found.reason ?? formatWorkerSummary(found.summary);
-    if (state !== shown) onChange((shown = state));
+    if (state !== shown) onChange(shortenReason((shown = state)));
     const ill = current.find(({ status }) => status === 'UNHEALTHY');
     lastSeen = ill ?? current[0] ?? lastSeen;
     if (ill !== undefined || performance.now() >= until)
