@@ -6,7 +6,6 @@ import { EmptyState, ErrorNote, Skeleton } from './components/states.tsx';
 import { LinkButton } from './components/button.tsx';
 import { LoginPage } from './pages/login.tsx';
 import { OverviewPage } from './pages/overview.tsx';
-import { ServerlessPage } from './pages/serverless/list.tsx';
 import { Shell } from './shell/shell.tsx';
 
 const root = createRootRoute({ component: Outlet });
@@ -37,7 +36,7 @@ const routes = root.addChildren([
   createRoute({ getParentRoute: () => root, path: '/login', component: LoginPage }),
   shell.addChildren([
     createRoute({ getParentRoute: () => shell, path: '/', component: OverviewPage }),
-    createRoute({ getParentRoute: () => shell, path: '/serverless', component: ServerlessPage }),
+    page('/serverless', () => import('./pages/serverless/list.tsx')),
     page('/serverless/new', () => import('./pages/serverless/new.tsx')),
     page('/serverless/$id', () => import('./pages/serverless/endpoint.tsx')),
     page('/serverless/$id/$tab', () => import('./pages/serverless/endpoint.tsx')),

@@ -13,7 +13,7 @@ import { Ago } from '../../components/time.tsx';
 import { hardwareOf } from './endpoint-words.ts';
 import { formatCount, plural } from '../../components/format.ts';
 
-export function ServerlessPage() {
+export default function ServerlessPage() {
   const endpoints = useAllPages<Endpoint>('/v2/serverless', 'endpoints', { everyMs: 30_000 });
   const overview = useOverview();
   const { write } = usePermissions();
