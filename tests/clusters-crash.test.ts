@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ClusterView, ClusterPod } from './clusters/cluster-engine.suite.ts';
+import type { ClusterView, ClusterPod } from './clusters/cluster-client.ts';
 import { DATABASES, createTestDatabase } from '../packages/testing/src/test-database.ts';
 import type { TestDatabase } from '../packages/testing/src/test-database.ts';
 import { processesOfInstance, SLEEP_COMMAND } from '../packages/testing/src/pod-client.ts';

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { afterEach, before, describe, test } from 'node:test';
-import type { ClusterView, ClusterPod } from './clusters/cluster-engine.suite.ts';
 import { DATABASES } from '../packages/testing/src/test-database.ts';
 import {
   podAction,
@@ -15,8 +14,10 @@ import type { PodView } from '../packages/testing/src/pod-client.ts';
 import { listAuditLog, serverFixture } from '../packages/testing/src/server-fixture.ts';
 import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 import { waitFor, waitUntilPasses } from '../packages/testing/src/wait-for.ts';
+import { A40, clusterClient, COMPUTE as compute } from './clusters/cluster-client.ts';
+import type { ClusterView } from './clusters/cluster-client.ts';
+import { clusterRefusalsSuite } from './clusters/cluster-refusals.suite.ts';
 
-const A40 = 'NVIDIA A40';
 const L4 = 'NVIDIA L4';
 const ENV = {
   BERTH_RATE_LIMITS: 'off',
@@ -45,38 +46,7 @@ for (const kind of DATABASES) {
       }
     });
 
-    const compute = { gpuTypeId: A40, gpuCountPerPod: 1, podCount: 3 };
-    const bodyOf = (more: Record<string, unknown> = {}): Record<string, unknown> => ({
-      name: 'c',
-      type: 'TRAINING',
-      compute,
-      image: 'local/shell',
-      cmd: SLEEP_COMMAND,
-      ...more,
-    });
-    const create = async (more: Record<string, unknown> = {}, client = ann): Promise<ClusterView> => {
-      const { status, body, text } = await client.call<ClusterView>('POST', '/v2/clusters', bodyOf(more));
-      assert.equal(status, 201, text);
-      return body;
-    };
-    const refused = (more: Record<string, unknown>): Promise<{ status: number; text: string }> =>
-      ann.call('POST', '/v2/clusters', bodyOf(more));
-    const get = async (id: string): Promise<ClusterView> =>
-      (await ann.call<ClusterView>('GET', `/v2/clusters/${id}`)).body;
-    const membersOf = async (id: string): Promise<ClusterPod[]> =>
-      (await ann.call<{ pods: ClusterPod[] }>('GET', `/v2/clusters/${id}/pods`)).body.pods;
-    const allRun = (id: string, count = 3): Promise<ClusterView> =>
-      waitFor('all of them run', async () => {
-        const found = await get(id);
-        return found.pods.byStatus['RUNNING'] === count && found;
-      });
-    const nothingIsLeft = async (): Promise<void> => {
-      assert.deepEqual((await ann.call<{ clusters: [] }>('GET', '/v2/clusters')).body.clusters, []);
-      assert.deepEqual(
-        (await ann.call<{ pods: [] }>('GET', '/v2/pods?includeClusterPods=true')).body.pods,
-        [],
-      );
-    };
+    const { bodyOf, create, refused, get, membersOf, allRun, nothingIsLeft } = clusterClient(() => ann);
 
     test('a life: made, shown, listed, renamed, deleted', async () => {
       const made = await create({ name: 'first', ports: ['22/tcp'], env: { OWN: 'yes' } });
@@ -228,14 +198,14 @@ for (const kind of DATABASES) {
         });
       }
       await nothingIsLeft();
-      const { body: pendingTake } = await createPod(ann, { gpu: { id: A40, count: 2 } });
+      const { body: occupant } = await createPod(ann, { gpu: { id: A40, count: 2 } });
       assert.match(
         (await refused({ compute: { ...compute, gpuCountPerPod: 2 } })).text,
         /has room for 2 pods with 2 NVIDIA A40 each, 3 are asked for/,
       );
       const { id } = await create({ compute: { ...compute, gpuCountPerPod: 2, podCount: 2 } });
       assert.match((await createPod(ann, { gpu: { id: A40 } })).text, FULL);
-      await ann.call('DELETE', `/v2/pods/${pendingTake.id}`);
+      await ann.call('DELETE', `/v2/pods/${occupant.id}`);
       await ann.call('DELETE', `/v2/clusters/${id}`);
       await nothingIsLeft();
 
@@ -314,100 +284,12 @@ for (const kind of DATABASES) {
       assert.equal((await ann.call('DELETE', `/v2/network-volumes/${volume}`)).status, 400, 'in use');
     });
 
-    test('bad input gets the documented status and a clear word, and nothing is made', async () => {
-      const shapes: [string, Record<string, unknown>, number][] = [
-        ['no name', { name: undefined }, 422],
-        ['an empty name', { name: '' }, 422],
-        ['no type', { type: undefined }, 422],
-        ['an unknown type', { type: 'SWARM' }, 422],
-        ['no shape', { compute: undefined }, 422],
-        ['one pod', { compute: { ...compute, podCount: 1 } }, 422],
-        ['251 pods', { compute: { ...compute, podCount: 251 } }, 422],
-        ['half a pod', { compute: { ...compute, podCount: 2.5 } }, 422],
-        ['no GPU', { compute: { ...compute, gpuCountPerPod: 0 } }, 422],
-        ['an unknown field of the shape', { compute: { ...compute, cpu: 1 } }, 422],
-        ['registry credentials', { registry: 'x' }, 422],
-        ['an unknown field', { interruptible: true }, 422],
-        ['neither image nor template', { image: undefined }, 422],
-        ['an unknown GPU type', { compute: { ...compute, gpuTypeId: 'NVIDIA Abacus' } }, 400],
-        ['a GPU type that is not here', { compute: { ...compute, gpuTypeId: 'NVIDIA H200' } }, 400],
-        ['more GPUs in a pod than there are', { compute: { ...compute, gpuCountPerPod: 9 } }, 400],
-        ['an unknown data center', { dataCenterIds: ['MOON-1'] }, 400],
-        [
-          'both mounts',
-          { mounts: { persistent: { size: 10, path: '/a' }, network: [{ volumeId: 'v', path: '/b' }] } },
-          400,
-        ],
-        ['an unknown network volume', { mounts: { network: [{ volumeId: 'unknown', path: '/a' }] } }, 400],
-        ['an image that needs containers', { image: 'python:3.12' }, 400],
-        ['a port that is none', { ports: ['http'] }, 400],
-        [
-          '51 variables',
-          { env: Object.fromEntries(Array.from({ length: 51 }, (_, index) => [`V${index}`, ''])) },
-          400,
-        ],
-      ];
-      for (const [what, more, status] of shapes) {
-        const answer = await refused(more);
-        assert.equal(answer.status, status, `${what}: ${answer.text}`);
-        assert.ok((JSON.parse(answer.text) as { detail: string }).detail.length > 10, what);
-      }
-      await nothingIsLeft();
-      const { id } = await create({ compute: { ...compute, podCount: 2 } });
-      for (const [body, status] of [
-        [{}, 422],
-        [{ name: '' }, 422],
-        [{ compute }, 422],
-        [{ name: 'x', type: 'RAY' }, 422],
-        [{ name: 'x'.repeat(192) }, 422],
-      ] as const)
-        assert.equal(
-          (await ann.call('PATCH', `/v2/clusters/${id}`, body)).status,
-          status,
-          JSON.stringify(body),
-        );
-      assert.equal((await get(id)).name, 'c');
-      assert.equal((await ann.call('PUT', `/v2/clusters/${id}`, {})).status, 405);
-      assert.equal((await ann.call('POST', `/v2/clusters/${id}/pods`, {})).status, 405);
-    });
-
-    test("another account's cluster is not there, and a key without the scope is refused", async () => {
-      const { id } = await create({ compute: { ...compute, podCount: 2 } });
-      const [member] = await membersOf(id);
-      for (const [method, path, body] of [
-        ['GET', '', undefined],
-        ['GET', '/pods', undefined],
-        ['PATCH', '', { name: 'bob' }],
-        ['DELETE', '', undefined],
-      ] as const)
-        assert.equal(
-          (await bob.call(method, `/v2/clusters/${id}${path}`, body)).status,
-          404,
-          `${method} ${path}`,
-        );
-      assert.equal((await bob.call('GET', `/v2/pods/${member?.id}`)).status, 404);
-      assert.deepEqual((await bob.call<{ clusters: [] }>('GET', '/v2/clusters')).body.clusters, []);
-      const { body } = await ann.call<{ key: string }>('POST', '/v2/account/api-keys', {
-        name: 'reader',
-        access: 'READ_ONLY',
-      });
-      const reader = stage.client(body.key);
-      assert.equal((await reader.call('GET', `/v2/clusters/${id}`)).status, 200);
-      assert.deepEqual(
-        [
-          (await reader.call('POST', '/v2/clusters', bodyOf())).status,
-          (await reader.call('PATCH', `/v2/clusters/${id}`, { name: 'x' })).status,
-          (await reader.call('DELETE', `/v2/clusters/${id}`)).status,
-        ],
-        [403, 403, 403],
-      );
-      assert.equal((await stage.client(undefined).call('GET', '/v2/clusters')).status, 401);
-      assert.equal((await get(id)).name, 'c');
-    });
+    clusterRefusalsSuite(() => ({ ann, bob, clientWith: (key) => stage.client(key) }));
 
     test('the same in GraphQL', async () => {
       const fields =
-        'id name type podCount gpuCountPerPod gpuTypeId dataCenterId pods { id name clusterId clusterIdx clusterRole clusterIp desiredStatus lastStatusChange imageName machine { podHostId } }';
+        'id name type podCount gpuCountPerPod gpuTypeId dataCenterId pods { id name clusterId clusterIdx ' +
+        'clusterRole clusterIp desiredStatus lastStatusChange imageName machine { podHostId } }';
       type Shown = {
         id: string;
         name: string;

@@ -7,47 +7,12 @@ import {
   measureTime,
 } from '../packages/testing/src/queue-endpoint-client.ts';
 import type { QueueEndpointClient } from '../packages/testing/src/queue-endpoint-client.ts';
+import { ENVELOPE, eventsOf, followStream, readStream } from '../packages/testing/src/job-streams.ts';
+import type { Chunk } from '../packages/testing/src/job-streams.ts';
 import { serverFixture } from '../packages/testing/src/server-fixture.ts';
 import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 import { waitUntilPasses } from '../packages/testing/src/wait-for.ts';
-
-const MEGABYTE = 1024 * 1024;
-const ENVELOPE = { 'user-agent': 'RunPod-JS-SDK/1.1.2 (Linux)' };
-
-interface Chunk {
-  output: unknown;
-  part?: number;
-  parts?: number;
-}
-
-interface Envelope {
-  id: string;
-  status: string;
-  stream: Chunk[];
-}
-
-interface ServerEvent {
-  id: string;
-  data: Chunk;
-}
-
-/** The events of a text of server-sent events; comments are no events. */
-function eventsOf(text: string): ServerEvent[] {
-  return text
-    .split('\n\n')
-    .map(
-      (block) =>
-        Object.fromEntries(
-          block
-            .split('\n')
-            .filter((line) => /^(id|data): /.test(line))
-            .map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]),
-        ) as { id?: string; data?: string },
-    )
-    .flatMap(({ id, data }) =>
-      id === undefined || data === undefined ? [] : [{ id, data: JSON.parse(data) as Chunk }],
-    );
-}
+import { largeChunksSuite } from './jobs/large-chunks.suite.ts';
 
 for (const kind of DATABASES) {
   describe(`streams, on ${kind}`, { concurrency: true }, () => {
@@ -57,29 +22,6 @@ for (const kind of DATABASES) {
       ann = await stage.createAccount('ann');
     });
     const endpoint = (): Promise<QueueEndpointClient> => createQueueEndpoint(stage.server.url, ann.key);
-    const envelope = async (jobs: QueueEndpointClient, id: string): Promise<Envelope> =>
-      (await jobs.call<Envelope>('GET', `stream/${id}`, undefined, ENVELOPE)).body;
-    /** Follows a job by server-sent events; resolves with the whole text when the server closes. */
-    const follow = async (
-      jobs: QueueEndpointClient,
-      id: string,
-      headers: Record<string, string> = {},
-      onText: (text: string) => void = () => undefined,
-    ): Promise<string> => {
-      const response = await fetch(`${stage.server.url}/v2/${jobs.id}/stream/${id}`, {
-        headers: { authorization: jobs.key, accept: 'text/event-stream', ...headers },
-      });
-      assert.equal(response.status, 200);
-      assert.match(response.headers.get('content-type') ?? '', /^text\/event-stream/);
-      const decoder = new TextDecoder();
-      let text = '';
-      for await (const bytes of response.body ?? []) {
-        text += decoder.decode(bytes as Uint8Array, { stream: true });
-        onText(text);
-      }
-      return text;
-    };
-
     test('the answer is an array of chunks, and an object for the clients that read one', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();
@@ -118,15 +60,15 @@ for (const kind of DATABASES) {
       await worker.take();
       await worker.chunk(id, { output: 'a' });
       await worker.chunk(id, { output: null });
-      assert.deepEqual(await envelope(jobs, id), {
+      assert.deepEqual(await readStream(jobs, id), {
         id,
         status: 'IN_PROGRESS',
         stream: [{ output: 'a' }, { output: null }],
       });
       await worker.chunk(id, { output: 'c' });
       await worker.done(id, { output: [] }, true);
-      assert.deepEqual(await envelope(jobs, id), { id, status: 'COMPLETED', stream: [{ output: 'c' }] });
-      assert.deepEqual(await envelope(jobs, id), { id, status: 'COMPLETED', stream: [] });
+      assert.deepEqual(await readStream(jobs, id), { id, status: 'COMPLETED', stream: [{ output: 'c' }] });
+      assert.deepEqual(await readStream(jobs, id), { id, status: 'COMPLETED', stream: [] });
       assert.deepEqual((await jobs.call('GET', `stream/${id}`)).body, []);
       assert.deepEqual((await jobs.status(id)).output, []);
       worker.close();
@@ -136,7 +78,7 @@ for (const kind of DATABASES) {
       const jobs = await endpoint();
       const worker = jobs.worker();
       const id = await jobs.run();
-      const queued = await measureTime(() => envelope(jobs, id));
+      const queued = await measureTime(() => readStream(jobs, id));
       assert.deepEqual(queued.result, { id, status: 'IN_QUEUE', stream: [] });
       assert.ok(queued.took >= 1_000 && queued.took < 9_000, `held ${queued.took} ms`);
       await worker.take();
@@ -162,7 +104,7 @@ for (const kind of DATABASES) {
       const read: unknown[] = [];
       const reader = async (): Promise<void> => {
         for (;;) {
-          const { status, stream } = await envelope(jobs, id);
+          const { status, stream } = await readStream(jobs, id);
           read.push(...stream.map(({ output }) => output));
           if (status === 'COMPLETED') return;
         }
@@ -186,12 +128,12 @@ for (const kind of DATABASES) {
       const read: unknown[] = [];
       const reading = (async () => {
         for (;;) {
-          const { status, stream } = await envelope(jobs, id);
+          const { status, stream } = await readStream(jobs, id);
           read.push(...stream.map(({ output }) => output));
           if (status === 'COMPLETED') return;
         }
       })();
-      const following = follow(jobs, id);
+      const following = followStream(jobs, id);
       for (let n = 0; n < 1000; n += 1) await worker.chunk(id, { output: n });
       await worker.done(id, { output: [] }, true);
       await reading;
@@ -215,18 +157,20 @@ for (const kind of DATABASES) {
       const plain = await jobs.run();
       await worker.take();
       await worker.done(plain, { output: { answer: 42 } });
-      assert.deepEqual(await envelope(jobs, plain), {
+      assert.deepEqual(await readStream(jobs, plain), {
         id: plain,
         status: 'COMPLETED',
         stream: [{ output: { answer: 42 } }],
       });
-      assert.deepEqual(await envelope(jobs, plain), { id: plain, status: 'COMPLETED', stream: [] });
-      assert.deepEqual(eventsOf(await follow(jobs, plain)), [{ id: '1', data: { output: { answer: 42 } } }]);
+      assert.deepEqual(await readStream(jobs, plain), { id: plain, status: 'COMPLETED', stream: [] });
+      assert.deepEqual(eventsOf(await followStream(jobs, plain)), [
+        { id: '1', data: { output: { answer: 42 } } },
+      ]);
       for (const body of [{}, { error: 'no' }]) {
         const id = await jobs.run();
         await worker.take();
         await worker.done(id, body);
-        const { status, stream } = await envelope(jobs, id);
+        const { status, stream } = await readStream(jobs, id);
         assert.deepEqual([status, stream], ['error' in body ? 'FAILED' : 'COMPLETED', []]);
       }
       worker.close();
@@ -244,124 +188,13 @@ for (const kind of DATABASES) {
         await worker.chunk(id, { output: 'before' });
         await end(id);
         await worker.chunk(id, { output: 'after' });
-        assert.deepEqual(await envelope(jobs, id), { id, status, stream: [{ output: 'before' }] });
-        assert.deepEqual(await envelope(jobs, id), { id, status, stream: [] });
+        assert.deepEqual(await readStream(jobs, id), { id, status, stream: [{ output: 'before' }] });
+        assert.deepEqual(await readStream(jobs, id), { id, status, stream: [] });
       }
       worker.close();
     });
 
-    test('a text over 1 MB is cut into chunks that put together are the text', async () => {
-      const jobs = await endpoint();
-      const worker = jobs.worker();
-      const id = await jobs.run();
-      await worker.take();
-      const text = `${'plain '.repeat(200_000)}${'日本語🎉'.repeat(120_000)}${'"\\\u0001\n'.repeat(100_000)}`;
-      const small = 'x'.repeat(MEGABYTE - 100);
-      await worker.chunk(id, { output: small });
-      await worker.chunk(id, { output: text });
-      await worker.done(id, { output: [] }, true);
-      const chunks: Chunk[] = [];
-      for (let status = ''; status !== 'COMPLETED'; ) {
-        const page = await envelope(jobs, id);
-        status = page.status;
-        chunks.push(...page.stream);
-      }
-      assert.equal(chunks[0]?.output, small);
-      const pieces = chunks.slice(1);
-      assert.ok(pieces.length > 1);
-      for (const piece of pieces) {
-        assert.deepEqual(Object.keys(piece), ['output']);
-        assert.ok(Buffer.byteLength(JSON.stringify(piece)) <= MEGABYTE);
-      }
-      assert.ok(pieces.map(({ output }) => output).join('') === text, 'the text came back whole');
-      worker.close();
-    });
-
-    test('an object over 1 MB is cut as the text of its JSON, and says so', async () => {
-      const jobs = await endpoint();
-      const worker = jobs.worker();
-      const id = await jobs.run();
-      await worker.take();
-      const output = `{"float":1.0,"big":1152921504606846976,"rows":[${Array.from({ length: 60_000 }, (_, n) => `{"row":${n},"text":"ü${n}"}`).join(',')}]}`;
-      await worker.chunk(id, `{"output":${output}}`);
-      await worker.done(id, { output: [] }, true);
-      const { stream } = await envelope(jobs, id);
-      assert.ok(stream.length > 1);
-      for (const [index, chunk] of stream.entries()) {
-        assert.deepEqual([chunk.part, chunk.parts], [index + 1, stream.length]);
-        assert.ok(Buffer.byteLength(JSON.stringify(chunk)) <= MEGABYTE);
-      }
-      assert.ok(
-        stream.map((chunk) => chunk.output).join('') === output,
-        'the object came back to the letter',
-      );
-      worker.close();
-    });
-
-    test('a chunk with more than 1 MB beside its output is cut as a whole, and the job goes on', async () => {
-      const jobs = await endpoint();
-      const worker = jobs.worker();
-      const id = await jobs.run();
-      await worker.take();
-      const chunk = `{"output":"x","metrics":"${'m'.repeat(2_000_000)}"}`;
-      assert.equal((await worker.chunk(id, chunk)).status, 200);
-      assert.equal((await worker.chunk(id, { output: 'next' })).status, 200);
-      await worker.done(id, { output: [] }, true);
-      const { stream } = await envelope(jobs, id);
-      assert.deepEqual(stream.pop(), { output: 'next' });
-      for (const piece of stream) assert.ok(Buffer.byteLength(JSON.stringify(piece)) <= MEGABYTE);
-      assert.deepEqual(
-        stream.map(({ output: _, ...said }) => said),
-        stream.map((_, index) => ({ part: index + 1, parts: stream.length, of: 'chunk' })),
-      );
-      assert.ok(stream.map(({ output }) => output).join('') === chunk, 'the chunk came back to the letter');
-      worker.close();
-    });
-
-    test('a large stream comes in several answers, the end with the last', async () => {
-      const jobs = await endpoint();
-      const worker = jobs.worker();
-      const id = await jobs.run();
-      await worker.take();
-      for (let n = 0; n < 20; n += 1)
-        await worker.chunk(id, { output: String(n).padEnd(MEGABYTE - 100, '.') });
-      await worker.done(id, { output: [] }, true);
-      const pages: Envelope[] = [];
-      while (pages.at(-1)?.status !== 'COMPLETED') pages.push(await envelope(jobs, id));
-      assert.ok(pages.length > 1);
-      assert.ok(
-        pages.every(
-          ({ status, stream }) => stream.length > 0 && ['IN_PROGRESS', 'COMPLETED'].includes(status),
-        ),
-      );
-      assert.deepEqual(
-        pages.flatMap(({ stream }) => stream.map(({ output }) => Number.parseInt(String(output), 10))),
-        Array.from({ length: 20 }, (_, n) => n),
-      );
-      worker.close();
-    });
-
-    test('the output of a job that streamed nothing is cut like a chunk, and comes once', async () => {
-      const jobs = await endpoint();
-      const worker = jobs.worker();
-      const output = Array.from({ length: 10 * MEGABYTE }, (_, n) => n % 10).join('');
-      const id = await jobs.run();
-      await worker.take();
-      await worker.done(id, { output });
-      const events = eventsOf(await follow(jobs, id));
-      const pages: Envelope[] = [];
-      while (pages.at(-1)?.status !== 'COMPLETED') pages.push(await envelope(jobs, id));
-      const chunks = pages.flatMap(({ stream }) => stream);
-      assert.ok(pages.length > 1 && chunks.every((chunk) => JSON.stringify(chunk).length <= MEGABYTE));
-      assert.ok(chunks.map((chunk) => chunk.output).join('') === output);
-      assert.deepEqual(
-        events.map((event) => event.id),
-        chunks.map((_, index) => String(index + 1)),
-      );
-      assert.ok(events.map(({ data }) => (data as { output: string }).output).join('') === output);
-      assert.deepEqual((await envelope(jobs, id)).stream, []);
-      worker.close();
-    });
+    largeChunksSuite(endpoint);
 
     test('events of a job that is tried again begin anew, and say of which attempt they are', async () => {
       const jobs = await endpoint();
@@ -371,7 +204,7 @@ for (const kind of DATABASES) {
       for (const output of ['a1', 'a2']) await worker.chunk(id, { output });
       await worker.done(id, { error: 'broken' });
       assert.deepEqual(
-        eventsOf(await follow(jobs, id)).map((event) => event.id),
+        eventsOf(await followStream(jobs, id)).map((event) => event.id),
         ['1', '2'],
       );
       assert.equal((await jobs.call('POST', `retry/${id}`)).status, 200);
@@ -379,8 +212,8 @@ for (const kind of DATABASES) {
       for (const output of ['b1', 'b2', 'b3']) await worker.chunk(id, { output });
       await worker.done(id, { output: [] }, true);
       const all = ['b1', 'b2', 'b3'].map((output, index) => ({ id: `2/${index + 1}`, data: { output } }));
-      assert.deepEqual(eventsOf(await follow(jobs, id, { 'last-event-id': '2' })), all);
-      assert.deepEqual(eventsOf(await follow(jobs, id, { 'last-event-id': '2/2' })), all.slice(2));
+      assert.deepEqual(eventsOf(await followStream(jobs, id, { 'last-event-id': '2' })), all);
+      assert.deepEqual(eventsOf(await followStream(jobs, id, { 'last-event-id': '2/2' })), all.slice(2));
       worker.close();
     });
 
@@ -389,13 +222,13 @@ for (const kind of DATABASES) {
       const worker = jobs.worker();
       const id = await jobs.run();
       let text = '';
-      const following = follow(jobs, id, {}, (all) => (text = all));
+      const following = followStream(jobs, id, {}, (all) => (text = all));
       await worker.take();
       for (const n of [1, 2]) {
         await worker.chunk(id, { output: n });
         await waitUntilPasses(() => assert.equal(eventsOf(text).length, n), WAKEUP_LIMIT_MS);
       }
-      assert.deepEqual((await envelope(jobs, id)).stream, [{ output: 1 }, { output: 2 }]);
+      assert.deepEqual((await readStream(jobs, id)).stream, [{ output: 1 }, { output: 2 }]);
       await worker.chunk(id, { output: 3 });
       await worker.done(id, { output: [] }, true);
       const events = eventsOf(await following);
@@ -404,10 +237,10 @@ for (const kind of DATABASES) {
         { id: '2', data: { output: 2 } },
         { id: '3', data: { output: 3 } },
       ]);
-      assert.deepEqual(eventsOf(await follow(jobs, id)), events);
-      assert.deepEqual(eventsOf(await follow(jobs, id, { 'last-event-id': '2' })), [events[2]]);
-      assert.deepEqual(eventsOf(await follow(jobs, id, { 'last-event-id': '3' })), []);
-      assert.deepEqual(eventsOf(await follow(jobs, id, { 'last-event-id': 'nonsense' })), events);
+      assert.deepEqual(eventsOf(await followStream(jobs, id)), events);
+      assert.deepEqual(eventsOf(await followStream(jobs, id, { 'last-event-id': '2' })), [events[2]]);
+      assert.deepEqual(eventsOf(await followStream(jobs, id, { 'last-event-id': '3' })), []);
+      assert.deepEqual(eventsOf(await followStream(jobs, id, { 'last-event-id': 'nonsense' })), events);
       worker.close();
     });
 
@@ -419,8 +252,10 @@ for (const kind of DATABASES) {
       await worker.chunk(chunked, '{\r\n  "output": [\n    1.0,\n    "a\\nb"\n  ]\n}');
       await worker.done(chunked, { output: [] }, true);
       await worker.done(plain, '{"output": {\n\n  "a": 1\n}}');
-      assert.deepEqual(eventsOf(await follow(jobs, chunked)), [{ id: '1', data: { output: [1, 'a\nb'] } }]);
-      assert.deepEqual(eventsOf(await follow(jobs, plain)), [{ id: '1', data: { output: { a: 1 } } }]);
+      assert.deepEqual(eventsOf(await followStream(jobs, chunked)), [
+        { id: '1', data: { output: [1, 'a\nb'] } },
+      ]);
+      assert.deepEqual(eventsOf(await followStream(jobs, plain)), [{ id: '1', data: { output: { a: 1 } } }]);
       worker.close();
     });
 
@@ -430,7 +265,7 @@ for (const kind of DATABASES) {
       const id = await jobs.run();
       await worker.take();
       const leaving = new AbortController();
-      const response = await fetch(`${stage.server.url}/v2/${jobs.id}/stream/${id}`, {
+      const response = await fetch(`${jobs.url}/stream/${id}`, {
         headers: { authorization: jobs.key, accept: 'text/event-stream' },
         signal: leaving.signal,
       });
@@ -438,7 +273,7 @@ for (const kind of DATABASES) {
       await assert.rejects(response.text());
       await worker.chunk(id, { output: 1 });
       await worker.done(id, { output: [] }, true);
-      assert.deepEqual((await envelope(jobs, id)).stream, [{ output: 1 }]);
+      assert.deepEqual((await readStream(jobs, id)).stream, [{ output: 1 }]);
       worker.close();
     });
 

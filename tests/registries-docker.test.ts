@@ -4,7 +4,7 @@ import Docker from 'dockerode';
 import { dockerClientOptions } from '../packages/cloud/src/engines/docker/daemon-discovery.ts';
 import { TestRegistry } from '../packages/cloud/src/engines/docker/docker-test-registry.ts';
 import { imageArchive, PROGRAMS } from '../packages/testing/src/docker-test-image.mjs';
-import type { ClusterView } from './clusters/cluster-engine.suite.ts';
+import type { ClusterView } from './clusters/cluster-client.ts';
 import { runBerth } from '../packages/testing/src/berth-command.ts';
 import type { ApiClient } from '../packages/testing/src/api-client.ts';
 import { createTestDatabase } from '../packages/testing/src/test-database.ts';

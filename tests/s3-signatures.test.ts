@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { createHash, createHmac } from 'node:crypto';
-import type { Hash, Hmac } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import {
   GetObjectCommand,
@@ -9,91 +7,14 @@ import {
   PutObjectCommand,
 } from '@aws-sdk/client-s3';
 import type { S3Client } from '@aws-sdk/client-s3';
-import { S3Query } from '../packages/cloud/src/http/s3/s3-url.ts';
-import {
-  canonicalRequest,
-  credentialScope,
-  sha256Hex,
-  sign,
-  signingKey,
-  stringToSign,
-} from '../packages/cloud/src/auth/sigv4.ts';
+import { sha256Hex } from '../packages/cloud/src/auth/sigv4.ts';
 import { DATABASES } from '../packages/testing/src/test-database.ts';
 import { createS3Key, createVolume, createS3Client } from '../packages/testing/src/s3-test-client.ts';
 import type { S3Key } from '../packages/testing/src/s3-test-client.ts';
+import { Sha256, signChunkedPut, signS3Request } from '../packages/testing/src/s3-signing.ts';
+import type { S3Attempt, Tampering } from '../packages/testing/src/s3-signing.ts';
 import { listAuditLog, serverFixture } from '../packages/testing/src/server-fixture.ts';
 import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
-
-/** One request, signed by hand, so that any part of it can be wrong. */
-interface Attempt {
-  method?: string;
-  path: string;
-  query?: Record<string, string>;
-  headers?: Record<string, string>;
-  body?: string | Buffer;
-  payload?: string;
-  region?: string;
-  at?: number;
-  /** Signed for this many seconds, in the address. */
-  expires?: number;
-}
-
-const stamp = (at: number): string => new Date(at).toISOString().replaceAll(/[-:]|\.\d{3}/g, '');
-
-function signed(
-  url: string,
-  { accessId, secret }: S3Key,
-  {
-    method = 'GET',
-    path,
-    query = {},
-    headers = {},
-    body = '',
-    payload,
-    region = 'LOCAL-1',
-    at = Date.now(),
-    expires,
-  }: Attempt,
-) {
-  const time = stamp(at);
-  const scope = { accessId, date: time.slice(0, 8), region, service: 's3' };
-  const hash =
-    payload ?? (expires === undefined ? createHash('sha256').update(body).digest('hex') : 'UNSIGNED-PAYLOAD');
-  const all: Record<string, string> = {
-    host: new URL(url).host,
-    ...(expires === undefined && { 'x-amz-date': time, 'x-amz-content-sha256': hash }),
-    ...headers,
-  };
-  const names = Object.keys(all).sort();
-  const asked =
-    expires === undefined
-      ? query
-      : {
-          ...query,
-          'X-Amz-Algorithm': 'AWS4-HMAC-SHA256',
-          'X-Amz-Credential': `${accessId}/${credentialScope(scope)}`,
-          'X-Amz-Date': time,
-          'X-Amz-Expires': String(expires),
-          'X-Amz-SignedHeaders': names.join(';'),
-        };
-  const text = new URLSearchParams(asked).toString().replaceAll('+', '%20');
-  const key = signingKey(secret, scope);
-  const canonical = canonicalRequest(
-    { method, path, query: new S3Query(text).pairs, headers: all, payloadHash: hash },
-    names,
-  );
-  const signature = sign(key, stringToSign({ scope, time }, canonical));
-  const authorization = `AWS4-HMAC-SHA256 Credential=${accessId}/${credentialScope(scope)}, SignedHeaders=${names.join(';')}, Signature=${signature}`;
-  const { host: _host, ...sent } = all;
-  return {
-    address: `${url}${path}?${text}${expires === undefined ? '' : `&X-Amz-Signature=${signature}`}`,
-    headers: { ...sent, ...(expires === undefined && { authorization }) },
-    signature,
-    key,
-    scope,
-    time,
-  };
-}
 
 for (const kind of DATABASES) {
   describe(`who may ask over S3, on ${kind}`, () => {
@@ -113,11 +34,11 @@ for (const kind of DATABASES) {
     after(() => s3.destroy());
 
     const ask = async (
-      attempt: Attempt,
+      attempt: S3Attempt,
       change: (request: { address: string; headers: Record<string, string> }) => void = () => undefined,
       by = key,
     ): Promise<{ status: number; code: string | undefined; text: string }> => {
-      const request = signed(stage.server.url, by, attempt);
+      const request = signS3Request(stage.server.url, by, attempt);
       const sent = { address: request.address, headers: request.headers };
       change(sent);
       const response = await fetch(sent.address, {
@@ -278,7 +199,7 @@ for (const kind of DATABASES) {
     });
 
     test('a body that is not the signed one leaves nothing behind', async () => {
-      const put = (attempt: Partial<Attempt>, change?: Parameters<typeof ask>[1]) =>
+      const put = (attempt: Partial<S3Attempt>, change?: Parameters<typeof ask>[1]) =>
         got({ method: 'PUT', path: `/s3/${Bucket}/tampered`, body: 'the body', ...attempt }, change);
       assert.deepEqual(await put({ payload: sha256Hex('another body') }), [400, 'XAmzContentSHA256Mismatch']);
       assert.deepEqual(
@@ -292,68 +213,13 @@ for (const kind of DATABASES) {
     });
 
     test('a body in signed chunks, with a checksum after it, is believed chunk by chunk', async () => {
-      const pieces = ['first chunk, ', 'second chunk'];
-      const build = (tamper: 'nothing' | 'content' | 'signature' | 'checksum' | 'end', trailing: boolean) => {
-        const payload = trailing
-          ? 'STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER'
-          : 'STREAMING-AWS4-HMAC-SHA256-PAYLOAD';
-        const headers = {
-          'content-encoding': 'aws-chunked',
-          'x-amz-decoded-content-length': String(pieces.join('').length),
-          ...(trailing && { 'x-amz-trailer': 'x-amz-checksum-sha256' }),
-        };
-        const request = signed(stage.server.url, key, {
-          method: 'PUT',
+      const send = async (tamper: Tampering, trailing: boolean): Promise<[number, string | undefined]> => {
+        const { address, headers, body } = signChunkedPut(stage.server.url, key, {
           path: `/s3/${Bucket}/chunked`,
-          payload,
-          headers,
+          pieces: ['first chunk, ', 'second chunk'],
+          tamper,
+          trailing,
         });
-        let before = request.signature;
-        const chunks = [...pieces, ''].map((piece, index) => {
-          before = sign(
-            request.key,
-            [
-              'AWS4-HMAC-SHA256-PAYLOAD',
-              request.time,
-              credentialScope(request.scope),
-              before,
-              sha256Hex(''),
-              sha256Hex(piece),
-            ].join('\n'),
-          );
-          const shown =
-            tamper === 'signature' && index === 1
-              ? before.replace(/^./, (first) => (first === '0' ? '1' : '0'))
-              : before;
-          const content = tamper === 'content' && index === 0 ? piece.replace('first', 'worst') : piece;
-          return `${piece.length.toString(16)};chunk-signature=${shown}\r\n${content}${piece === '' ? '' : '\r\n'}`;
-        });
-        const sum =
-          tamper === 'checksum'
-            ? createHash('sha256').update('else').digest('base64')
-            : createHash('sha256').update(pieces.join('')).digest('base64');
-        const trailer = `x-amz-checksum-sha256:${sum}`;
-        const signature = sign(
-          request.key,
-          [
-            'AWS4-HMAC-SHA256-TRAILER',
-            request.time,
-            credentialScope(request.scope),
-            before,
-            sha256Hex(`${trailer}\n`),
-          ].join('\n'),
-        );
-        const body =
-          chunks.join('') +
-          (trailing ? `${trailer}\r\nx-amz-trailer-signature:${signature}\r\n\r\n` : '\r\n');
-        return {
-          address: request.address,
-          headers: request.headers,
-          body: tamper === 'end' ? body.slice(0, 120) : body,
-        };
-      };
-      const send = async (...how: Parameters<typeof build>): Promise<[number, string | undefined]> => {
-        const { address, headers, body } = build(...how);
         const response = await fetch(address, { method: 'PUT', headers, body });
         return [response.status, /<Code>(\w+)<\/Code>/.exec(await response.text())?.[1]];
       };
@@ -371,8 +237,8 @@ for (const kind of DATABASES) {
     });
 
     test('a signed address opens one object for a while, to whoever has it', async () => {
-      const open = (attempt: Attempt, init: RequestInit = {}) =>
-        fetch(signed(stage.server.url, key, attempt).address, init);
+      const open = (attempt: S3Attempt, init: RequestInit = {}) =>
+        fetch(signS3Request(stage.server.url, key, attempt).address, init);
       assert.equal(await (await open({ path: there(), expires: 60 })).text(), 'the content');
       const named = await open({
         path: there(),
@@ -405,7 +271,10 @@ for (const kind of DATABASES) {
       assert.deepEqual(
         await code(
           await fetch(
-            signed(stage.server.url, key, { path: there(), expires: 60 }).address.replace('there', 'their'),
+            signS3Request(stage.server.url, key, { path: there(), expires: 60 }).address.replace(
+              'there',
+              'their',
+            ),
           ),
         ),
         [403, 'SignatureDoesNotMatch'],
@@ -478,25 +347,4 @@ for (const kind of DATABASES) {
       assert.equal((await s3.send(new ListObjectsV2Command({ Bucket }))).$metadata.httpStatusCode, 200);
     });
   });
-}
-
-/** What the public signer wants to hash with. */
-class Sha256 {
-  readonly #hash: Hash | Hmac;
-
-  constructor(secret?: unknown) {
-    this.#hash = secret === undefined ? createHash('sha256') : createHmac('sha256', secret as string);
-  }
-
-  update(data: unknown): void {
-    this.#hash.update(data as string);
-  }
-
-  digest(): Promise<Uint8Array> {
-    return Promise.resolve(this.#hash.digest());
-  }
-
-  reset(): void {
-    throw new Error('not needed');
-  }
 }

@@ -11,23 +11,10 @@ import type { ServerProcess } from '../../packages/testing/src/server-process.ts
 import { parseLogLines } from '../../packages/testing/src/server-fixture.ts';
 import { ALL_REDUCE_COMMAND } from '../../packages/testing/src/all-reduce-program.ts';
 import { waitFor } from '../../packages/testing/src/wait-for.ts';
+import { A40 } from './cluster-client.ts';
+import type { ClusterPod, ClusterView } from './cluster-client.ts';
 
-const A40 = 'NVIDIA A40';
 const NODES = 4;
-
-export interface ClusterView {
-  id: string;
-  name: string;
-  type: string;
-  compute: { gpuTypeId: string; gpuCountPerPod: number; podCount: number };
-  dataCenterId: string;
-  template?: string;
-  pods: { total: number; byStatus: Record<string, number> };
-  network: { cidr: string };
-  primary: { podId: string; status: string };
-}
-
-export type ClusterPod = PodView & { cluster: { id: string; rank: number; role?: string; ip: string } };
 
 /** What a cluster does on any engine that can give pods one network. */
 export function clusterEngineSuite(name: string, open: () => Promise<EngineFixture>): void {

@@ -9,7 +9,7 @@ import { withKubernetes } from '../../packages/testing/src/kubernetes/with-kuber
 import { containerLogLines, podAction } from '../../packages/testing/src/pod-client.ts';
 import { serverlessFixture } from '../../packages/testing/src/serverless-fixture.ts';
 import { waitFor } from '../../packages/testing/src/wait-for.ts';
-import type { ClusterPod, ClusterView } from './cluster-engine.suite.ts';
+import type { ClusterPod, ClusterView } from './cluster-client.ts';
 
 const WITHIN_MS = 60_000;
 /** Other files of the run use the usual names of GPUs on the same nodes. */

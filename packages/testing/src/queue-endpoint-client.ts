@@ -34,6 +34,8 @@ export interface HealthView {
 export interface QueueEndpointClient {
   id: string;
   key: string;
+  /** The address of the endpoint; operations are below it. */
+  url: string;
   /** Any operation of the job interface, by its path below the endpoint. */
   call<T = JobView>(
     method: string,
@@ -98,6 +100,7 @@ export function queueEndpointClient(client: ApiClient, id: string, key: string):
   return {
     id,
     key,
+    url: `${client.url}/v2/${id}`,
     call,
     run: async (input = {}, rest = {}) => {
       const { status, body, text } = await call('POST', 'run', { input, ...rest });

@@ -1,4 +1,3 @@
-import { ACCOUNT_DEFAULTS } from '../../domain/records.ts';
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { DATABASES } from '../../../../testing/src/test-database.ts';
@@ -8,7 +7,8 @@ import { Sealer } from '../../support/crypto.ts';
 import { BerthError } from '../../support/errors.ts';
 import { UniqueViolation } from '../database.ts';
 import { createStore } from '../open-store.ts';
-import type { AuditEntry, Endpoint, NetworkVolume, Template } from '../../domain/records.ts';
+import { ACCOUNT_DEFAULTS } from '../../domain/records.ts';
+import type { Endpoint, Template } from '../../domain/records.ts';
 import { rows, sql } from '../sql.ts';
 import type {
   AuditedEndpointChange,
@@ -17,100 +17,8 @@ import type {
   Store,
   TemplateReferences,
 } from '../store.ts';
+import { audit, endpoint, ONE, template, TWO, volume } from './endpoint-records.fixture.ts';
 
-const ONE = 'one';
-const TWO = 'two';
-const audit = (accountId: string, resourceId: string, action = 'create'): AuditEntry => ({
-  at: 5,
-  accountId,
-  keyId: null,
-  interface: 'system',
-  requestId: 'r',
-  action,
-  resource: 'endpoint',
-  resourceId,
-  changes: [],
-});
-
-/** Every field holds something that a default would not. */
-const endpoint = (id: string, accountId = ONE, createdAt = 1): Endpoint => ({
-  id,
-  accountId,
-  name: `endpoint ${id}`,
-  type: 'LOAD_BALANCER',
-  compute: 'CPU',
-  image: 'image:tag',
-  args: 'run "this one"',
-  containerDisk: 7,
-  ports: ['80/http'],
-  env: { TOKEN: 'hidden value', EMPTY: '', ünï: '☃' },
-  registryId: null,
-  templateId: null,
-  templateLinked: false,
-  templateBound: false,
-  gpuTypeIds: ['NVIDIA A40'],
-  gpuPools: ['ADA_24'],
-  excludedGpuTypes: ['NVIDIA L4'],
-  gpuCount: 2,
-  cpuFlavors: [{ id: 'cpu3c', vcpuCount: 4 }],
-  allowedCudaVersions: ['12.8'],
-  minCudaVersion: '12.1',
-  dataCenterIds: ['LOCAL-1'],
-  locations: 'RO,US',
-  networkVolumeIds: [],
-  workersMin: 1,
-  workersMax: 9,
-  workersStandby: 2,
-  idleTimeout: 30,
-  scalerType: 'REQUEST_COUNT',
-  scalerValue: 0.5,
-  executionTimeout: 604_800_000,
-  jobTtl: 604_799_999,
-  retention: 604_799_998,
-  maxRetries: 3,
-  flashboot: 'PRIORITY_FLASHBOOT',
-  accelerate: true,
-  modelReferences: ['org/model'],
-  compliance: ['GDPR'],
-  version: 4,
-  createdAt,
-  updatedAt: 2,
-});
-const template = (id: string, accountId = ONE): Template => ({
-  id,
-  accountId,
-  name: id,
-  image: 'image',
-  args: '',
-  containerDisk: 5,
-  volumeSize: 0,
-  volumePath: '',
-  ports: [],
-  portLabels: [],
-  env: { A: '1' },
-  registryId: null,
-  category: 'CPU',
-  public: false,
-  serverless: true,
-  readme: '',
-  startSsh: true,
-  startJupyter: true,
-  startScript: '',
-  advancedStart: false,
-  allowedCudaVersions: [],
-  config: null,
-  createdAt: 1,
-  updatedAt: 1,
-});
-const volume = (id: string, accountId = ONE): NetworkVolume => ({
-  id,
-  accountId,
-  name: id,
-  size: 10,
-  dataCenterId: 'LOCAL-1',
-  type: 'STANDARD',
-  createdAt: 1,
-});
 const inUse = (words: RegExp) => (error: unknown) =>
   error instanceof BerthError && error.code === 'in-use' && words.test(error.message);
 
@@ -137,15 +45,15 @@ for (const kind of DATABASES) {
       );
     const change = (
       id: string,
-      next: (current: Endpoint, footing: EndpointReferences) => Endpoint,
+      next: (current: Endpoint, references: EndpointReferences) => Endpoint,
       ids: EndpointReferenceIds = {},
     ): Promise<Endpoint | undefined> =>
       store.endpoints.change(
         ONE,
         id,
         ids,
-        (current, footing): AuditedEndpointChange => ({
-          record: next(current, footing),
+        (current, references): AuditedEndpointChange => ({
+          record: next(current, references),
           audit: audit(ONE, id, 'update'),
         }),
       );
@@ -233,7 +141,7 @@ for (const kind of DATABASES) {
       await insertRegistry('r1');
       const seen: EndpointReferences[] = [];
       const look = (ids: EndpointReferenceIds): Promise<unknown> =>
-        change('e1', (current, footing) => (seen.push(footing), current), ids);
+        change('e1', (current, references) => (seen.push(references), current), ids);
       await look({ templateId: 't1', registryIds: ['r1'], volumeIds: ['v1', 'v9', 'gone'] });
       await look({ templateId: 'foreign', registryIds: ['gone'], volumeIds: [] });
       assert.deepEqual(seen, [
@@ -396,13 +304,13 @@ for (const kind of DATABASES) {
           ONE,
           templateId,
           { registryIds: [registryId] },
-          (current, footing) => ({
-            record: named(current, footing),
+          (current, references) => ({
+            record: named(current, references),
             audit: audit(ONE, templateId, 'update'),
             updateLinked: (found) => ({ record: { ...found, registryId }, audit: audit(ONE, id, 'update') }),
           }),
         );
-        const both = change(id, (current, footing) => named(current, footing), {
+        const both = change(id, (current, references) => named(current, references), {
           templateId,
           registryIds: [registryId],
         });
