@@ -1,3 +1,4 @@
+import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { DropdownMenu } from 'radix-ui';
 import { Button } from './button.tsx';
@@ -8,7 +9,10 @@ export interface MenuEntry {
   danger?: boolean;
 }
 
-/** A button that opens a list of actions. Without entries there is no button. */
+/**
+ * A button that opens a list of actions. Without entries there is no button. The list is set up when it is first
+ * opened: in a table every row has one, and almost none is used.
+ */
 export function Menu({
   label,
   trigger = '⋯',
@@ -18,9 +22,24 @@ export function Menu({
   trigger?: ReactNode;
   entries: MenuEntry[];
 }) {
+  const [used, setUsed] = useState(false);
   if (entries.length === 0) return null;
+  if (!used)
+    return (
+      <Button
+        small
+        look="quiet"
+        aria-label={label}
+        aria-haspopup="menu"
+        aria-expanded={false}
+        onClick={() => setUsed(true)}
+        onKeyDown={({ key }) => key === 'ArrowDown' && setUsed(true)}
+      >
+        {trigger}
+      </Button>
+    );
   return (
-    <DropdownMenu.Root>
+    <DropdownMenu.Root defaultOpen>
       <DropdownMenu.Trigger asChild>
         <Button small look="quiet" aria-label={label}>
           {trigger}
