@@ -249,6 +249,24 @@ describe('three servers, each on a machine of its own', () => {
       left.reduce((sum, workerId) => sum + processesOfInstance(workerId).length, 0),
       2,
     );
-    await afterCut.server.client().call('DELETE', `/v2/serverless/${id}`);
+    const [follower] = await servers.followers();
+    await follower?.server.client().call('DELETE', `/v2/serverless/${id}`);
+  });
+
+  test('every worker was billed once, though its endpoint was deleted at a server that does not lead', async () => {
+    const ofGone = 'where endpoint_id not in (select id from endpoints)';
+    await waitFor(
+      'the leader has ended the workers of deleted endpoints',
+      async () => (await servers.number(`select count(*) from workers ${ofGone}`)) === 0,
+    );
+    const intervals = "from usage_stretches where kind = 'serverless'";
+    assert.equal(
+      await servers.number(`select count(*) ${intervals}`),
+      await servers.number(`select count(distinct unit_id) ${intervals}`),
+    );
+    assert.equal(
+      await servers.number(`select count(*) ${intervals} and ended_at > 9000000000`),
+      await servers.number('select count(*) from workers where ended_at is null'),
+    );
   });
 });

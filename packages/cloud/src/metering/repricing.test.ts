@@ -143,6 +143,7 @@ for (const kind of DATABASES) {
       await add({ id: 'rests', status: 'EXITED', wanted: 'stopped', endedAt: T0, volumeSize: 1_000 });
       await add({ id: 'bids', interruptible: true, bidPerGpu: 0.5, costPerHour: 0.5 });
       await add({ id: 'gone', status: 'TERMINATED', wanted: 'terminated', endedAt: T0, volumeSize: 10 });
+      await store.workers.saveWorker({ ...worker, startedAt: null });
       await store.workers.saveWorker(worker);
       await store.volumes.insert(
         {

@@ -90,7 +90,6 @@ export function createStore(
 ): Store {
   const leadership = database.leaderElection(() => wakeups.publish({ kind: 'resigned' }));
   wakeups.subscribe(({ kind }) => void (kind === 'resigned' && leadership.wake()));
-  const workers = workersTable(database, sealer, usage);
   const fenced = fencedDatabase(database, leadership);
   return {
     accounts: accountTable(database),
@@ -111,13 +110,12 @@ export function createStore(
     loginRequests: loginRequestTable(database, sealer),
     audit: auditLogTable(database),
     jobs: database.jobs(),
-    workers,
+    workers: workersTable(database, sealer, usage),
     servers: serverTable(database, fenced),
     server: database.server,
     exclusively: (name, work) => database.exclusively(name, work),
     leading: {
-      // Every server carries out the deletion of an endpoint.
-      workers: { ...workersTable(fenced, sealer, usage), removeEndpoint: workers.removeEndpoint },
+      workers: workersTable(fenced, sealer, usage),
       pods: podTable(fenced, sealer, usage),
       clock: clockTable(fenced),
     },

@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { DATABASES, createTestDatabase } from '../../../testing/src/test-database.ts';
 import type { TestDatabase } from '../../../testing/src/test-database.ts';
 import type { Worker } from '../domain/endpoints/worker-record.ts';
+import { usageRules } from '../metering/usage-rules.ts';
 import { Sealer } from '../support/crypto.ts';
 import { openStore } from './open-store.ts';
 import type { Store } from './store.ts';
@@ -45,6 +46,7 @@ for (const kind of DATABASES) {
         poolSize: 5,
         sealer: new Sealer(Buffer.alloc(32, 7)),
         onError: () => undefined,
+        usage: usageRules({ gpu: {}, cpu: {}, disk: {} }),
       });
     });
     after(async () => {
@@ -52,12 +54,12 @@ for (const kind of DATABASES) {
       await database.drop();
     });
 
-    test('come back with every field, and one that starts has no phase of its start yet', async () => {
-      await store.workers.saveWorker(whole);
-      assert.deepEqual(await store.workers.findWorker('e', 'w'), whole);
+    /** Adds one that starts. */
+    const add = async (id: string, endpointId = 'e'): Promise<Worker> => {
       const starting: Worker = {
         ...whole,
-        id: 'starting',
+        id,
+        endpointId,
         imageReadyAt: null,
         startedAt: null,
         readyAt: null,
@@ -65,10 +67,18 @@ for (const kind of DATABASES) {
         endedAt: null,
       };
       await store.workers.saveWorker(starting);
-      assert.deepEqual(await store.workers.findWorker('e', 'starting'), starting);
+      return starting;
+    };
+
+    test('come back with every field, and one that starts has no phase of its start yet', async () => {
+      const starting = await add('w');
+      assert.deepEqual(await store.workers.findWorker('e', 'w'), starting);
+      await store.workers.saveWorker(whole);
+      assert.deepEqual(await store.workers.findWorker('e', 'w'), whole);
     });
 
     test('end once: what is written late does not revive one', async () => {
+      await add('ended');
       const ended: Worker = { ...whole, id: 'ended', state: 'ended' };
       await store.workers.saveWorker(ended);
       await store.workers.saveWorker({
@@ -81,6 +91,22 @@ for (const kind of DATABASES) {
       assert.deepEqual(await store.workers.findWorker('e', 'ended'), ended);
       await store.workers.saveWorker({ ...ended, endedAt: 1_900_000_009_000 });
       assert.equal((await store.workers.findWorker('e', 'ended'))?.endedAt, ended.endedAt);
+    });
+
+    test('that were removed with their endpoint stay so, and are billed once', async () => {
+      const startedAt = 1_900_000_000_000;
+      const running: Worker = { ...(await add('late', 'gone')), state: 'ready', startedAt };
+      await store.workers.saveWorker(running);
+      await store.workers.removeWorkers('gone', startedAt + 5_000);
+      await store.workers.saveWorker({ ...running, readyAt: startedAt });
+      await store.workers.saveWorker({ ...running, state: 'ended', endedAt: startedAt + 7_000 });
+      assert.equal(await store.workers.findWorker('gone', 'late'), undefined);
+      const query = { accountId: 'a', kind: 'serverless', from: 0, to: startedAt } as const;
+      const billed = await store.ledger.listIntervals({ ...query, resourceId: 'gone' });
+      assert.deepEqual(
+        billed.map(({ beganAt, endedAt }) => [beganAt * 1000, endedAt && endedAt * 1000]),
+        [[startedAt, startedAt + 5_000]],
+      );
     });
   });
 }

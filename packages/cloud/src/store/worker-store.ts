@@ -2,7 +2,9 @@ import type { Worker, Release } from '../domain/endpoints/worker-record.ts';
 
 /** What the fleet keeps: which workers live, so that a restart takes them up again, and every release. */
 export interface WorkerStore {
-  /** Adds a worker or writes what became of it. */
+  /**
+   * Adds a worker that has not started yet, or writes what became of it. One that was removed stays removed.
+   */
   saveWorker(worker: Worker): Promise<void>;
   findWorker(endpointId: string, id: string): Promise<Worker | undefined>;
   /** Those that have not ended, of one endpoint or of all. */
@@ -16,6 +18,6 @@ export interface WorkerStore {
   /** Newest first. */
   listReleases(endpointId: string, page: { limit: number; before?: number }): Promise<Release[]>;
   findRelease(endpointId: string, version: number): Promise<Release | undefined>;
-  /** Everything of an endpoint, whose workers ended at this instant. */
-  removeEndpoint(endpointId: string, at: number): Promise<void>;
+  /** Forgets the workers of an endpoint. Those that have not ended did so at this instant. */
+  removeWorkers(endpointId: string, at: number): Promise<void>;
 }

@@ -20,7 +20,7 @@ test('an endpoint is removed after the instance of its last worker, also if the 
   const store = {
     saveWorker: async (worker: Worker) => void ended.push(worker),
     listEndedWorkers: async () => ended,
-    removeEndpoint: async () => void steps.push('endpoint removed'),
+    removeWorkers: async () => void steps.push('records removed'),
   } as unknown as WorkerStore;
   const engine = {
     remove: () => removed.promise.then(() => void steps.push('instance removed')),
@@ -42,6 +42,7 @@ test('an endpoint is removed after the instance of its last worker, also if the 
     queue,
     engines: new Map([['LOCAL-1', engine]]),
     store,
+    isLeading: () => true,
     clock: new ManualClock(),
     log,
   };
@@ -62,6 +63,6 @@ test('an endpoint is removed after the instance of its last worker, also if the 
     'instance removed',
     'log of earlier deleted',
     'log of w deleted',
-    'endpoint removed',
+    'records removed',
   ]);
 });

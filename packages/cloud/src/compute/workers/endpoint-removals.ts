@@ -16,12 +16,15 @@ export interface EndpointRemovalsDeps {
   queue: JobQueue;
   engines: ReadonlyMap<string, InstanceEngine>;
   store: WorkerStore;
+  /** Whether this server starts and stops instances now. */
+  isLeading(): boolean;
   clock: Clock;
   log: Log;
 }
 
 /**
- * Removes everything of deleted endpoints: their workers end at once, and their logs and records are deleted.
+ * Removes the workers of deleted endpoints: they end at once, and their logs and records are deleted. Only the
+ * leader does that, when it has recorded how long each of them ran; it hears of deletions at other servers.
  */
 export class EndpointRemovals {
   readonly #deps: EndpointRemovalsDeps;
@@ -37,11 +40,15 @@ export class EndpointRemovals {
   }
 
   async remove(endpointId: string): Promise<void> {
-    if (this.#removing.has(endpointId)) return;
+    const { isLeading, reconcileQueue } = this.#deps;
+    if (!isLeading() || this.#removing.has(endpointId)) return;
     this.#removing.add(endpointId);
     try {
-      await this.#deps.reconcileQueue.whenDone(endpointId);
+      await reconcileQueue.whenDone(endpointId);
       await this.#removeAll(endpointId);
+    } catch (error) {
+      // The next leader goes on with it.
+      if (isLeading()) throw error;
     } finally {
       this.#removing.delete(endpointId);
     }
@@ -63,7 +70,7 @@ export class EndpointRemovals {
     if (registry.workersOf(endpointId).length > 0) return;
     registry.removeEndpoint(endpointId);
     await Promise.all((await store.listEndedWorkers(endpointId)).map((worker) => this.#deleteLog(worker)));
-    await store.removeEndpoint(endpointId, clock.now());
+    await store.removeWorkers(endpointId, clock.now());
   }
 
   /** If its engine does not answer, the next reconciliation tries again. */

@@ -63,6 +63,7 @@ export function createWorkerComponents(deps: WorkerDeps, reconciler: Reconciler)
     specSources: deps,
     inFlight: (endpointId: string, workerId: string): number => requests.count(endpointId, workerId),
     isConnected: (dataCenterId: string): boolean => reconciler.isConnected(dataCenterId),
+    isLeading: (): boolean => reconciler.isLeading,
   };
   const termination = new WorkerTermination(shared);
   const removals = new EndpointRemovals({ ...shared, termination });

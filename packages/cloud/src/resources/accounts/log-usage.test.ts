@@ -49,6 +49,7 @@ test('the oldest logs of ended workers go first, and those of running ones stay'
       reason: null,
       createdAt: 1,
     };
+    await store.workers.saveWorker({ ...worker, startedAt: null });
     await store.workers.saveWorker(worker);
     mkdirSync(join(folder, id));
     writeFileSync(join(folder, id, '1.lines'), 'x'.repeat(1_000));

@@ -121,6 +121,7 @@ export function endpointTable(database: Database, sealer: Sealer): EndpointStore
         );
         if (found === undefined) return false;
         yield* execute(sql`delete from endpoints where id = ${id}`);
+        yield* execute(sql`delete from releases where endpoint_id = ${id}`);
         const { templateBound, templateId } = fromRow(found);
         if (templateBound && templateId !== null) yield* removeOwnTemplate(accountId, templateId);
         yield* recordAudit(audit);

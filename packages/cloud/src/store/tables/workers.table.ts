@@ -19,10 +19,11 @@ export function workersTable(database: Database, sealer: Sealer, usage?: UsageRu
         const { id: _, ...rest } = values;
         // The first time there is nothing to pay for yet, and nothing to read.
         const isNew = worker.startedAt === null && worker.endedAt === null;
-        const before =
-          usage === undefined || isNew
-            ? undefined
-            : yield* row<Row>(sql`select * from workers where id = ${worker.id}${forUpdate}`);
+        const before = isNew
+          ? undefined
+          : yield* row<Row>(sql`select * from workers where id = ${worker.id}${forUpdate}`);
+        // It was removed with its endpoint, and its usage has ended: what is written late must not bill it again.
+        if (before === undefined && worker.startedAt !== null) return;
         // An end is final: what another server, or an earlier call, writes late must not revive the worker.
         const written = yield* execute(
           sql`insert into workers ${rowValues(values)} on conflict (id) do update set ${assignments(rest)}
@@ -86,13 +87,12 @@ export function workersTable(database: Database, sealer: Sealer, usage?: UsageRu
         return found === undefined ? undefined : releaseOf(found);
       }),
 
-    removeEndpoint: (endpointId, at) =>
+    removeWorkers: (endpointId, at) =>
       database.write(function* () {
         const owners = yield* rows<{ account_id: string }>(
           sql`select distinct account_id from workers where endpoint_id = ${endpointId} and ended_at is null`,
         );
         yield* execute(sql`delete from workers where endpoint_id = ${endpointId}`);
-        yield* execute(sql`delete from releases where endpoint_id = ${endpointId}`);
         if (usage !== undefined)
           for (const owner of owners) yield* endUsage(owner.account_id, 'serverless', endpointId, at);
       }),
