@@ -114,7 +114,7 @@ for (const kind of DATABASES) {
         return body.workers.find(({ status }) => status === 'IDLE')?.id;
       });
       const { id } = await createRunningPod(client, {
-        cmd: ['sh', '-c', 'while :; do sleep 0.02; done'],
+        cmd: ['sh', '-c', 'while :; do sleep 0.05; done'],
         gpu: { id: 'NVIDIA GeForce RTX 4090', count: 1 },
       });
       await waitUntilPasses(async () => {

@@ -11,8 +11,11 @@ import { ENVELOPE, eventsOf, followStream, readStream } from '../packages/testin
 import type { Chunk } from '../packages/testing/src/job-streams.ts';
 import { serverFixture } from '../packages/testing/src/server-fixture.ts';
 import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
+import { repeats } from '../packages/testing/src/test-tier.ts';
 import { waitUntilPasses } from '../packages/testing/src/wait-for.ts';
 import { largeChunksSuite } from './jobs/large-chunks.suite.ts';
+
+const CHUNKS = repeats({ usually: 250, long: 1_000 });
 
 for (const kind of DATABASES) {
   describe(`streams, on ${kind}`, { concurrency: true }, () => {
@@ -120,7 +123,7 @@ for (const kind of DATABASES) {
       worker.close();
     });
 
-    test('a thousand chunks arrive exactly once, in order', async () => {
+    test(`${CHUNKS} chunks arrive exactly once, in order`, async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();
       const id = await jobs.run();
@@ -134,10 +137,10 @@ for (const kind of DATABASES) {
         }
       })();
       const following = followStream(jobs, id);
-      for (let n = 0; n < 1000; n += 1) await worker.chunk(id, { output: n });
+      for (let n = 0; n < CHUNKS; n += 1) await worker.chunk(id, { output: n });
       await worker.done(id, { output: [] }, true);
       await reading;
-      const all = Array.from({ length: 1000 }, (_, n) => n);
+      const all = Array.from({ length: CHUNKS }, (_, n) => n);
       assert.deepEqual(read, all);
       const events = eventsOf(await following);
       assert.deepEqual(

@@ -14,10 +14,11 @@ import {
 import { startServerProcess } from '../packages/testing/src/server-process.ts';
 import type { ServerProcess } from '../packages/testing/src/server-process.ts';
 import { parseLogLines } from '../packages/testing/src/server-fixture.ts';
+import { repeats } from '../packages/testing/src/test-tier.ts';
 import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 const ENV = { BERTH_RATE_LIMITS: 'off', BERTH_DOCKER: 'off' };
-const PODS = 20;
+const PODS = repeats({ usually: 6, long: 20 });
 const COUNTS = ['sh', '-c', 'i=0; while :; do i=$((i+1)); echo "$i"; sleep 0.05; done'];
 
 for (const kind of DATABASES) {

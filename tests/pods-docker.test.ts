@@ -22,9 +22,10 @@ import type { PodView } from '../packages/testing/src/pod-client.ts';
 import { startServerProcess } from '../packages/testing/src/server-process.ts';
 import type { ServerProcess } from '../packages/testing/src/server-process.ts';
 import { parseLogLines } from '../packages/testing/src/server-fixture.ts';
+import { repeats } from '../packages/testing/src/test-tier.ts';
 import { waitFor } from '../packages/testing/src/wait-for.ts';
 
-const PODS = 20;
+const PODS = repeats({ usually: 6, long: 20 });
 
 await withDocker((host) => {
   describe('pods on Docker', () => {

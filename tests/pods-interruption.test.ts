@@ -17,7 +17,7 @@ import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 const RTX = 'NVIDIA GeForce RTX 4090';
 const A100 = 'NVIDIA A100 80GB PCIe';
-const STUBBORN = ['sh', '-c', 'trap "" TERM; echo up; while :; do sleep 0.05; done'];
+const STUBBORN = ['sh', '-c', 'trap "" TERM; echo up; while :; do sleep 0.2; done'];
 
 for (const kind of DATABASES) {
   describe(`interruptible pods, on ${kind}`, () => {
@@ -66,7 +66,7 @@ for (const kind of DATABASES) {
       const polite = await spot(bob, RTX, 0.5, [
         'sh',
         '-c',
-        'trap "echo saving; exit 0" TERM; echo up; while :; do sleep 0.05; done',
+        'trap "echo saving; exit 0" TERM; echo up; while :; do sleep 0.2; done',
       ]);
       const stubborn = await spot(bob, RTX, 0.6, STUBBORN);
       await waitFor(

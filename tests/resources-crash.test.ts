@@ -7,6 +7,7 @@ import { Sealer } from '../packages/cloud/src/support/crypto.ts';
 import { parseMasterKey } from '../packages/cloud/src/support/master-key.ts';
 import type { ApiClient } from '../packages/testing/src/api-client.ts';
 import { DATABASES, createTestDatabase } from '../packages/testing/src/test-database.ts';
+import { repeats } from '../packages/testing/src/test-tier.ts';
 import type { TestDatabase } from '../packages/testing/src/test-database.ts';
 import { seededNumbers } from '../packages/testing/src/property-testing.ts';
 import { startServerProcess } from '../packages/testing/src/server-process.ts';
@@ -17,7 +18,10 @@ import { parseLogLines } from '../packages/testing/src/server-fixture.ts';
  * How often the server is killed while it writes. A server of its own in front of PostgreSQL has little to
  * lose, so fewer will do.
  */
-const KILLS = { sqlite: 50, postgres: 10 };
+const KILLS = {
+  sqlite: repeats({ usually: 6, long: 50 }),
+  postgres: repeats({ usually: 3, long: 10 }),
+};
 const WRITERS = 6;
 const MOST_WRITES = 50;
 
@@ -64,7 +68,7 @@ for (const kind of DATABASES) {
       for (let round = 0; round < KILLS[kind]; round += 1) {
         server = await startServerProcess(database, { BERTH_RATE_LIMITS: 'off' });
         const lists = await nothingLost(server.client(), writes);
-        if (round % 10 === 9) await sameEverywhere(server.client(), lists);
+        if (round % 5 === 4) await sameEverywhere(server.client(), lists);
         await writeUntilKilled(round);
       }
       server = await startServerProcess(database, { BERTH_RATE_LIMITS: 'off' });

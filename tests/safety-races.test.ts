@@ -21,18 +21,19 @@ import type { InProcessServer } from '../packages/testing/src/safety/in-process-
 import { recordingJobStore } from '../packages/testing/src/safety/recording-job-store.ts';
 import type { JobTransition } from '../packages/testing/src/safety/recording-job-store.ts';
 import { DATABASES, createTestDatabase } from '../packages/testing/src/test-database.ts';
+import { repeats } from '../packages/testing/src/test-tier.ts';
 import { seed } from '../packages/testing/src/property-testing.ts';
 import { ROOT_KEY } from '../packages/testing/src/server-process.ts';
 
 /** Steps that are begun together. */
-const BURSTS = 500;
+const BURSTS = repeats({ usually: 100, long: 500 });
 const BURST = { least: 4, most: 16 };
 /** Steps choose among the latest jobs, so that they meet. */
 const HOT = 8;
 const QUIET_MS = 150;
 /** The more wait, the longer a take looks, and the more can happen meanwhile. */
 const WAITING = 500;
-const TAKES = 40;
+const TAKES = repeats({ usually: 10, long: 40 });
 const WORKERS = ['w1', 'w2', 'w3'];
 
 for (const kind of DATABASES) {
@@ -69,7 +70,7 @@ for (const kind of DATABASES) {
       );
       if (refused?.status === 'rejected') throw refused.reason;
       if (chance.chance(0.2)) clock.advance(chance.between(0, 12_000));
-      if (burst % 50 > 0) continue;
+      if (burst % 25 > 0) continue;
       await quiet(moves);
       await compareCounts(sites, moves);
     }

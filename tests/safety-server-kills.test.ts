@@ -11,6 +11,7 @@ import { startRecordingPublicWorker } from '../packages/testing/src/safety/recor
 import { KillableServers } from '../packages/testing/src/safety/killable-servers.ts';
 import { assertHistorySafe } from '../packages/testing/src/safety/assert-history-safe.ts';
 import { createTestDatabase } from '../packages/testing/src/test-database.ts';
+import { repeats } from '../packages/testing/src/test-tier.ts';
 import type { DatabaseKind } from '../packages/testing/src/test-database.ts';
 import { seed } from '../packages/testing/src/property-testing.ts';
 import { ROOT_KEY } from '../packages/testing/src/server-process.ts';
@@ -20,8 +21,8 @@ const LIFE = { least: 0, most: 500 };
 /** A job that was taken for a worker and never reached it is given up after 15 s of evidence. */
 const SETTLES_WITHIN_MS = 60_000;
 const RUNS: [DatabaseKind, number][] = [
-  ['sqlite', 50],
-  ['postgres', 10],
+  ['sqlite', repeats({ usually: 8, long: 50 })],
+  ['postgres', repeats({ usually: 4, long: 10 })],
 ];
 
 for (const [kind, kills] of RUNS) {

@@ -17,10 +17,11 @@ import { startInProcessServer } from '../packages/testing/src/safety/in-process-
 import type { InProcessServer } from '../packages/testing/src/safety/in-process-server.ts';
 import { assertHistorySafe } from '../packages/testing/src/safety/assert-history-safe.ts';
 import { DATABASES, createTestDatabase } from '../packages/testing/src/test-database.ts';
+import { repeats } from '../packages/testing/src/test-tier.ts';
 import { seed } from '../packages/testing/src/property-testing.ts';
 import { ROOT_KEY } from '../packages/testing/src/server-process.ts';
 
-const JOBS = 500;
+const JOBS = repeats({ usually: 100, long: 500 });
 const SETTLES_WITHIN_MS = 40_000;
 /** Half a minute of silence takes 1.5 s. */
 const RATE = 20;

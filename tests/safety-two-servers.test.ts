@@ -17,10 +17,11 @@ import { KillableServers } from '../packages/testing/src/safety/killable-servers
 import { startInProcessServer } from '../packages/testing/src/safety/in-process-server.ts';
 import { assertHistorySafe } from '../packages/testing/src/safety/assert-history-safe.ts';
 import { createTestDatabase } from '../packages/testing/src/test-database.ts';
+import { repeats } from '../packages/testing/src/test-tier.ts';
 import { seed } from '../packages/testing/src/property-testing.ts';
 import { ROOT_KEY } from '../packages/testing/src/server-process.ts';
 
-const KILLS = 12;
+const KILLS = repeats({ usually: 4, long: 12 });
 /** Milliseconds that both are up, and that one is down. */
 const BOTH_UP = { least: 100, most: 1_500 };
 const ONE_DOWN = { least: 0, most: 1_500 };

@@ -13,6 +13,7 @@ import { KillableServers } from '../packages/testing/src/safety/killable-servers
 import { createApiClient } from '../packages/testing/src/api-client.ts';
 import { startFaultyTcpProxy } from '../packages/testing/src/faulty-tcp-proxy.ts';
 import { createTestDatabase } from '../packages/testing/src/test-database.ts';
+import { repeats } from '../packages/testing/src/test-tier.ts';
 import type { DatabaseKind } from '../packages/testing/src/test-database.ts';
 import { queueEndpointClient } from '../packages/testing/src/queue-endpoint-client.ts';
 import type { QueueEndpointClient } from '../packages/testing/src/queue-endpoint-client.ts';
@@ -20,9 +21,11 @@ import { seed } from '../packages/testing/src/property-testing.ts';
 import { ROOT_KEY } from '../packages/testing/src/server-process.ts';
 
 const JOBS = 4;
-const KILLS = 3;
+const KILLS = repeats({ usually: 2, long: 3 });
+/** Chunks of a job in the stories that stream the most. */
+const CHUNKS = repeats({ usually: 500, long: 2_000 });
 /** One in so many is larger than the largest chunk that is stored, and is cut. */
-const ONE_IN = 500;
+const ONE_IN = CHUNKS / 4;
 const LARGE = 'ü'.repeat(700_000);
 
 /**
@@ -30,10 +33,10 @@ const LARGE = 'ü'.repeat(700_000);
  * once: fewer are enough.
  */
 const STORIES: [kind: DatabaseKind, servers: number, channel: 'fast' | 'auto', chunks: number][] = [
-  ['sqlite', 1, 'fast', 2_000],
-  ['postgres', 2, 'fast', 2_000],
-  ['sqlite', 1, 'auto', 500],
-  ['postgres', 2, 'auto', 500],
+  ['sqlite', 1, 'fast', CHUNKS],
+  ['postgres', 2, 'fast', CHUNKS],
+  ['sqlite', 1, 'auto', CHUNKS / 4],
+  ['postgres', 2, 'auto', CHUNKS / 4],
 ];
 
 /** What the TypeScript worker is told by the platform, at this address. */

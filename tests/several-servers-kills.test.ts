@@ -8,11 +8,12 @@ import { processesOfInstance } from '../packages/testing/src/pod-client.ts';
 import { seed } from '../packages/testing/src/property-testing.ts';
 import { seededRandom } from '../packages/testing/src/safety/seeded-random.ts';
 import { SeveralServers } from '../packages/testing/src/several-servers-fixture.ts';
+import { repeats } from '../packages/testing/src/test-tier.ts';
 import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 /** Longer where minutes are given. */
 const MINUTES = Number(process.env['BERTH_TEST_MINUTES'] ?? 0);
-const KILLS = MINUTES > 0 ? Math.ceil(MINUTES * 12) : 4;
+const KILLS = MINUTES > 0 ? Math.ceil(MINUTES * 12) : repeats({ usually: 2, long: 4 });
 const WORKERS = 4;
 const CLIENTS = 4;
 

@@ -15,7 +15,7 @@ import { waitFor, waitUntilPasses } from '../packages/testing/src/wait-for.ts';
 /** Starting a process takes its time on a machine that has much else to do. */
 const PATIENCE_MS = 60_000;
 
-describe('the life of a worker', { concurrency: 3 }, () => {
+describe('the life of a worker', { concurrency: 5 }, () => {
   let place: TestDatabase;
   let server: ServerProcess;
   let client: ApiClient;

@@ -276,15 +276,9 @@ for (const kind of DATABASES) {
       );
       for (const one of [worker, other]) one.close();
     });
-  });
-}
 
-for (const kind of DATABASES) {
-  describe(`an idle worker, on ${kind}`, () => {
-    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
-
-    test('asks at most six times a minute, for jobs and for stops', async () => {
-      const jobs = await createQueueEndpoint(stage.server.url, stage.server.key);
+    test('an idle worker asks at most six times a minute, for jobs and for stops', async () => {
+      const jobs = await endpoint();
       const worker = jobs.worker();
       for (const { took, result } of await Promise.all([
         measureTime(() => worker.poll()),

@@ -96,7 +96,7 @@ export function largeChunksSuite(endpoint: () => Promise<QueueEndpointClient>): 
   test('the output of a job that streamed nothing is cut like a chunk, and comes once', async () => {
     const jobs = await endpoint();
     const worker = jobs.worker();
-    const output = Array.from({ length: 10 * MEGABYTE }, (_, n) => n % 10).join('');
+    const output = '0123456789'.repeat(MEGABYTE);
     const id = await jobs.run();
     await worker.take();
     await worker.done(id, { output });

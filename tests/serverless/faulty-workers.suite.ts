@@ -3,10 +3,11 @@ import { describe, test } from 'node:test';
 import type { EngineFixture } from '../../packages/testing/src/engine-fixture.ts';
 import { listWorkers } from '../../packages/testing/src/deploy-handler.ts';
 import { loadBalancedWorkerSource, queueWorkerSource } from '../../packages/testing/src/worker-sources.ts';
+import { repeats } from '../../packages/testing/src/test-tier.ts';
 import { waitForReadyWorkers, serverlessFixture } from '../../packages/testing/src/serverless-fixture.ts';
 import { waitFor } from '../../packages/testing/src/wait-for.ts';
 
-const MEGABYTES = 100;
+const MEGABYTES = repeats({ usually: 20, long: 100 });
 
 /**
  * Workers that do what no worker should: it is said, others are not affected, and nothing is left of them.

@@ -3,10 +3,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describe, test } from 'node:test';
 import type { EngineFixture } from '../../packages/testing/src/engine-fixture.ts';
 import { loadBalancedWorkerSource, queueWorkerSource } from '../../packages/testing/src/worker-sources.ts';
+import { repeats } from '../../packages/testing/src/test-tier.ts';
 import { serverlessFixture } from '../../packages/testing/src/serverless-fixture.ts';
 
 const IDLE_SECONDS = 1;
-const ROUNDS = 20;
+const ROUNDS = repeats({ usually: 4, long: 20 });
 const IN_A_ROUND = 25;
 const EVERY_MS = 10;
 /**
@@ -15,7 +16,7 @@ const EVERY_MS = 10;
  */
 const RACE_WINDOW_MS = 600;
 
-/** 500 requests, one every 10 ms, that begin when the worker is about to go, goes, or has gone. */
+/** Requests, one every 10 ms, that begin when the worker is about to go, goes, or has gone. */
 async function requestAroundIdleTimeout(ask: (n: number) => Promise<number>): Promise<void> {
   assert.equal(await ask(-1), -1);
   for (let round = 0; round < ROUNDS; round += 1) {

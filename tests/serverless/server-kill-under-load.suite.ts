@@ -3,11 +3,12 @@ import { describe, test } from 'node:test';
 import type { EngineFixture } from '../../packages/testing/src/engine-fixture.ts';
 import { listWorkers } from '../../packages/testing/src/deploy-handler.ts';
 import { queueWorkerSource } from '../../packages/testing/src/worker-sources.ts';
+import { repeats } from '../../packages/testing/src/test-tier.ts';
 import { waitForReadyWorkers, serverlessFixture } from '../../packages/testing/src/serverless-fixture.ts';
 import { waitFor } from '../../packages/testing/src/wait-for.ts';
 
-const WORKERS = 20;
-const JOBS = 200;
+const WORKERS = repeats({ usually: 6, long: 20 });
+const JOBS = WORKERS * 10;
 
 /** Berth is killed while its workers are busy, and started again. */
 export function serverKillUnderLoadSuite(name: string, open: () => Promise<EngineFixture>): void {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { repeats } from '../../packages/testing/src/test-tier.ts';
 import { CLOCK_RATE, ConformanceFixture } from './conformance-fixture.ts';
 import type { ConformanceInput } from './conformance-input.ts';
 import { breakWithChunk, breakWithJobOrResult, breakWhileWaitingAndWorking } from './broken-connections.ts';
@@ -14,6 +15,8 @@ interface Outcome {
   error?: RegExp;
   chunks?: unknown[];
 }
+
+const MEGABYTES = repeats({ usually: 20, long: 100 });
 
 export const numbers = (count: number): number[] => Array.from({ length: count }, (_, number) => number);
 
@@ -46,8 +49,8 @@ const PLAIN: Outcome[] = [
     error: /the output cannot be sent as JSON/,
   },
   {
-    name: 'prints 100 MB',
-    input: { do: 'print', megabytes: 100 },
+    name: `prints ${MEGABYTES} MB`,
+    input: { do: 'print', megabytes: MEGABYTES },
     status: 'COMPLETED',
     output: 'printed',
   },

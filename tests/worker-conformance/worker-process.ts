@@ -66,6 +66,7 @@ export class WorkerProcess {
       env: {
         PATH: process.env['PATH'],
         HOME: folder,
+        NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
         ...workerEnvironment(target),
         RUNPOD_PING_INTERVAL: String(PING_MS),
         RUNPOD_SKIP_GPU_CHECK: 'true',

@@ -26,6 +26,8 @@ export async function loadOpenApiContract(client: ApiClient): Promise<OpenApiCon
   assert.ok(v1?.openapi !== undefined && v2?.openapi !== undefined);
   const ajv = new Ajv2020({
     strict: false,
+    meta: false,
+    validateSchema: false,
     allErrors: true,
     formats: { 'date-time': (text: string) => !Number.isNaN(Date.parse(text)) },
   });

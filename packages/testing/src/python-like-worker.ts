@@ -23,7 +23,7 @@ const doings = {
   echo: ({ input }) => input,
   environment: () => process.env,
   sleep: async ({ input, id }) => { say(id, 'asleep'); await later(input.ms); say(id, 'awake'); return 'slept'; },
-  block: async ({ input, id }) => { await later(input.after ?? 0); say(id, 'blocking'); for (const until = Date.now() + input.ms; Date.now() < until; ); return 'blocked'; },
+  block: async ({ input, id }) => { await later(input.after ?? 0); say(id, 'blocking'); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, input.ms); return 'blocked'; },
   exit: ({ input }) => { console.log('leaving with ' + input.code); process.exit(input.code); },
   kill: () => process.kill(process.pid, 'SIGKILL'),
   refresh: () => ({ refresh: true }),
