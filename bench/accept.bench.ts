@@ -84,12 +84,16 @@ export async function accept(bench: BenchContext): Promise<void> {
     });
     const withoutFastPath = valuesOf(figures, SQLITE_WITHOUT_FAST_PATH);
     report.print(
-      `\nWith the fast path off, Berth accepts ${ratio(withoutFastPath, valuesOf(figures, ECHO)).toFixed(2)} of the bare server${tools.redis ? ` and ${ratio(withoutFastPath, valuesOf(figures, BULLMQ)).toFixed(2)} x Fastify + BullMQ` : ''} (no bar)`,
+      `\nWith the fast path off, Berth accepts ` +
+        `${ratio(withoutFastPath, valuesOf(figures, ECHO)).toFixed(2)} of the bare ` +
+        `server${tools.redis ? ` and ${ratio(withoutFastPath, valuesOf(figures, BULLMQ)).toFixed(2)} x Fastify + BullMQ` : ''} ` +
+        '(no bar)',
     );
     if ('path' in python) {
       const beside = [SQLITE, POSTGRES].map(
         (name) =>
-          `${ratio(valuesOf(figures, name), valuesOf(figures, PYTHON)).toFixed(1)} x on ${name === SQLITE ? 'SQLite' : 'PostgreSQL'}`,
+          `${ratio(valuesOf(figures, name), valuesOf(figures, PYTHON)).toFixed(1)} x on ` +
+          `${name === SQLITE ? 'SQLite' : 'PostgreSQL'}`,
       );
       report.print(
         `\nBerth beside the Python SDK's local server, which keeps jobs in memory only: ${beside.join(', ')} (no bar)`,
@@ -106,7 +110,9 @@ export async function accept(bench: BenchContext): Promise<void> {
     });
     const onPostgres = ratio(valuesOf(figures, POSTGRES), valuesOf(figures, BULLMQ));
     report.print(
-      `\nBerth on PostgreSQL: ${onPostgres.toFixed(2)} x Fastify + BullMQ, ${ratio(valuesOf(figures, POSTGRES), valuesOf(figures, ECHO)).toFixed(2)} of the bare server (no bar)`,
+      `\nBerth on PostgreSQL: ${onPostgres.toFixed(2)} x Fastify + BullMQ, ` +
+        `${ratio(valuesOf(figures, POSTGRES), valuesOf(figures, ECHO)).toFixed(2)} of the bare server ` +
+        '(no bar)',
     );
   });
 }

@@ -86,7 +86,8 @@ await withCleanup(async (stage) => {
     `${new Date().toISOString().slice(0, 10)}, ${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown'})`,
   );
   report.print(
-    `node ${process.versions.node}, sqlite ${process.versions['sqlite']}, postgres ${(await bench.postgres()).version}, ${packages.join(', ')}`,
+    `node ${process.versions.node}, sqlite ${process.versions['sqlite']}, postgres ` +
+      `${(await bench.postgres()).version}, ${packages.join(', ')}`,
   );
   report.print(
     `redis ${tools.redis ? redisVersion() : 'missing'}, wrk ${tools.wrk ? wrkVersion() : 'missing'}`,

@@ -36,7 +36,8 @@ export async function coldstart(bench: BenchContext): Promise<void> {
   const { report } = bench;
   report.part(
     'coldstart',
-    `from the submission of a job to an endpoint without workers until it is taken, p95 of ${ROUNDS}, beside the bare start of the same worker`,
+    `from the submission of a job to an endpoint without workers until it is taken, p95 of ${ROUNDS}, ` +
+      'beside the bare start of the same worker',
   );
   await withCleanup(async (stage) => {
     const docker = await findOrStartDocker();

@@ -40,7 +40,8 @@ export async function depth(bench: BenchContext): Promise<void> {
   const { report, tools, rounds, seconds } = bench;
   report.part(
     'depth',
-    `rates at ${SHALLOW.toLocaleString('en-US')} and at ${DEEP.toLocaleString('en-US')} queued jobs on SQLite, which were put there through the store before the start`,
+    `rates at ${SHALLOW.toLocaleString('en-US')} and at ${DEEP.toLocaleString('en-US')} queued jobs on ` +
+      'SQLite, which were put there through the store before the start',
   );
   if (!tools.wrk) return report.missingTool('wrk', 'apt install wrk', 'depth');
   await withCleanup(async (stage) => {

@@ -21,7 +21,8 @@ export async function drain(bench: BenchContext): Promise<void> {
   const { report, tools, rounds } = bench;
   report.part(
     'drain',
-    `${JOBS.toLocaleString('en-US')} queued no-op jobs through worker processes of concurrency 100; a run ends with the last job or after ${SECONDS} s`,
+    `${JOBS.toLocaleString('en-US')} queued no-op jobs through worker processes of concurrency 100; a ` +
+      `run ends with the last job or after ${SECONDS} s`,
   );
   await withCleanup(async (stage) => {
     const sqlite = await filledBerth(bench, stage, 'SQLite', JOBS);

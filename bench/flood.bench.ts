@@ -53,7 +53,9 @@ export async function flood(bench: BenchContext): Promise<void> {
   const count = (value: number): string => value.toLocaleString('en-US');
   report.part(
     'flood',
-    `run of ${OTHER_ACCOUNTS} accounts, beside ${count(crowd.connections)} open connections, ${count(crowd.slowBodies)} slow bodies, ${count(crowd.streams)} streams and one account that floods jobs, logs and uploads`,
+    `run of ${OTHER_ACCOUNTS} accounts, beside ${count(crowd.connections)} open connections, ` +
+      `${count(crowd.slowBodies)} slow bodies, ${count(crowd.streams)} streams and one account that ` +
+      'floods jobs, logs and uploads',
   );
   await withCleanup(async (stage) => {
     const berth = await bench.berth(stage, 'SQLite', {
@@ -63,7 +65,8 @@ export async function flood(bench: BenchContext): Promise<void> {
       ...(process.getuid?.() !== 0 && { BERTH_PROCESS_ISOLATION: 'none' }),
     });
     report.print(
-      `${availableParallelism()} cores; the clients of the flood are three processes at nice ${NICE}, those that are measured a fourth at nice 0, as the server`,
+      `${availableParallelism()} cores; the clients of the flood are three processes at nice ${NICE}, ` +
+        'those that are measured a fourth at nice 0, as the server',
     );
     const others = await targets(berth, 'other', OTHER_ACCOUNTS);
     await measure(berth, others, WARM_SECONDS);
@@ -88,7 +91,9 @@ export async function flood(bench: BenchContext): Promise<void> {
         { name: 'flooded', values: [quantile(loaded.times, at)] },
       ]);
     report.print(
-      `\n${loaded.times.length} runs; longest ${Math.max(...loaded.times).toFixed(0)} ms; server ${(share * 100).toFixed(0)} % of a core, ${before.toFixed(0)} MB before, ${during.toFixed(0)} MB during`,
+      `\n${loaded.times.length} runs; longest ${Math.max(...loaded.times).toFixed(0)} ms; server ` +
+        `${(share * 100).toFixed(0)} % of a core, ${before.toFixed(0)} MB before, ${during.toFixed(0)} ` +
+        'MB during',
     );
     report.print(`the flood: ${told}`);
     for (const reason of new Set(loaded.refused)) report.print(`refused: ${reason}`);

@@ -47,10 +47,13 @@ export async function fullDisk(bench: BenchContext): Promise<void> {
       times.length === 0 ? 'none' : `${quantile(times, at).toFixed(1)} ms`;
     const deleteTimes = deletes.map(({ took }) => took);
     report.print(
-      `${acknowledged.length} jobs acknowledged, ${run.acknowledgedWhileFull} of them on the full disk; ${refusals.length} refused: p50 ${milliseconds(refusals, 0.5)}, p99 ${milliseconds(refusals, 0.99)}, longest ${milliseconds(refusals, 1)}`,
+      `${acknowledged.length} jobs acknowledged, ${run.acknowledgedWhileFull} of them on the full ` +
+        `disk; ${refusals.length} refused: p50 ${milliseconds(refusals, 0.5)}, p99 ` +
+        `${milliseconds(refusals, 0.99)}, longest ${milliseconds(refusals, 1)}`,
     );
     report.print(
-      `${deletes.length} endpoints deleted on the full disk: p50 ${milliseconds(deleteTimes, 0.5)}, longest ${milliseconds(deleteTimes, 1)}`,
+      `${deletes.length} endpoints deleted on the full disk: p50 ${milliseconds(deleteTimes, 0.5)}, ` +
+        `longest ${milliseconds(deleteTimes, 1)}`,
     );
     report.print(`${run.reserveBytes.toLocaleString('en-US')} bytes of the reserve were left`);
     report.print(`other answers: ${others.size === 0 ? 'none' : [...others].join(', ')}`);

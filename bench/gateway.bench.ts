@@ -46,7 +46,8 @@ export async function gateway(bench: BenchContext): Promise<void> {
       await (await fetch(`${base}/port`, { headers: { authorization: `Bearer ${berth.key}` } })).text(),
     );
     report.print(
-      `nginx ${nginx.version}, one process; the worker is a bare node:http server on the process engine, and is the same for all`,
+      `nginx ${nginx.version}, one process; the worker is a bare node:http server on the process ` +
+        'engine, and is the same for all',
     );
     const sides: Side[] = [
       { name: DIRECT, url: `http://127.0.0.1:${port}` },
@@ -99,7 +100,8 @@ async function streams({ report, rounds }: BenchContext, sides: readonly Side[])
   const check = (side: Side, what: string, got: string): void => {
     if (got !== expected)
       wrong.add(
-        `${what} through ${side.name}: ${got.length} of ${expected.length} characters${expected.startsWith(got) ? '' : ', and not the same'}`,
+        `${what} through ${side.name}: ${got.length} of ${expected.length} ` +
+          `characters${expected.startsWith(got) ? '' : ', and not the same'}`,
       );
   };
   const events = await measureInterleaved(

@@ -39,7 +39,9 @@ export async function idle(bench: BenchContext): Promise<void> {
       const grown = residentMegabytes(pid) - before;
       const what = stops ? 'job-take and job-stop' : 'job-take';
       report.print(
-        `\n${what}: ${percent(share)} of a core (alone ${percent(alone)}; a bare node:http server that holds the same polls and knows nobody: ${percent(bare)}), ${grown.toFixed(0)} MB more than the ${before.toFixed(0)} MB before`,
+        `\n${what}: ${percent(share)} of a core (alone ${percent(alone)}; a bare node:http server that ` +
+          `holds the same polls and knows nobody: ${percent(bare)}), ${grown.toFixed(0)} MB more than ` +
+          `the ${before.toFixed(0)} MB before`,
       );
       report.bar({
         part: 'idle',
@@ -59,7 +61,9 @@ export async function idle(bench: BenchContext): Promise<void> {
       const used = cpuSeconds(pid);
       const times = await sendSteadyJobs(url, key, endpointId);
       report.print(
-        `${JOBS_PER_SECOND} jobs/s through them with runsync: ${times.length} ended, p50 ${quantile(times, 0.5).toFixed(2)} ms, p99 ${quantile(times, 0.99).toFixed(2)} ms, ${percent((cpuSeconds(pid) - used) / JOB_SECONDS)} of a core`,
+        `${JOBS_PER_SECOND} jobs/s through them with runsync: ${times.length} ended, p50 ` +
+          `${quantile(times, 0.5).toFixed(2)} ms, p99 ${quantile(times, 0.99).toFixed(2)} ms, ` +
+          `${percent((cpuSeconds(pid) - used) / JOB_SECONDS)} of a core`,
       );
     });
   }

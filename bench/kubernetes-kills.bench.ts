@@ -12,7 +12,8 @@ export async function kubernetesKills(bench: BenchContext): Promise<void> {
   const { report } = bench;
   report.part(
     'kubernetes-kills',
-    `${WORKERS} workers with jobs and ${PODS} pods on ${NODES} nodes; two servers, the API server, etcd and a node are killed in turn`,
+    `${WORKERS} workers with jobs and ${PODS} pods on ${NODES} nodes; two servers, the API server, ` +
+      'etcd and a node are killed in turn',
   );
   const cluster = await startKubernetes({ nodes: NODES });
   if ('reason' in cluster) return report.print(`not measured: ${cluster.reason}`);
@@ -29,7 +30,8 @@ export async function kubernetesKills(bench: BenchContext): Promise<void> {
       },
     );
     report.print(
-      `${result.jobs} jobs completed; ${result.workerRuns} containers of workers and ${result.podRuns} of pods ran ${result.ranSeconds.toFixed(0)} s, billed ${result.billedSeconds.toFixed(0)} s`,
+      `${result.jobs} jobs completed; ${result.workerRuns} containers of workers and ${result.podRuns} ` +
+        `of pods ran ${result.ranSeconds.toFixed(0)} s, billed ${result.billedSeconds.toFixed(0)} s`,
     );
     report.bar({
       part: 'kubernetes-kills',

@@ -78,7 +78,8 @@ export async function latency(bench: BenchContext): Promise<void> {
         return { side, roundTrips: median(found?.[name] ?? []) / median(found?.bare50 ?? []) };
       });
       report.print(
-        `${title}, ${name} in round trips: ${inRoundTrips.map(({ side, roundTrips }) => `${side} ${roundTrips.toFixed(1)}`).join(', ')}`,
+        `${title}, ${name} in round trips: ` +
+          `${inRoundTrips.map(({ side, roundTrips }) => `${side} ${roundTrips.toFixed(1)}`).join(', ')}`,
       );
       const measured = inRoundTrips[0]?.roundTrips ?? NaN;
       if (clients === 1)

@@ -58,7 +58,8 @@ export async function ledger(bench: BenchContext): Promise<void> {
   const { report, rounds } = bench;
   report.part(
     'ledger',
-    `the history of ${PODS.toLocaleString('en-US')} simulated pods over a year, beside one indexed lookup (an account by its id) in the same store`,
+    `the history of ${PODS.toLocaleString('en-US')} simulated pods over a year, beside one indexed ` +
+      'lookup (an account by its id) in the same store',
   );
   const pods = simulateUsageYear(PODS, numbers(), ACCOUNT);
   const events = pods.flatMap(({ changes }) => changes).sort((one, other) => one.at - other.at);
@@ -69,7 +70,8 @@ export async function ledger(bench: BenchContext): Promise<void> {
       for (let index = 0; index < events.length; index += BATCH_SIZE)
         await store.ledger.recordUsage(events.slice(index, index + BATCH_SIZE));
       report.print(
-        `\n${database}: ${events.length.toLocaleString('en-US')} events written in ${((performance.now() - began) / 1000).toFixed(1)} s`,
+        `\n${database}: ${events.length.toLocaleString('en-US')} events written in ` +
+          `${((performance.now() - began) / 1000).toFixed(1)} s`,
       );
       const billing = new Billing(store.ledger, { now: () => SIMULATED_YEAR.end });
       const difference = await differences(billing, pods);

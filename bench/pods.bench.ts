@@ -31,8 +31,8 @@ const LISTS: Record<string, (berth: BerthProcess) => Promise<number>> = {
   GraphQL: async (berth) =>
     (
       (await ask(berth, '/graphql', {
-        query:
-          '{ myself { pods { id name desiredStatus imageName costPerHr gpuCount env ports machine { gpuDisplayName } } } }',
+        query: `{ myself { pods { id name desiredStatus imageName costPerHr gpuCount env ports machine {
+            gpuDisplayName } } } }`,
       })) as { data: { myself: { pods: unknown[] } } }
     ).data.myself.pods.length,
 };
@@ -41,7 +41,8 @@ export async function pods(bench: BenchContext): Promise<void> {
   const { report, rounds } = bench;
   report.part(
     'pods',
-    `lists of ${FEW.toLocaleString('en-US')} and of ${MANY.toLocaleString('en-US')} pods, and ${MANY.toLocaleString('en-US')} at rest, ${RUNNING} of them running`,
+    `lists of ${FEW.toLocaleString('en-US')} and of ${MANY.toLocaleString('en-US')} pods, and ` +
+      `${MANY.toLocaleString('en-US')} at rest, ${RUNNING} of them running`,
   );
   for (const database of ['SQLite', 'PostgreSQL'] as const) {
     await withCleanup(async (stage) => {

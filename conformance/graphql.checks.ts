@@ -44,8 +44,8 @@ export const graphqlChecks: ConformanceCheck[] = [
         '',
         200,
         {
-          query:
-            '{ gpuTypes { id displayName memoryInGb lowestPrice(input: {gpuCount: 1}) { stockStatus } } cpuFlavors { id } dataCenters { id name listed } }',
+          query: `{ gpuTypes { id displayName memoryInGb lowestPrice(input: {gpuCount: 1}) { stockStatus }
+              } cpuFlavors { id } dataCenters { id name listed } }`,
         },
         stranger,
       );
@@ -102,7 +102,8 @@ export const graphqlChecks: ConformanceCheck[] = [
     run: async (site) => {
       const name = site.uniqueName();
       await site.query(
-        `mutation { saveTemplate(input: {name: "${name}", imageName: "a/b:1", dockerArgs: "", containerDiskInGb: 5, volumeInGb: 0, env: [{key: "A", value: "b"}]}) { id } }`,
+        `mutation { saveTemplate(input: {name: "${name}", imageName: "a/b:1", dockerArgs: "",
+          containerDiskInGb: 5, volumeInGb: 0, env: [{key: "A", value: "b"}]}) { id } }`,
       );
       assert.deepEqual(await site.query(`mutation { deleteTemplate(templateName: "${name}") }`), {
         deleteTemplate: null,
@@ -114,8 +115,8 @@ export const graphqlChecks: ConformanceCheck[] = [
     name: 'endpoints: made, changed in one field, deleted',
     run: async (site) => {
       const template = { name: site.uniqueName(), imageName: site.options.image };
-      const save =
-        'mutation M($input: EndpointInput!) { saveEndpoint(input: $input) { id name workersMin workersMax idleTimeout scalerType scalerValue instanceIds type templateId minCudaVersion } }';
+      const save = `mutation M($input: EndpointInput!) { saveEndpoint(input: $input) { id name workersMin
+          workersMax idleTimeout scalerType scalerValue instanceIds type templateId minCudaVersion } }`;
       const { saveEndpoint: made } = await site.query(save, {
         input: {
           name: site.uniqueName(),
@@ -174,7 +175,8 @@ export const graphqlChecks: ConformanceCheck[] = [
     run: async (site) => {
       const dataCenterId = await site.dataCenter();
       const { createNetworkVolume: volume } = await site.query(
-        'mutation M($input: CreateNetworkVolumeInput!) { createNetworkVolume(input: $input) { id name size dataCenterId dataCenter { id name } } }',
+        `mutation M($input: CreateNetworkVolumeInput!) { createNetworkVolume(input: $input) { id name
+          size dataCenterId dataCenter { id name } } }`,
         { input: { name: site.uniqueName(), size: 10, dataCenterId } },
       );
       site.onCleanup(() =>
@@ -188,7 +190,8 @@ export const graphqlChecks: ConformanceCheck[] = [
       );
       assert.equal(updateNetworkVolume?.['size'], 20);
       const { saveRegistryAuth } = await site.query(
-        `mutation { saveRegistryAuth(input: {name: "${site.uniqueName()}", username: "u", password: "p"}) { id name } }`,
+        `mutation { saveRegistryAuth(input: {name: "${site.uniqueName()}", username: "u", password:
+          "p"}) { id name } }`,
       );
       assert.deepEqual(
         await site.query(`mutation { deleteRegistryAuth(registryAuthId: "${saveRegistryAuth?.id}") }`),
@@ -211,7 +214,8 @@ export const graphqlChecks: ConformanceCheck[] = [
     run: async (site) => {
       if (!site.options.pods) throw new SkippedError('--pods was not given: a pod may cost money');
       const { deployCpuPod: pod } = await site.query(
-        'mutation M($input: DeployCpuPodInput!) { deployCpuPod(input: $input) { id imageName env machineId desiredStatus machine { podHostId } } }',
+        `mutation M($input: DeployCpuPodInput!) { deployCpuPod(input: $input) { id imageName env
+          machineId desiredStatus machine { podHostId } } }`,
         {
           input: {
             instanceId: 'cpu3c-2-4',
@@ -237,7 +241,8 @@ export const graphqlChecks: ConformanceCheck[] = [
         async () =>
           (
             await site.query<{ pod: { runtime: unknown } }>(
-              'query Q($input: PodFilter) { pod(input: $input) { runtime { uptimeInSeconds ports { ip isIpPublic privatePort publicPort type } } } }',
+              `query Q($input: PodFilter) { pod(input: $input) { runtime { uptimeInSeconds ports { ip
+                isIpPublic privatePort publicPort type } } } }`,
               { input: { podId: pod.id } },
             )
           ).pod.runtime !== null,

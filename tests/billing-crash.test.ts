@@ -20,7 +20,8 @@ const ENV = { BERTH_RATE_LIMITS: 'off' };
 const PODS = 11;
 /** Writes down when it runs, in milliseconds, until it is told to end or a file says so. */
 const WATCHED =
-  'trap \'date +%s%3N >"$NOTES.end"; exit 0\' TERM; date +%s%3N >"$NOTES.start"; while test ! -e "$NOTES.go"; do sleep 0.2; done; date +%s%3N >"$NOTES.end"';
+  'trap \'date +%s%3N >"$NOTES.end"; exit 0\' TERM; date +%s%3N >"$NOTES.start"; while test ! -e ' +
+  '"$NOTES.go"; do sleep 0.2; done; date +%s%3N >"$NOTES.end"';
 const AWAY_MS = 2_500;
 
 for (const kind of DATABASES) {

@@ -20,7 +20,8 @@ const CLOCK_SLACK_MS = 100;
 const WEB_SERVER = [
   'node',
   '-e',
-  "require('node:http').createServer((request, response) => response.end(`${process.env.GREETING} at ${request.url}`)).listen(8080)",
+  "require('node:http').createServer((request, response) => response.end(`${process.env.GREETING} at " +
+    '${request.url}`)).listen(8080)',
 ];
 
 await withKubernetes((cluster) => {

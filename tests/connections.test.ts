@@ -64,7 +64,8 @@ describe('one account that opens connections', () => {
       [get('/v2/account', key), true],
       [get(`/v2/${id}/stream/${job}`, key), false],
       [
-        `POST /v2/${id}/run HTTP/1.1\r\nhost: berth\r\nauthorization: Bearer ${key}\r\ncontent-length: 1000000\r\n\r\n{`,
+        `POST /v2/${id}/run HTTP/1.1\r\nhost: berth\r\nauthorization: Bearer ${key}\r\n` +
+          `content-length: 1000000\r\n\r\n{`,
         false,
       ],
     ];

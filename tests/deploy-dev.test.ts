@@ -16,7 +16,8 @@ interface DevEvent {
 }
 
 const handler = (mark: string): string =>
-  `export default (job) => { process.stdout.write('hello from ${mark}\\n'); return { mark: '${mark}', input: job.input }; };\n`;
+  `export default (job) => { process.stdout.write('hello from ${mark}\\n'); return { mark: '${mark}', ` +
+  `input: job.input }; };\n`;
 
 describe('berth dev', () => {
   test('runs a folder on a Berth of its own, anew at every change, and leaves nothing behind', async () => {

@@ -17,7 +17,8 @@ interface Deployed {
 }
 
 const handler = (mark: string): string =>
-  `export default (job) => { process.stdout.write('did ' + JSON.stringify(job.input) + '\\n'); return { mark: '${mark}', input: job.input }; };\n`;
+  `export default (job) => { process.stdout.write('did ' + JSON.stringify(job.input) + '\\n'); return ` +
+  `{ mark: '${mark}', input: job.input }; };\n`;
 
 describe('berth deploy, with workers', () => {
   const stage = examplesFixture();

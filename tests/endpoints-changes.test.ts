@@ -322,7 +322,8 @@ for (const kind of DATABASES) {
       );
 
       const { body: moved } = await ann.graphql<{ updateEndpointTemplate: EndpointView }>(
-        `mutation { updateEndpointTemplate(input: { endpointId: "${made.id}", templateId: "${templateId}" }) { id templateId } }`,
+        `mutation { updateEndpointTemplate(input: { endpointId: "${made.id}", templateId:
+          "${templateId}" }) { id templateId } }`,
       );
       assert.deepEqual(moved.data?.updateEndpointTemplate, { id: made.id, templateId });
       assert.equal((await ann.call('GET', `/v1/templates/${own}`)).status, 404, 'nothing else used it');

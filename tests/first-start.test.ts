@@ -187,7 +187,9 @@ describe('two servers', () => {
     assert.match(
       second.stderr,
       new RegExp(
-        `^berth: another Berth server uses the data directory ${database.data} \\(process ${first.process.pid}, ${first.url}\\); stop it, or give this one its own directory with --data\n$`,
+        `^berth: another Berth server uses the data directory ${database.data} \\(process ` +
+          `${first.process.pid}, ${first.url}\\); stop it, or give this one its own directory with ` +
+          `--data\n$`,
       ),
     );
     assert.equal((await first.client().call('GET', '/readyz')).status, 200);
@@ -269,7 +271,8 @@ describe('/metrics at an address of its own', () => {
     assert.equal(refused.code, 1);
     assert.equal(
       refused.stderr,
-      `berth: port ${listener().port} of 127.0.0.1 is taken; choose another with metrics.listen (BERTH_METRICS_LISTEN)\n`,
+      `berth: port ${listener().port} of 127.0.0.1 is taken; choose another with metrics.listen ` +
+        `(BERTH_METRICS_LISTEN)\n`,
     );
     await other.drop();
   });
@@ -375,7 +378,9 @@ describe('a configuration that makes no sense', () => {
     const closed = await createTestDatabase('sqlite');
     chmodSync(closed.data, 0o555);
     await assert.rejects(startServerProcess(closed, {}, ['--port', '0'], user), {
-      message: `berth did not start:\nberth: the data folder ${closed.data} cannot be written (EACCES); let this user write there, or choose another with --data or BERTH_DATA\n`,
+      message:
+        `berth did not start:\nberth: the data folder ${closed.data} cannot be written (EACCES); let ` +
+        `this user write there, or choose another with --data or BERTH_DATA\n`,
     });
     await closed.drop();
   });

@@ -35,7 +35,8 @@ for (const kind of DATABASES) {
     const prepare = async (): Promise<Upload> =>
       (
         await ask<{ prepareFlashArtifactUpload: Upload }>(
-          'mutation ($id: String) { prepareFlashArtifactUpload(input: {flashAppId: $id, tarballSize: 10}) { uploadUrl objectKey } }',
+          `mutation ($id: String) { prepareFlashArtifactUpload(input: {flashAppId: $id, tarballSize:
+            10}) { uploadUrl objectKey } }`,
           { id: appId },
         )
       ).prepareFlashArtifactUpload;
@@ -61,7 +62,8 @@ for (const kind of DATABASES) {
       const { deployBuildToEnvironment } = await ask<{
         deployBuildToEnvironment: { activeArtifact: { downloadUrl: string } };
       }>(
-        'mutation ($input: DeployBuildToEnvironmentInput) { deployBuildToEnvironment(input: $input) { activeArtifact { downloadUrl } } }',
+        `mutation ($input: DeployBuildToEnvironmentInput) { deployBuildToEnvironment(input: $input) {
+          activeArtifact { downloadUrl } } }`,
         { input: { flashEnvironmentId: createFlashEnvironment.id, flashBuildId: id } },
       );
       const read = new Uint8Array(

@@ -50,7 +50,8 @@ describe('an app of flash', { concurrency: false }, () => {
       { flashAppId: app.id, name: 'production' },
     );
     const place = await ask<{ uploadUrl: string; objectKey: string }>(
-      'mutation ($input: PrepareFlashArtifactUploadInput) { answer: prepareFlashArtifactUpload(input: $input) { uploadUrl objectKey } }',
+      `mutation ($input: PrepareFlashArtifactUploadInput) { answer: prepareFlashArtifactUpload(input:
+        $input) { uploadUrl objectKey } }`,
       { flashAppId: app.id, tarballSize: 9 },
     );
     assert.equal(
@@ -64,7 +65,8 @@ describe('an app of flash', { concurrency: false }, () => {
       200,
     );
     const build = await ask<{ id: string }>(
-      'mutation ($input: FinalizeFlashArtifactUploadInput) { answer: finalizeFlashArtifactUpload(input: $input) { id } }',
+      `mutation ($input: FinalizeFlashArtifactUploadInput) { answer:
+        finalizeFlashArtifactUpload(input: $input) { id } }`,
       { flashAppId: app.id, objectKey: place.objectKey, manifest: {} },
     );
     await ask(

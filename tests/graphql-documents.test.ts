@@ -9,9 +9,11 @@ import { waitFor } from '../packages/testing/src/wait-for.ts';
  * not here is asked by none; one that is must be answered, and with what is true.
  */
 const USER =
-  'id email authId clientBalance currentSpendPerHr spendLimit notifyPodsStale notifyPodsGeneral notifyLowBalance pubKey';
+  'id email authId clientBalance currentSpendPerHr spendLimit notifyPodsStale notifyPodsGeneral ' +
+  'notifyLowBalance pubKey';
 const RUNTIME =
-  'runtime { uptimeInSeconds ports { ip isIpPublic privatePort publicPort type } gpus { id gpuUtilPercent memoryUtilPercent } container { cpuPercent memoryPercent } }';
+  'runtime { uptimeInSeconds ports { ip isIpPublic privatePort publicPort type } gpus { id ' +
+  'gpuUtilPercent memoryUtilPercent } container { cpuPercent memoryPercent } }';
 const POD = `id name imageName desiredStatus costPerHr containerDiskInGb volumeInGb volumeMountPath gpuCount vcpuCount memoryInGb dockerArgs dockerId env podType port ports machineId
   lastStatusChange uptimeSeconds containerRegistryAuthId networkVolumeId clusterIp lastStartedAt latestTelemetry { state time averageGpuMetrics { percentUtilization } individualGpuMetrics { id } }
   machine { podHostId gpuDisplayName location gpuTypeId gpuType { id } cpuTypeId cpuType { displayName } vcpuTotal memoryTotal gpuAvailable } ${RUNTIME}`;
@@ -24,7 +26,8 @@ const GPU_TYPE = `id displayName manufacturer memoryInGb cudaCores secureCloud c
   sixMonthPrice oneWeekPrice maxGpuCount maxGpuCountCommunityCloud maxGpuCountSecureCloud minPodGpuCount nodeGroupDatacenters { id }
   lowestPrice(input: $price) { gpuName gpuTypeId minimumBidPrice uninterruptablePrice minMemory minVcpu stockStatus compliance countryCode maxUnreservedGpuCount availableGpuCounts gpuTypeCudaVersions { cudaVersion availability } }`;
 const LISTING =
-  'id title description category type language tags repoId repoName repoOwner stars views deploys createdAt updatedAt listedRelease { id name tagName config readme createdAt build { id imageName } }';
+  'id title description category type language tags repoId repoName repoOwner stars views deploys ' +
+  'createdAt updatedAt listedRelease { id name tagName config readme createdAt build { id imageName } }';
 
 const GPU = 'NVIDIA GeForce RTX 4090';
 const STAYS = 'sleep 1000';
@@ -54,7 +57,8 @@ describe('the documents that clients send', () => {
 
   test('about the account and the catalog', async () => {
     const { myself } = await ask(
-      `query myself { myself { ${USER} serverlessDiscount { discountFactor type expirationDate } savingsPlans { id } } }`,
+      `query myself { myself { ${USER} serverlessDiscount { discountFactor type expirationDate }
+        savingsPlans { id } } }`,
     );
     assert.equal(typeof myself?.['id'], 'string');
     const variables = {
@@ -90,14 +94,18 @@ describe('the documents that clients send', () => {
     );
     assert.ok((rest['listings']?.length ?? 0) > 0);
     const { listing, listingFromRepo } = await ask(
-      `query Q($owner: String!, $name: String!) { listing(id: "echo") { ${LISTING} } listingFromRepo(repoOwner: $owner, repoName: $name) { ${LISTING} } }`,
+      `query Q($owner: String!, $name: String!) { listing(id: "echo") { ${LISTING} }
+        listingFromRepo(repoOwner: $owner, repoName: $name) { ${LISTING} } }`,
       { owner: 'berth', name: 'echo' },
     );
     assert.deepEqual(listing, listingFromRepo);
   });
 
   test('a pod on GPUs is deployed, shown, stopped, resumed, edited and terminated', async () => {
-    const deploy = `mutation Deploy($input: PodFindAndDeployOnDemandInput) { podFindAndDeployOnDemand(input: $input) { id name imageName env machineId desiredStatus costPerHr containerDiskInGb volumeInGb volumeMountPath gpuCount memoryInGb vcpuCount ports lastStatusChange machine { podHostId gpuDisplayName location } } }`;
+    const deploy = `mutation Deploy($input: PodFindAndDeployOnDemandInput) { podFindAndDeployOnDemand(input:
+      $input) { id name imageName env machineId desiredStatus costPerHr containerDiskInGb
+      volumeInGb volumeMountPath gpuCount memoryInGb vcpuCount ports lastStatusChange machine {
+      podHostId gpuDisplayName location } } }`;
     const input = {
       cloudType: 'ALL',
       gpuTypeId: GPU,
@@ -165,7 +173,9 @@ describe('the documents that clients send', () => {
     assert.equal(
       of(
         await ask(
-          `mutation { podEditJob(input: { podId: "${id}", dockerArgs: "sleep 999", env: [{ key: "C", value: "d" }], ports: "80/http", containerDiskInGb: 6, imageName: "local/shell" }) { id env ports } }`,
+          `mutation { podEditJob(input: { podId: "${id}", dockerArgs: "sleep 999", env: [{ key: "C",
+            value: "d" }], ports: "80/http", containerDiskInGb: 6, imageName: "local/shell" }) { id env
+            ports } }`,
         ),
         'podEditJob',
       )['ports'],
@@ -173,7 +183,9 @@ describe('the documents that clients send', () => {
     );
     const resumed = of(
       await ask(
-        'mutation Resume($podId: String!, $gpuCount: Int) { podResume(input: { podId: $podId, gpuCount: $gpuCount }) { id desiredStatus imageName env machineId costPerHr lastStatusChange machine { podHostId } } }',
+        `mutation Resume($podId: String!, $gpuCount: Int) { podResume(input: { podId: $podId,
+          gpuCount: $gpuCount }) { id desiredStatus imageName env machineId costPerHr lastStatusChange
+          machine { podHostId } } }`,
         { podId: id, gpuCount: 1 },
       ),
       'podResume',
@@ -190,19 +202,27 @@ describe('the documents that clients send', () => {
   test('a pod that can be interrupted, and one without GPUs', async () => {
     const rented = of(
       await ask(
-        `mutation { podRentInterruptable(input: { bidPerGpu: 0.2, cloudType: SECURE, gpuTypeId: "${GPU}", gpuCount: 1, name: "spot", imageName: "local/shell", dockerArgs: "${STAYS}", containerDiskInGb: 5, volumeInGb: 0, ports: "22/tcp" }) { id podType costPerHr machine { podHostId } } }`,
+        `mutation { podRentInterruptable(input: { bidPerGpu: 0.2, cloudType: SECURE, gpuTypeId:
+          "${GPU}", gpuCount: 1, name: "spot", imageName: "local/shell", dockerArgs: "${STAYS}",
+          containerDiskInGb: 5, volumeInGb: 0, ports: "22/tcp" }) { id podType costPerHr machine {
+          podHostId } } }`,
       ),
       'podRentInterruptable',
     );
     assert.equal(rented['podType'], 'INTERRUPTABLE');
     await ask(`mutation { podStop(input: { podId: "${rented.id}" }) { id } }`);
     await ask(
-      `mutation { podBidResume(input: { podId: "${rented.id}", bidPerGpu: 0.3, gpuCount: 1 }) { id costPerHr desiredStatus lastStatusChange } }`,
+      `mutation { podBidResume(input: { podId: "${rented.id}", bidPerGpu: 0.3, gpuCount: 1 }) { id
+        costPerHr desiredStatus lastStatusChange } }`,
     );
     await ask(`mutation { podTerminate(input: { podId: "${rented.id}" }) }`);
     const cpu = of(
       await ask(
-        `mutation { deployCpuPod(input: { instanceId: "cpu3c-2-4", cloudType: SECURE, templateId: "runpod-ubuntu", deployCost: 1.5, imageName: "local/shell", dockerArgs: "${STAYS}", startSsh: true, ports: "22/tcp", containerDiskInGb: 5, networkVolumeId: "" }) { id imageName env machineId lastStatusChange cpuFlavorId cpuFlavor { id displayName } machine { podHostId gpuTypeId } } }`,
+        `mutation { deployCpuPod(input: { instanceId: "cpu3c-2-4", cloudType: SECURE, templateId:
+          "runpod-ubuntu", deployCost: 1.5, imageName: "local/shell", dockerArgs: "${STAYS}", startSsh:
+          true, ports: "22/tcp", containerDiskInGb: 5, networkVolumeId: "" }) { id imageName env
+          machineId lastStatusChange cpuFlavorId cpuFlavor { id displayName } machine { podHostId
+          gpuTypeId } } }`,
       ),
       'deployCpuPod',
     );
@@ -220,7 +240,9 @@ describe('the documents that clients send', () => {
   test('an endpoint is made, written back as it was read, linked to another template and deleted', async () => {
     const template = of(
       await ask(
-        `mutation { saveTemplate(input: { name: "documents", imageName: "local/echo", dockerArgs: "", containerDiskInGb: 5, volumeInGb: 0, ports: "", env: [{ key: "A", value: "b" }], isServerless: true, readme: "", containerRegistryAuthId: "" }) { ${TEMPLATE} } }`,
+        `mutation { saveTemplate(input: { name: "documents", imageName: "local/echo", dockerArgs: "",
+          containerDiskInGb: 5, volumeInGb: 0, ports: "", env: [{ key: "A", value: "b" }],
+          isServerless: true, readme: "", containerRegistryAuthId: "" }) { ${TEMPLATE} } }`,
       ),
       'saveTemplate',
     );
@@ -274,13 +296,15 @@ describe('the documents that clients send', () => {
     assert.deepEqual(after, before);
     const other = of(
       await ask(
-        'mutation { saveTemplate(input: { name: "documents two", imageName: "local/echo", containerDiskInGb: 5, volumeInGb: 0, isServerless: true }) { id } }',
+        `mutation { saveTemplate(input: { name: "documents two", imageName: "local/echo",
+          containerDiskInGb: 5, volumeInGb: 0, isServerless: true }) { id } }`,
       ),
       'saveTemplate',
     );
     const linked = of(
       await ask(
-        `mutation { updateEndpointTemplate(input: { endpointId: "${made.id}", templateId: "${other.id}" }) { id templateId } }`,
+        `mutation { updateEndpointTemplate(input: { endpointId: "${made.id}", templateId:
+          "${other.id}" }) { id templateId } }`,
       ),
       'updateEndpointTemplate',
     );
@@ -294,7 +318,8 @@ describe('the documents that clients send', () => {
       { deleteEndpoint: null },
     );
     await ask(
-      `query { podTemplate(id: "${template.id}") { ${TEMPLATE} } podTemplates(input: { isRunpod: true }) { ${TEMPLATE} } myself { podTemplates { ${TEMPLATE} } } }`,
+      `query { podTemplate(id: "${template.id}") { ${TEMPLATE} } podTemplates(input: { isRunpod: true
+        }) { ${TEMPLATE} } myself { podTemplates { ${TEMPLATE} } } }`,
     );
     for (const name of ['documents', 'documents two'])
       assert.deepEqual(
@@ -306,7 +331,8 @@ describe('the documents that clients send', () => {
   test('what an account keeps is made, read and removed', async () => {
     const volume = of(
       await ask(
-        'mutation ($input: CreateNetworkVolumeInput!) { createNetworkVolume(input: $input) { id name size dataCenterId dataCenter { id name } } }',
+        `mutation ($input: CreateNetworkVolumeInput!) { createNetworkVolume(input: $input) { id name
+          size dataCenterId dataCenter { id name } } }`,
         { input: { name: 'documents', size: 10, dataCenterId: 'LOCAL-1' } },
       ),
       'createNetworkVolume',
@@ -317,7 +343,8 @@ describe('the documents that clients send', () => {
     );
     const registry = of(
       await ask(
-        'mutation SaveRegistryAuth { saveRegistryAuth(input: { name: "documents", username: "u", password: "p" }) { id name } }',
+        `mutation SaveRegistryAuth { saveRegistryAuth(input: { name: "documents", username: "u",
+          password: "p" }) { id name } }`,
       ),
       'saveRegistryAuth',
     );
@@ -343,7 +370,9 @@ describe('the documents that clients send', () => {
       { input: { pubKey: 'ssh-ed25519 AAAA documents' } },
     );
     const { myself } = await ask<{ myself: Record<string, { id: string }[]> }>(
-      'query { myself { networkVolumes { id name size dataCenterId dataCenter { id name } } containerRegistryCreds { id name } secrets { id name } apiKeys { id name permissions createdAt lastUsed } } }',
+      `query { myself { networkVolumes { id name size dataCenterId dataCenter { id name } }
+        containerRegistryCreds { id name } secrets { id name } apiKeys { id name permissions createdAt
+        lastUsed } } }`,
     );
     assert.deepEqual(
       [myself['networkVolumes'], myself['containerRegistryCreds'], myself['secrets']].map((list) =>
@@ -362,7 +391,8 @@ describe('the documents that clients send', () => {
     );
     assert.deepEqual(
       await ask(
-        `mutation { secretDelete(id: "${secret.id}") deleteRegistryAuth(registryAuthId: "${registry.id}") deleteNetworkVolume(input: { id: "${volume.id}" }) }`,
+        `mutation { secretDelete(id: "${secret.id}") deleteRegistryAuth(registryAuthId:
+          "${registry.id}") deleteNetworkVolume(input: { id: "${volume.id}" }) }`,
       ),
       { secretDelete: null, deleteRegistryAuth: null, deleteNetworkVolume: null },
     );
@@ -394,13 +424,16 @@ describe('the documents that clients send', () => {
     };
     const made = of(
       await ask(
-        'mutation ($input: CreateClusterInput!) { createCluster(input: $input) { id name pods { id clusterIp lastStatusChange imageName machine { podHostId } } } }',
+        `mutation ($input: CreateClusterInput!) { createCluster(input: $input) { id name pods { id
+          clusterIp lastStatusChange imageName machine { podHostId } } } }`,
         { input },
       ),
       'createCluster',
     );
     const { myself } = await ask<{ myself: { cluster: { pods: unknown[] }; clusters: unknown[] } }>(
-      'query ($input: ClusterFilter) { myself { cluster(input: $input) { id name type podCount gpuCountPerPod pods { id name clusterIdx clusterRole clusterIp desiredStatus } } clusters { id } } }',
+      `query ($input: ClusterFilter) { myself { cluster(input: $input) { id name type podCount
+        gpuCountPerPod pods { id name clusterIdx clusterRole clusterIp desiredStatus } } clusters { id
+        } } }`,
       { input: { id: made.id } },
     );
     assert.deepEqual([myself.cluster.pods.length, myself.clusters.length], [2, 1]);

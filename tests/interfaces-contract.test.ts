@@ -108,7 +108,9 @@ const GRAPHQL_ONLY = {
   config: { any: ['thing', null, 1] },
 };
 const GRAPHQL_TEMPLATE =
-  'id name imageName dockerArgs containerArgs containerDiskInGb env { key value } ports containerRegistryAuthId volumeInGb volumeMountPath isPublic isServerless category readme startSsh startJupyter portsConfig { port name } advancedStart startScript config';
+  'id name imageName dockerArgs containerArgs containerDiskInGb env { key value } ports ' +
+  'containerRegistryAuthId volumeInGb volumeMountPath isPublic isServerless category readme startSsh ' +
+  'startJupyter portsConfig { port name } advancedStart startScript config';
 
 const sorted = (document: OpenApiDocument, schema: string): string[] =>
   Object.keys((document.components.schemas[schema] as { properties: object }).properties).sort();
@@ -287,7 +289,8 @@ for (const kind of DATABASES) {
       ).body.id;
       await seen(two, 'two', 12, 'HIGH_PERFORMANCE');
       const { createNetworkVolume } = await ask<{ createNetworkVolume: { id: string } }>(
-        'mutation { createNetworkVolume(input: { name: "three", size: 13, dataCenterId: "LOCAL-1", type: "HIGH_PERFORMANCE" }) { id } }',
+        `mutation { createNetworkVolume(input: { name: "three", size: 13, dataCenterId: "LOCAL-1",
+          type: "HIGH_PERFORMANCE" }) { id } }`,
       );
       await seen(createNetworkVolume.id, 'three', 13, 'HIGH_PERFORMANCE');
       await ann.call('PATCH', `/v2/network-volumes/${one}`, { size: 20 });

@@ -210,7 +210,9 @@ await withDocker((host) => {
       const config = join(place.data, 'berth.yaml');
       writeFileSync(
         config,
-        `dataCenters:\n  - { id: DOCKER-1, engine: docker, pids: ${PIDS} }\n  - { id: DOCKER-2, engine: docker, runtime: runsc }\n  - { id: DOCKER-3, engine: docker, requireUserNamespaces: true }\n  - { id: DOCKER-4, engine: docker, capabilities: [NET_RAW] }\n`,
+        `dataCenters:\n  - { id: DOCKER-1, engine: docker, pids: ${PIDS} }\n  - { id: DOCKER-2, ` +
+          `engine: docker, runtime: runsc }\n  - { id: DOCKER-3, engine: docker, requireUserNamespaces: ` +
+          `true }\n  - { id: DOCKER-4, engine: docker, capabilities: [NET_RAW] }\n`,
       );
       server = await startServerProcess(place, {
         BERTH_CONFIG: config,
@@ -360,7 +362,9 @@ await withDocker((host) => {
 
     test('a container outside the networks of Berth does reach the database: the targets are real', async () => {
       const port = (sockets[0]?.address() as AddressInfo).port;
-      const script = `const s=require('node:net').connect(${port},'host.docker.internal',()=>{console.log('reached');process.exit(0)});s.on('error',(e)=>{console.log(e.code);process.exit(1)})`;
+      const script =
+        'const ' +
+        `s=require('node:net').connect(${port},'host.docker.internal',()=>{console.log('reached');process.exit(0)});s.on('error',(e)=>{console.log(e.code);process.exit(1)})`;
       const container = await docker.createContainer({
         Image: image.name,
         Cmd: ['node', '-e', script],
@@ -390,7 +394,9 @@ await withDocker((host) => {
     test('the operator grants capabilities by name', async () => {
       const { id } = await runPod(
         mallory,
-        `console.log('bounding ' + /CapBnd:\\s+(\\S+)/.exec(require('node:fs').readFileSync('/proc/self/status','utf8'))[1]); setInterval(() => {}, 1000)`,
+        `console.log('bounding ' + ` +
+          `/CapBnd:\\s+(\\S+)/.exec(require('node:fs').readFileSync('/proc/self/status','utf8'))[1]); ` +
+          'setInterval(() => {}, 1000)',
         { dataCenterIds: ['DOCKER-4'] },
       );
       const mask = await waitFor('it writes its capabilities', async () => {

@@ -371,7 +371,9 @@ http.server.HTTPServer(('127.0.0.1', 8000), H).serve_forever()`;
 
   test('gets no rights of root through its environment', async () => {
     const bin =
-      'mkdir -p /workspace/bin; for p in setpriv mount umount pivot_root cat env sh; do printf "#!/bin/sh\\nid -u >> /workspace/ids\\nexec /usr/bin/$0 \\"\\$@\\"\\n" > /workspace/bin/$p; chmod 755 /workspace/bin/$p; done';
+      'mkdir -p /workspace/bin; for p in setpriv mount umount pivot_root cat env sh; do printf ' +
+      '"#!/bin/sh\\nid -u >> /workspace/ids\\nexec /usr/bin/$0 \\"\\$@\\"\\n" > /workspace/bin/$p; ' +
+      'chmod 755 /workspace/bin/$p; done';
     const volumeId = await createVolume(hostile);
     const prepared = await startPod(hostile, {
       cmd: ['sh', '-c', `${bin}; echo prepared; exec sleep 1000`],

@@ -191,7 +191,8 @@ for (const kind of DATABASES) {
             socket.on('error', () => socket.destroy());
             await new Promise((resolve) => socket.once('connect', resolve));
             socket.write(
-              `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: berth-worker/1\r\nAuthorization: ${key}${time}\r\n\r\n`,
+              `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: berth-worker/1\r\n` +
+                `Authorization: ${key}${time}\r\n\r\n`,
             );
             if (time % 2 === 0) await new Promise((resolve) => setImmediate(resolve));
             socket.resetAndDestroy();

@@ -331,7 +331,8 @@ for (const kind of DATABASES) {
       const jobs = await endpoint();
       const worker = jobs.worker();
       const value =
-        '{"float":1.0,"tiny":1e-7,"large":1152921504606846976,"larger":123456789012345678901234567890,"negative":-0.0,"text":"\\ud83c\\udf89 \\u0000 ü \\/","deep":[[[[{"a":[1.50]}]]]]}';
+        '{"float":1.0,"tiny":1e-7,"large":1152921504606846976,"larger":123456789012345678901234567890,"negative":-0.0,"text":"\\ud83c\\udf89 ' +
+        '\\u0000 ü \\/","deep":[[[[{"a":[1.50]}]]]]}';
       const made = await jobs.call('POST', 'run', `{"input": ${value} , "policy":{"ttl":6e5}}`);
       const { text } = await worker.poll();
       assert.ok(text.includes(value), text);

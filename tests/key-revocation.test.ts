@@ -103,7 +103,9 @@ describe('what is open when its key is revoked or expires', () => {
     const { hostname, port } = new URL(stage.server.url);
     const client = connect(Number(port), hostname);
     client.write(
-      `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
+      `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nConnection: Upgrade\r\n` +
+        `Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n` +
+        `Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
     );
     const [head] = (await once(client, 'data')) as [Buffer];
     assert.match(head.toString(), /^HTTP\/1\.1 101 /);

@@ -121,7 +121,8 @@ for (const kind of DATABASES) {
       assert.match(
         await refusal(
           ann,
-          `mutation { podRentInterruptable(input: { imageName: "local/shell", gpuTypeId: "${A100}", bidPerGpu: -1 }) { id } }`,
+          `mutation { podRentInterruptable(input: { imageName: "local/shell", gpuTypeId: "${A100}",
+            bidPerGpu: -1 }) { id } }`,
         ),
         /bid/,
       );

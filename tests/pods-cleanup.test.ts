@@ -23,7 +23,8 @@ const A40 = 'NVIDIA A40';
 const ENV = { BERTH_RATE_LIMITS: 'off', BERTH_GPUS: `1x ${A40}` };
 /** Folders that their own user may not write to, as Go's cache of modules is, on both of its disks. */
 const LEAVES_READ_ONLY =
-  'for disk in . "$BERTH_ROOT/workspace"; do mkdir -p "$disk/mod" && touch "$disk/mod/x" && chmod 555 "$disk/mod"; done; echo up';
+  'for disk in . "$BERTH_ROOT/workspace"; do mkdir -p "$disk/mod" && touch "$disk/mod/x" && chmod 555 ' +
+  '"$disk/mod"; done; echo up';
 const GPU_AND_VOLUME = {
   gpu: { id: A40, count: 1 },
   mounts: { persistent: { size: 10, path: '/workspace' } },

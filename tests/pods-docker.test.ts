@@ -90,7 +90,9 @@ await withDocker((host) => {
 
     test('a life: made, running, restarted, stopped, started, terminated; disks as they should be', async () => {
       const say =
-        'test -e /work/here && echo old-container || echo new-container; test -e /keep/there && echo kept || echo empty; touch /work/here /keep/there; echo "$RUNPOD_POD_ID $RUNPOD_DC_ID"; sleep 1000';
+        'test -e /work/here && echo old-container || echo new-container; test -e /keep/there && echo ' +
+        'kept || echo empty; touch /work/here /keep/there; echo "$RUNPOD_POD_ID $RUNPOD_DC_ID"; sleep ' +
+        '1000';
       const id = await run(say, {
         cpu: undefined,
         gpu: { id: 'NVIDIA GeForce RTX 4090' },

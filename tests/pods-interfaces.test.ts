@@ -289,7 +289,10 @@ for (const kind of DATABASES) {
 
     test('a life in GraphQL: on demand, on a CPU, interruptible, stopped, resumed, edited, terminated', async () => {
       const fields =
-        'id name desiredStatus imageName env ports gpuCount podType costPerHr lastStatusChange machineId machine { podHostId gpuTypeId gpuDisplayName location } runtime { uptimeInSeconds ports { privatePort isIpPublic } gpus { gpuUtilPercent } container { cpuPercent memoryPercent } }';
+        'id name desiredStatus imageName env ports gpuCount podType costPerHr lastStatusChange ' +
+        'machineId machine { podHostId gpuTypeId gpuDisplayName location } runtime { uptimeInSeconds ' +
+        'ports { privatePort isIpPublic } gpus { gpuUtilPercent } container { cpuPercent memoryPercent ' +
+        '} }';
       type Seen = {
         id: string;
         desiredStatus: string;
@@ -344,7 +347,8 @@ for (const kind of DATABASES) {
       );
       assert.deepEqual(podStop, { id: spot.id, desiredStatus: 'EXITED' });
       const { podBidResume } = await ask<{ podBidResume: Seen }>(
-        `mutation { podBidResume(input: { podId: "${spot.id}", bidPerGpu: 0.5, gpuCount: 1 }) { id desiredStatus costPerHr } }`,
+        `mutation { podBidResume(input: { podId: "${spot.id}", bidPerGpu: 0.5, gpuCount: 1 }) { id ` +
+          'desiredStatus costPerHr } }',
       );
       assert.deepEqual(podBidResume, { id: spot.id, desiredStatus: 'RUNNING', costPerHr: 0.5 });
       assert.match(
@@ -358,7 +362,8 @@ for (const kind of DATABASES) {
       assert.equal(podResume.desiredStatus, 'RUNNING');
       await waitForPodStatus(ann, onDemand.id, 'RUNNING');
       const { podEditJob } = await ask<{ podEditJob: Seen }>(
-        `mutation { podEditJob(input: { podId: "${onDemand.id}", env: [{ key: "B", value: "2" }], containerRegistryAuthId: "" }) { id env } }`,
+        `mutation { podEditJob(input: { podId: "${onDemand.id}", env: [{ key: "B", value: "2" }], ` +
+          'containerRegistryAuthId: "" }) { id env } }',
       );
       assert.deepEqual(podEditJob, { id: onDemand.id, env: ['B=2'] });
       await waitForPodStatus(ann, onDemand.id, 'RUNNING');
@@ -399,7 +404,8 @@ for (const kind of DATABASES) {
         dockerStartCmd: SLEEP_COMMAND,
       });
       const { pod: seen } = await ask<{ pod: object }>(
-        `{ pod(input: { podId: "${id}" }) { id name desiredStatus env ports containerDiskInGb volumeInGb volumeMountPath gpuCount } }`,
+        `{ pod(input: { podId: "${id}" }) { id name desiredStatus env ports containerDiskInGb ` +
+          'volumeInGb volumeMountPath gpuCount } }',
       );
       assert.deepEqual(seen, {
         id,

@@ -105,7 +105,8 @@ for (const kind of DATABASES) {
       );
 
       // No room to come back, then there is.
-      const resume = `mutation { podBidResume(input: { podId: "${polite}", bidPerGpu: 0.7, gpuCount: 1 }) { id desiredStatus costPerHr } }`;
+      const resume = `mutation { podBidResume(input: { podId: "${polite}", bidPerGpu: 0.7, gpuCount: 1 }) { id
+        desiredStatus costPerHr } }`;
       assert.match(
         (await bob.graphql(resume)).body.errors?.[0]?.message ?? '',
         /no longer any instances available/,

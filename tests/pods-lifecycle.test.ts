@@ -36,7 +36,9 @@ for (const kind of DATABASES) {
 
     test('what survives: the volume disk until terminate, the container disk not even a stop', async () => {
       const say =
-        'for f in here.txt "$BERTH_ROOT/workspace/kept.txt"; do test -e "$f" && echo "found $f" || echo "no $f"; done; touch here.txt "$BERTH_ROOT/workspace/kept.txt"; echo ready; exec sleep 1000';
+        'for f in here.txt "$BERTH_ROOT/workspace/kept.txt"; do test -e "$f" && echo "found $f" || ' +
+        'echo "no $f"; done; touch here.txt "$BERTH_ROOT/workspace/kept.txt"; echo ready; exec sleep ' +
+        '1000';
       const { id } = await createRunningPod(ann, {
         gpu: { id: A100 },
         cmd: ['sh', '-c', say],
@@ -201,7 +203,8 @@ for (const kind of DATABASES) {
       );
       assert.match(
         await refusal(
-          'mutation { podFindAndDeployOnDemand(input: { imageName: "local/shell", dockerArgs: "sleep 1000", gpuTypeId: "NVIDIA GeForce RTX 4090" }) { id } }',
+          'mutation { podFindAndDeployOnDemand(input: { imageName: "local/shell", dockerArgs: "sleep ' +
+            '1000", gpuTypeId: "NVIDIA GeForce RTX 4090" }) { id } }',
         ),
         FULL,
       );
@@ -307,7 +310,8 @@ for (const kind of DATABASES) {
 
     test('a TCP port is shown where it is reached, once something listens there', async () => {
       const serve =
-        "require('node:net').createServer((s) => s.end('hello')).listen(Number(process.env.RUNPOD_TCP_PORT_2222), '127.0.0.1')";
+        "require('node:net').createServer((s) => " +
+        "s.end('hello')).listen(Number(process.env.RUNPOD_TCP_PORT_2222), '127.0.0.1')";
       const { id } = await createRunningPod(ann, { cmd: ['node', '-e', serve], ports: ['2222/tcp'] });
       const mapped = await waitFor(
         'the port is mapped',

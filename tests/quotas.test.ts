@@ -183,7 +183,8 @@ for (const kind of DATABASES) {
     test('through GraphQL', async () => {
       const account = await stage.createAccount('graphql');
       const set = await stage.operator.graphql<{ updateAccountLimits: { name: string; limit: number }[] }>(
-        'mutation ($id: String!) { updateAccountLimits(accountId: $id, limits: [{ name: "pods", limit: 0 }]) { name limit } }',
+        'mutation ($id: String!) { updateAccountLimits(accountId: $id, limits: [{ name: "pods", limit: ' +
+          '0 }]) { name limit } }',
         { id: account.id },
       );
       assert.deepEqual(

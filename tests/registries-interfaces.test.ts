@@ -67,7 +67,8 @@ for (const kind of DATABASES) {
       assert.equal((await ann.call('PATCH', `/v2/registries/${id}`, credentials)).status, 405);
       assert.equal((await ann.call('PATCH', `/v1/containerregistryauth/${id}`, credentials)).status, 405);
       const changed = await ann.graphql(
-        `mutation { updateRegistryAuth(input: { id: "${id}", username: "hidden-other", password: "hidden-too" }) { id name } }`,
+        `mutation { updateRegistryAuth(input: { id: "${id}", username: "hidden-other", password:
+          "hidden-too" }) { id name } }`,
       );
       assert.equal(changed.body.errors, undefined);
     });

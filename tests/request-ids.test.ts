@@ -8,7 +8,9 @@ import { serverFixture } from '../packages/testing/src/server-fixture.ts';
 import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 /** Answers, with an id of its own where it is asked for one. */
-const POD_SERVER = `require('node:http').createServer((q, s) => s.writeHead(200, q.url === '/own' ? { 'x-request-id': 'own' } : {}).end()).listen(process.env.BERTH_PORT_8000)`;
+const POD_SERVER =
+  `require('node:http').createServer((q, s) => s.writeHead(200, q.url === '/own' ? { 'x-request-id': ` +
+  `'own' } : {}).end()).listen(process.env.BERTH_PORT_8000)`;
 const WEB_SOCKET = {
   connection: 'Upgrade',
   upgrade: 'websocket',

@@ -314,7 +314,8 @@ for (const kind of DATABASES) {
     test('another protocol that is asked for behind a request which is not answered yet: each is answered, and the server goes on', async () => {
       for (const path of ['/v2/x/y', '/proxy/abc-80/', '/v2/x/job-channel/w']) {
         const answers = await exchange(stage.server.url, [
-          `GET /v2/pods HTTP/1.1\r\nhost: x\r\n\r\nGET ${path} HTTP/1.1\r\nhost: x\r\nconnection: Upgrade, close\r\nupgrade: something\r\n\r\n`,
+          `GET /v2/pods HTTP/1.1\r\nhost: x\r\n\r\nGET ${path} HTTP/1.1\r\nhost: x\r\n` +
+            `connection: Upgrade, close\r\nupgrade: something\r\n\r\n`,
         ]);
         assert.deepEqual(answers.match(/HTTP\/1\.1 \d+/g)?.length, 2, `${path}: ${answers}`);
       }
@@ -428,7 +429,9 @@ function methodsOf(document: OpenApiDocument, path: string): string[] {
  */
 function inPieces(url: string, path: string, key: string): Promise<string> {
   const piece = `${(1_000_000).toString(16)}\r\n${long(1_000_000)}\r\n`;
-  const head = `POST ${path} HTTP/1.1\r\nhost: berth\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`;
+  const head =
+    `POST ${path} HTTP/1.1\r\nhost: berth\r\nauthorization: Bearer ${key}\r\n` +
+    `content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`;
   return exchange(url, [
     head,
     ...Array.from({ length: LARGE / 1_000_000 }, () => piece),

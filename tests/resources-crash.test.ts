@@ -188,7 +188,9 @@ async function nothingLost(client: ApiClient, writes: readonly Write[]): Promise
   );
   for (const write of writes) {
     const item = found.get(`${write.kind} ${write.name}`);
-    const where = `${write.kind} ${write.name}, ${write.id === undefined ? 'not acknowledged' : 'acknowledged'}${write.removal === undefined ? '' : `, removal ${write.removal}`}`;
+    const where =
+      `${write.kind} ${write.name}, ` +
+      `${write.id === undefined ? 'not acknowledged' : 'acknowledged'}${write.removal === undefined ? '' : `, removal ${write.removal}`}`;
     if (write.removal === 'acknowledged') assert.equal(item, undefined, where);
     else if (write.id !== undefined && write.removal === undefined) assert.equal(item?.id, write.id, where);
     if (item !== undefined) assert.partialDeepStrictEqual(item, write.fields, where);

@@ -181,7 +181,8 @@ describe('runpodctl, by what it sends', () => {
     });
     decode(template, TEMPLATE);
     const create =
-      'mutation SaveEndpoint($input: EndpointInput!) { saveEndpoint(input: $input) { id name gpuIds idleTimeout locations scalerType scalerValue templateId workersMax workersMin } }';
+      'mutation SaveEndpoint($input: EndpointInput!) { saveEndpoint(input: $input) { id name gpuIds ' +
+      'idleTimeout locations scalerType scalerValue templateId workersMax workersMin } }';
     const { body } = await client.graphql<{ saveEndpoint: Thing }>(create, {
       input: {
         name: 'ctl',
@@ -339,7 +340,8 @@ describe('runpodctl, by what it sends', () => {
       '/graphql',
       {
         query:
-          'query ($input: GpuLowestPriceInput!) { gpuTypes { lowestPrice(input: $input) { gpuTypeId minMemory minVcpu } } }',
+          'query ($input: GpuLowestPriceInput!) { gpuTypes { lowestPrice(input: $input) { gpuTypeId ' +
+          'minMemory minVcpu } } }',
         variables: { input: { gpuCount: 2, secureCloud: null } },
       },
     );

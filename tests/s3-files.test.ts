@@ -146,7 +146,8 @@ describe('the files of a network volume, as S3 and as pods see them', () => {
     const { hostname, port } = new URL(stage.server.url);
     const socket = connect(Number(port), hostname);
     socket.write(
-      `PUT /s3/${Bucket}/kept HTTP/1.1\r\nhost: ${hostname}:${port}\r\nauthorization: Bearer ${ann.key}\r\ncontent-length: 1000000\r\n\r\n`,
+      `PUT /s3/${Bucket}/kept HTTP/1.1\r\nhost: ${hostname}:${port}\r\n` +
+        `authorization: Bearer ${ann.key}\r\ncontent-length: 1000000\r\n\r\n`,
     );
     socket.write(randomBytes(300_000));
     const arriving = join(stage.database.data, 'volumes', '.s3', Bucket, 'arriving');
@@ -172,7 +173,9 @@ describe('the files of a network volume, as S3 and as pods see them', () => {
     // The second request may meet a connection that is closed already: a reset ends it as well.
     const socket = connect(Number(port), hostname).on('error', () => undefined);
     const over = new Promise((resolve) => socket.once('close', resolve));
-    const request = `GET /s3/${Bucket}/shrinks HTTP/1.1\r\nhost: ${hostname}:${port}\r\nauthorization: Bearer ${ann.key}\r\n\r\n`;
+    const request =
+      `GET /s3/${Bucket}/shrinks HTTP/1.1\r\nhost: ${hostname}:${port}\r\n` +
+      `authorization: Bearer ${ann.key}\r\n\r\n`;
     socket.write(request);
     const [first] = (await once(socket, 'data')) as [Buffer];
     socket.pause();

@@ -92,7 +92,8 @@ for (const kind of DATABASES) {
     }
     assert.equal(run.purged, purged);
     process.stdout.write(
-      `${kind}: ${steps} steps, ${rows.size} jobs, ${moves.length} moves, ${purged} purged: ${JSON.stringify(tally(moves))}\n`,
+      `${kind}: ${steps} steps, ${rows.size} jobs, ${moves.length} moves, ${purged} purged: ` +
+        `${JSON.stringify(tally(moves))}\n`,
     );
   });
 }

@@ -98,7 +98,8 @@ for (const kind of DATABASES) {
 
     const late = lateResults(history);
     process.stdout.write(
-      `${kind}: ${rounds * FAULTS} faults, ${clients.jobs} jobs: ${JSON.stringify(clients.tally())}, ${late} results came too late\n`,
+      `${kind}: ${rounds * FAULTS} faults, ${clients.jobs} jobs: ${JSON.stringify(clients.tally())}, ` +
+        `${late} results came too late\n`,
     );
     assertHistorySafe(history);
     assert.deepEqual([counts.inQueue, counts.inProgress], [0, 0]);

@@ -146,7 +146,8 @@ describe(`chunks of the worker SDK (seed ${seed})`, () => {
         );
       }
       process.stdout.write(
-        `${name}: ${wires.faultCount()} cuts, ${servers.kills} kills, ${yielded} chunks in ${Math.round((Date.now() - startedAt) / 1_000)} s\n`,
+        `${name}: ${wires.faultCount()} cuts, ${servers.kills} kills, ${yielded} chunks in ` +
+          `${Math.round((Date.now() - startedAt) / 1_000)} s\n`,
       );
       assert.ok(wires.faultCount() > 0);
       assert.deepEqual(servers.defects(), []);

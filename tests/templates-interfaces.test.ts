@@ -95,7 +95,8 @@ for (const kind of DATABASES) {
       assert.equal((await ann.call('POST', `/v1/templates/${id}/update`, { name: 'first' })).status, 400);
       assert.equal((await ann.call('PATCH', `/v2/templates/${id}`, { name: 'second' })).status, 200);
       const { body } = await ann.graphql(
-        'mutation { saveTemplate(input: { name: "first", imageName: "x", containerDiskInGb: 1, volumeInGb: 0 }) { id } }',
+        `mutation { saveTemplate(input: { name: "first", imageName: "x", containerDiskInGb: 1,
+          volumeInGb: 0 }) { id } }`,
       );
       assert.ok(body.errors?.[0] !== undefined);
       const results = await Promise.all(

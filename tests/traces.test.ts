@@ -22,7 +22,9 @@ const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
 const CALLER_SPAN = 'b7ad6b7169203331';
 const TRACEPARENT = `00-${TRACE_ID}-${CALLER_SPAN}-01`;
 /** Answers with the headers that it got. */
-const ECHO_SERVER = `require('node:http').createServer((q, s) => s.end(JSON.stringify(q.headers))).listen(process.env.BERTH_PORT_8000)`;
+const ECHO_SERVER =
+  `require('node:http').createServer((q, s) => ` +
+  's.end(JSON.stringify(q.headers))).listen(process.env.BERTH_PORT_8000)';
 const PYTHON_WORKER = `import importlib, os
 sdk = importlib.import_module(os.environ["WORKER_SDK"])
 sdk.serverless.start({"handler": lambda job: job.get("traceparent")})

@@ -111,7 +111,8 @@ for (const kind of DATABASES) {
       for (const more of ['', 'TE: trailers\r\n']) {
         const socket = connect(Number(port), hostname);
         socket.write(
-          `GET /v2/${jobs.id}/job-take/gone?gpu=none&job_in_progress=0 HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: ${jobs.key}\r\n${more}\r\n`,
+          `GET /v2/${jobs.id}/job-take/gone?gpu=none&job_in_progress=0 HTTP/1.1\r\n` +
+            `Host: ${hostname}\r\nAuthorization: ${jobs.key}\r\n${more}\r\n`,
         );
         const id = await jobs.run('x'.repeat(9_000_000));
         await once(socket, 'data');

@@ -34,7 +34,11 @@ export class Crowd {
   toString(): string {
     const { connections, slowBodies, streams } = this.#plan;
     const { connections: idle, slowBodies: slow, streams: ended } = this.#closed;
-    return `${connections - idle} connections, ${slowBodies - slow} slow bodies and ${streams - ended} streams still open, ${(this.#streamBytes / 1e6).toFixed(1)} MB streamed, ${this.#refusedChunks} chunks refused`;
+    return (
+      `${connections - idle} connections, ${slowBodies - slow} slow bodies and ${streams - ended} ` +
+      `streams still open, ${(this.#streamBytes / 1e6).toFixed(1)} MB streamed, ` +
+      `${this.#refusedChunks} chunks refused`
+    );
   }
 
   #target(index: number): FloodTarget {
@@ -61,7 +65,8 @@ export class Crowd {
     const { key, endpointId } = this.#target(index);
     const length = SLOW_BODY_BYTES[index % SLOW_BODY_BYTES.length];
     const socket = await this.#send(
-      `POST /v2/${endpointId}/run HTTP/1.1\r\nhost: berth\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n{"input":"`,
+      `POST /v2/${endpointId}/run HTTP/1.1\r\nhost: berth\r\nauthorization: Bearer ${key}\r\n` +
+        `content-type: application/json\r\ncontent-length: ${length}\r\n\r\n{"input":"`,
     );
     const timer = setInterval(() => socket.write('x'), SLOW_BYTE_MS);
     socket.resume().once('close', () => {
@@ -73,7 +78,8 @@ export class Crowd {
   async #openStream(index: number, jobs: string[]): Promise<void> {
     const { key, endpointId } = this.#target(index);
     const socket = await this.#send(
-      `GET /v2/${endpointId}/stream/${jobs[index % jobs.length]} HTTP/1.1\r\nhost: berth\r\nauthorization: Bearer ${key}\r\naccept: text/event-stream\r\n\r\n`,
+      `GET /v2/${endpointId}/stream/${jobs[index % jobs.length]} HTTP/1.1\r\nhost: berth\r\n` +
+        `authorization: Bearer ${key}\r\naccept: text/event-stream\r\n\r\n`,
     );
     socket.on('data', (bytes) => (this.#streamBytes += bytes.length));
     socket.once('close', () => (this.#closed.streams += 1));

@@ -49,7 +49,8 @@ export class HttpConnection {
           ? ''
           : `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n`;
       this.#socket.write(
-        `${method} ${path} HTTP/1.1\r\nhost: ${this.#host}\r\nauthorization: ${this.#authorization}\r\n${content}\r\n${body}`,
+        `${method} ${path} HTTP/1.1\r\nhost: ${this.#host}\r\nauthorization: ${this.#authorization}\r\n` +
+          `${content}\r\n${body}`,
       );
     });
   }

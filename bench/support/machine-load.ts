@@ -7,7 +7,10 @@ const LOOK_MS = 1_000;
 export async function machineNow(): Promise<string> {
   const idle = await idleShare(LOOK_MS);
   const { median, p99 } = await syncCost();
-  return `processors ${(idle * 100).toFixed(0)} % idle, fsync of a page: median ${median.toFixed(0)} µs, p99 ${p99.toFixed(0)} µs`;
+  return (
+    `processors ${(idle * 100).toFixed(0)} % idle, fsync of a page: median ${median.toFixed(0)} µs, ` +
+    `p99 ${p99.toFixed(0)} µs`
+  );
 }
 
 /** The idle share of the CPUs over this time. */

@@ -8,7 +8,8 @@ import { pythonEnvironment } from './python-environment.mjs';
 
 /** Where Python itself lies, apart from what the environment adds. */
 const WHERE =
-  'import json, sys, sysconfig; print(json.dumps([sysconfig.get_path("stdlib"), getattr(sys, "_base_executable", sys.executable)]))';
+  'import json, sys, sysconfig; print(json.dumps([sysconfig.get_path("stdlib"), getattr(sys, ' +
+  '"_base_executable", sys.executable)]))';
 const SHARED_OBJECTS = 'find "$@" -name "*.so*" -type f';
 
 /**

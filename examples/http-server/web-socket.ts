@@ -19,7 +19,8 @@ export function acceptWebSocket(
     .update(`${request.headers['sec-websocket-key']}${HANDSHAKE}`)
     .digest('base64');
   socket.write(
-    `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
+    `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n` +
+      `Sec-WebSocket-Accept: ${accept}\r\n\r\n`,
   );
   let pending = Buffer.alloc(0);
   socket.on('data', (bytes: Buffer) => {

@@ -45,7 +45,8 @@ export default async function* parrot({
     return;
   }
   const chunk = (delta: object, finish: string | null) =>
-    `data: ${JSON.stringify({ id, object: 'chat.completion.chunk', created, model: MODEL, choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
+    'data: ' +
+    `${JSON.stringify({ id, object: 'chat.completion.chunk', created, model: MODEL, choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
   for (const word of words) {
     yield chunk({ role: 'assistant', content: word }, null);
     await pause(PAUSE_MS);

@@ -32,7 +32,9 @@ export async function goProgram(
   } catch (error) {
     const { code, stderr = '' } = error as { code?: unknown; stderr?: string };
     return {
-      reason: `${name} is missing: ${code === 'ENOENT' ? 'Go is not installed' : `it could not be built: ${lastLine(stderr)}`}`,
+      reason:
+        `${name} is missing: ` +
+        `${code === 'ENOENT' ? 'Go is not installed' : `it could not be built: ${lastLine(stderr)}`}`,
     };
   }
 }

@@ -70,11 +70,10 @@ describe('the sample configurations of proxies', () => {
     const stage = proxyStage(
       (http, https) => {
         folder.write({
-          Caddyfile:
-            `{\n\tadmin off\n\thttp_port ${http}\n\thttps_port ${https}\n\tskip_install_trust\n}\n${sample('caddy/Caddyfile')}`.replace(
-              'reverse_proxy',
-              `tls ${file('c.pem')} ${file('k.pem')}\n\treverse_proxy`,
-            ),
+          Caddyfile: (
+            `{\n\tadmin off\n\thttp_port ${http}\n\thttps_port ` +
+            `${https}\n\tskip_install_trust\n}\n${sample('caddy/Caddyfile')}`
+          ).replace('reverse_proxy', `tls ${file('c.pem')} ${file('k.pem')}\n\treverse_proxy`),
         });
         return spawn('path' in caddy ? caddy.path : '', ['run', '--config', file('Caddyfile')], {
           stdio: 'ignore',

@@ -320,7 +320,8 @@ s.bind(('127.0.0.1', int(os.environ['VICTIM_PORT']))); s.listen()
     command: CALL_API(
       'POST',
       '/graphql',
-      `__import__('json').dumps({'query': 'mutation { podStop(input: { podId: "' + os.environ['VICTIM_POD'] + '" }) { id } }'}).encode()`,
+      `__import__('json').dumps({'query': 'mutation { podStop(input: { podId: "' + ` +
+        `os.environ['VICTIM_POD'] + '" }) { id } }'}).encode()`,
     ),
     mayEnd: true,
   },

@@ -87,7 +87,8 @@ export function logFloodSuite(name: string, open: () => Promise<EngineFixture>):
         { ...back, numbers: back.numbers + first.numbers, dropped: back.dropped + first.dropped },
       ];
       context.diagnostic(
-        `${Math.round(performance.now() - from)} ms; numbers and dropped: ${told.map(({ numbers, dropped }) => `${numbers}+${dropped}`).join(', ')}`,
+        `${Math.round(performance.now() - from)} ms; numbers and dropped: ` +
+          `${told.map(({ numbers, dropped }) => `${numbers}+${dropped}`).join(', ')}`,
       );
       for (const { numbers, dropped, problem } of told)
         assert.deepEqual([problem, numbers + dropped], [undefined, LINES]);

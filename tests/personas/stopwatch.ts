@@ -84,7 +84,8 @@ export class Stopwatch {
     heard('');
     const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
     this.#test.diagnostic(
-      `${seconds(performance.now() - begun)}, longest silence ${seconds(silence)}: ${command.split('\n')[0]?.slice(0, 90)}`,
+      `${seconds(performance.now() - begun)}, longest silence ${seconds(silence)}: ` +
+        `${command.split('\n')[0]?.slice(0, 90)}`,
     );
     // What people wrote themselves says what it likes.
     if (silence > LONGEST_SILENCE_MS && command.startsWith('berth '))

@@ -28,7 +28,12 @@ export function podSelfAccessSuite(stage: PodAccessFixture): void {
       method = 'GET',
       body?: unknown,
     ): Promise<{ status: number; text: string }> => {
-      const script = `fetch(process.env.${variable} + ${JSON.stringify(path)}, { method: '${method}', headers: { authorization: 'Bearer ' + process.env.RUNPOD_API_KEY, 'content-type': 'application/json' }, ${body === undefined ? '' : `body: ${JSON.stringify(JSON.stringify(body))}`} }).then(async (r) => console.log(JSON.stringify({ status: r.status, text: await r.text() })))`;
+      const script =
+        `fetch(process.env.${variable} + ${JSON.stringify(path)}, { method: '${method}', headers: { ` +
+        `authorization: 'Bearer ' + process.env.RUNPOD_API_KEY, 'content-type': 'application/json' ` +
+        `}, ${body === undefined ? '' : `body: ${JSON.stringify(JSON.stringify(body))}`} ` +
+        '}).then(async (r) => console.log(JSON.stringify({ status: r.status, text: await r.text() ' +
+        '})))';
       return JSON.parse(await inside(id, script)) as { status: number; text: string };
     };
     const graphql = (id: string, query: string): Promise<{ status: number; text: string }> =>
@@ -141,7 +146,10 @@ export function podSelfAccessSuite(stage: PodAccessFixture): void {
       const itself = stage.client(token);
       assert.equal((await itself.call('POST', `/v1/pods/${id}/restart`)).status, 200);
       await waitForPodStatus(stage.client(), id, 'RUNNING');
-      const script = `fetch(process.env.RUNPOD_GRAPHQL_URL, { method: 'POST', headers: { authorization: 'Bearer ' + process.env.RUNPOD_API_KEY }, body: JSON.stringify({ query: 'mutation { podStop(input: { podId: "${id}" }) { id } }' }) })`;
+      const script =
+        `fetch(process.env.RUNPOD_GRAPHQL_URL, { method: 'POST', headers: { authorization: 'Bearer ' ` +
+        `+ process.env.RUNPOD_API_KEY }, body: JSON.stringify({ query: 'mutation { podStop(input: { ` +
+        `podId: "${id}" }) { id } }' }) })`;
       const stopping = await waitFor('it runs anew', async () =>
         openTerminal(
           `${stage.server().url.replace(/^http/, 'ws')}/v2/pods/${id}/terminal?cmd=node&cmd=-e&cmd=${encodeURIComponent(script)}`,

@@ -20,7 +20,8 @@ export function podUsageSuite(stage: PodAccessFixture): void {
   describe('the use of a pod', () => {
     test('its usage is measured and reported in all three APIs; virtual GPUs show none', async () => {
       const hungry =
-        'const kept = Buffer.alloc(400 * 1048576, 1); setInterval(() => { for (const end = Date.now() + 45; Date.now() < end; ); }, 50); console.log(kept.length)';
+        'const kept = Buffer.alloc(400 * 1048576, 1); setInterval(() => { for (const end = Date.now() ' +
+        '+ 45; Date.now() < end; ); }, 50); console.log(kept.length)';
       const id = await stage.createPod({
         cpu: undefined,
         gpu: { id: 'NVIDIA GeForce RTX 4090' },
@@ -44,11 +45,10 @@ export function podUsageSuite(stage: PodAccessFixture): void {
           older.runtime.container.memoryPercent > 0,
         JSON.stringify(older.runtime),
       );
-      const { body } = await stage
-        .client()
-        .graphql<{ pod: { runtime: OlderRuntime } }>(
-          `{ pod(input: { podId: "${id}" }) { runtime { uptimeInSeconds container { cpuPercent memoryPercent } gpus { gpuUtilPercent memoryUtilPercent } ports { privatePort } } } }`,
-        );
+      const { body } = await stage.client().graphql<{ pod: { runtime: OlderRuntime } }>(
+        `{ pod(input: { podId: "${id}" }) { runtime { uptimeInSeconds container { cpuPercent
+            memoryPercent } gpus { gpuUtilPercent memoryUtilPercent } ports { privatePort } } } }`,
+      );
       const runtime = body.data?.pod.runtime;
       assert.ok(
         runtime !== undefined && runtime.container.cpuPercent > 0 && runtime.uptimeInSeconds > 0,
@@ -59,7 +59,8 @@ export function podUsageSuite(stage: PodAccessFixture): void {
 
     test('a TCP port is where every interface says, and the pod is told the number', async () => {
       const script =
-        'require("node:net").createServer((s) => s.end(process.env.RUNPOD_TCP_PORT_22)).listen(process.env.LISTEN ?? 22)';
+        'require("node:net").createServer((s) => ' +
+        's.end(process.env.RUNPOD_TCP_PORT_22)).listen(process.env.LISTEN ?? 22)';
       // A port below 1024 may not be this user's to listen on, where pods share the machine.
       const id = await stage.createPod({
         cmd: [

@@ -134,7 +134,9 @@ export function faultyWorkersSuite(name: string, open: () => Promise<EngineFixtu
 
     test('one that forks children into sessions of their own: they end with it', async () => {
       const before =
-        "import { spawn } from 'node:child_process';\nfor (let n = 0; n < 3; n += 1) spawn(process.execPath, ['-e', \"process.on('SIGTERM', () => undefined); setInterval(() => undefined, 1000)\"], { detached: true, stdio: 'ignore' }).unref();";
+        "import { spawn } from 'node:child_process';\nfor (let n = 0; n < 3; n += 1) " +
+        "spawn(process.execPath, ['-e', \"process.on('SIGTERM', () => undefined); setInterval(() => " +
+        "undefined, 1000)\"], { detached: true, stdio: 'ignore' }).unref();";
       const endpoint = await stage.deploy('parent', queueWorkerSource('async (n) => n', before), {
         scaling: { type: 'QUEUE_DELAY', queueDelay: 4 },
         workers: { min: 0, max: 1, idleTimeout: 1 },

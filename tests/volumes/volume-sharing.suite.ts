@@ -105,7 +105,8 @@ export function volumeSharingSuite(open: () => Promise<EngineFixture>): void {
     test('what one pod, a worker or S3 writes, all the others see; it stays while it is in use, and grows', async () => {
       const mounts = { network: [{ volumeId: Bucket, path: '/shared' }] };
       const relay = (from: string, to: string): string =>
-        `cd ${AT}; until [ -f done-${from} ]; do sleep 0.05; done; cat ${from} > ${to}; echo " and ${to}" >> ${to}; touch done-${to}; echo did ${to}; exec sleep 1000`;
+        `cd ${AT}; until [ -f done-${from} ]; do sleep 0.05; done; cat ${from} > ${to}; echo " and ` +
+        `${to}" >> ${to}; touch done-${to}; echo did ${to}; exec sleep 1000`;
       const pods = [
         await run(relay('from-s3', 'one'), { name: 'one', mounts }),
         await run(relay('one', 'two'), { name: 'two', mounts }),
@@ -192,7 +193,9 @@ export function volumeSharingSuite(open: () => Promise<EngineFixture>): void {
       });
       const base = '${BERTH_ROOT:-}';
       ({ id } = await run(
-        `mkdir -p "${base}/app/inner"; echo made in the pod > "${base}/app/inner/made"; echo ready; while :; do for f in "${base}/app"/go-*; do [ -f "$f" ] && echo "saw $(cat "$f")" && rm "$f"; done; sleep 0.05; done`,
+        `mkdir -p "${base}/app/inner"; echo made in the pod > "${base}/app/inner/made"; echo ready; ` +
+          `while :; do for f in "${base}/app"/go-*; do [ -f "$f" ] && echo "saw $(cat "$f")" && rm "$f"; ` +
+          'done; sleep 0.05; done',
         { name: 'copied', mounts: { network: [{ volumeId: Bucket, path: '/shared' }] } },
       ));
       await writes(id, 'ready');
@@ -290,7 +293,9 @@ export function volumeSharingSuite(open: () => Promise<EngineFixture>): void {
       const { hostname, port } = new URL(server.url);
       const socket = connect(Number(port), hostname);
       socket.write(
-        `PUT /v2/pods/${id}/files?path=/app HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${server.key}\r\ncontent-type: application/x-tar\r\ncontent-length: 1000000\r\n\r\n`,
+        `PUT /v2/pods/${id}/files?path=/app HTTP/1.1\r\nhost: ${hostname}\r\n` +
+          `authorization: Bearer ${server.key}\r\ncontent-type: application/x-tar\r\n` +
+          `content-length: 1000000\r\n\r\n`,
       );
       socket.write(Buffer.alloc(100));
       await new Promise((resolve) => socket.once('connect', resolve));

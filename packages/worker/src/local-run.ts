@@ -12,7 +12,8 @@ const INPUT_FILE = 'test_input.json';
 function readJob(testInput: string | undefined): Job {
   if (testInput === undefined && !existsSync(INPUT_FILE)) {
     throw new Error(
-      `there is no platform to take jobs from (RUNPOD_WEBHOOK_GET_JOB is not set), and nothing to try: give --test_input '{"input": …}' or write ${INPUT_FILE}`,
+      'there is no platform to take jobs from (RUNPOD_WEBHOOK_GET_JOB is not set), and nothing to try: ' +
+        `give --test_input '{"input": …}' or write ${INPUT_FILE}`,
     );
   }
   const source = testInput === undefined ? INPUT_FILE : '--test_input';

@@ -65,7 +65,8 @@ export class WorkerRuntime implements Stoppable {
     const address = urls.channel;
     if (options.channel === 'fast' && address === undefined)
       throw new Error(
-        "channel: 'fast' needs an address of jobs with /job-take/ in RUNPOD_WEBHOOK_GET_JOB, from which that of the channel is made; leave the option out to take jobs over HTTP",
+        "channel: 'fast' needs an address of jobs with /job-take/ in RUNPOD_WEBHOOK_GET_JOB, from " +
+          'which that of the channel is made; leave the option out to take jobs over HTTP',
       );
     this.#source =
       options.channel === 'public' || address === undefined

@@ -224,7 +224,9 @@ const ISOLATION_MESSAGES: Readonly<Record<AccountIsolation, string>> = {
   namespaces: 'process engine: each account runs as a user of its own, in namespaces',
   users: 'process engine: each account runs as a user of its own, without namespaces',
   refused: 'process engine: only the root account can run processes',
-  none: 'process engine: process.isolation is none, so every account can read and change everything of every other one and of Berth',
+  none:
+    'process engine: process.isolation is none, so every account can read and change everything of ' +
+    'every other one and of Berth',
 };
 
 /** Says at the start how accounts are kept apart. */

@@ -59,7 +59,8 @@ export async function createKubernetesEngines(
           isWarned = true;
           log.warn(
             { dataCenter: dataCenter.id, url },
-            'pods of the Kubernetes cluster cannot reach this server: it listens on the loopback interface only; set workerUrl (BERTH_WORKER_URL), and host',
+            'pods of the Kubernetes cluster cannot reach this server: it listens on the loopback ' +
+              'interface only; set workerUrl (BERTH_WORKER_URL), and host',
           );
         }
         engine.allowServerUrl(url);

@@ -45,7 +45,8 @@ export class MachineClockKeeper implements ClockKeeper {
     if (step !== 0) {
       log.warn(
         { stepMs: step, aheadMs: Math.round(clock.ahead) },
-        `the clock of this machine was ${describeStep(step)}, or the machine slept; deadlines and billing do not count it`,
+        `the clock of this machine was ${describeStep(step)}, or the machine slept; deadlines and ` +
+          'billing do not count it',
       );
     }
     if (isClockOff(clock.ahead)) await this.#setWhenIdle();

@@ -106,7 +106,8 @@ export function createServices(
     (error) =>
       log.warn(
         { err: error },
-        'storage of a network volume could not be created or deleted; deleted data on disk is below volumes/.s3/.removed',
+        'storage of a network volume could not be created or deleted; deleted data on disk is below ' +
+          'volumes/.s3/.removed',
       ),
     ({ accountId, dataCenterId }) => engines.fileOwner(accountId, dataCenterId),
     createExternalVolumes(engines.byDataCenter),

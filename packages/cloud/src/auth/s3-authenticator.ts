@@ -219,7 +219,8 @@ export class S3Authenticator {
     if (signature === undefined)
       throw new S3AuthError(
         'AuthorizationHeaderMalformed',
-        'the authorization header must have Credential=ID/DATE/REGION/s3/aws4_request, SignedHeaders and Signature, and x-amz-date must be on that day',
+        'the authorization header must have Credential=ID/DATE/REGION/s3/aws4_request, SignedHeaders ' +
+          'and Signature, and x-amz-date must be on that day',
       );
     const now = wallNow(this.#deps.clock);
     if (Math.abs(now - instantOf(signature.time)) > MAX_CLOCK_SKEW_MS)
@@ -249,7 +250,8 @@ export class S3Authenticator {
     if (signature === undefined)
       throw new S3AuthError(
         'AuthorizationQueryParametersError',
-        `a presigned URL needs X-Amz-Algorithm=${SIGV4_ALGORITHM}, X-Amz-Credential, X-Amz-Date, X-Amz-SignedHeaders and X-Amz-Signature`,
+        `a presigned URL needs X-Amz-Algorithm=${SIGV4_ALGORITHM}, X-Amz-Credential, X-Amz-Date, ` +
+          'X-Amz-SignedHeaders and X-Amz-Signature',
       );
     if (!Number.isInteger(seconds) || seconds < 1 || seconds > MAX_PRESIGNED_SECONDS)
       throw new S3AuthError(

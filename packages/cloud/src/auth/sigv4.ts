@@ -93,7 +93,9 @@ export function signHeaders(
   const signature = sign(signingKey(secret, scope), text);
   return {
     ...signed,
-    authorization: `${SIGV4_ALGORITHM} Credential=${accessId}/${credentialScope(scope)}, SignedHeaders=${names.join(';')}, Signature=${signature}`,
+    authorization:
+      `${SIGV4_ALGORITHM} Credential=${accessId}/${credentialScope(scope)}, ` +
+      `SignedHeaders=${names.join(';')}, Signature=${signature}`,
   };
 }
 

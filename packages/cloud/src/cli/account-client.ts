@@ -32,7 +32,8 @@ export async function accountPath(client: ApiClient, account: string | undefined
   const found = byId.length > 0 ? byId : rows.filter(({ name }) => name === account);
   if (found.length > 1)
     throw new CliError(
-      `${found.length} accounts are called ${JSON.stringify(account)}; name one by its id: ${found.map(({ id }) => id).join(', ')}`,
+      `${found.length} accounts are called ${JSON.stringify(account)}; name one by its id: ` +
+        `${found.map(({ id }) => id).join(', ')}`,
     );
   const [only] = found;
   if (only === undefined) {
@@ -41,7 +42,8 @@ export async function accountPath(client: ApiClient, account: string | undefined
       rows.map(({ name }) => name),
     );
     throw new CliError(
-      `there is no account ${JSON.stringify(account)}${close === undefined ? '; "berth account list" shows all' : `; did you mean ${JSON.stringify(close)}?`}`,
+      'there is no account ' +
+        `${JSON.stringify(account)}${close === undefined ? '; "berth account list" shows all' : `; did you mean ${JSON.stringify(close)}?`}`,
     );
   }
   return `/v2/accounts/${encodeURIComponent(only.id)}`;

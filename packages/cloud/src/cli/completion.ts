@@ -61,7 +61,9 @@ function fishScript(commands: readonly CompletedCommand[]): string {
     const offer =
       second === undefined
         ? `complete -c berth -n __fish_use_subcommand -a ${first} -d ${quoted(summary)}`
-        : `complete -c berth -n ${quoted(`__fish_seen_subcommand_from ${first}; and not __fish_seen_subcommand_from ${second}`)} -a ${second} -d ${quoted(summary)}`;
+        : 'complete -c berth -n ' +
+          `${quoted(`__fish_seen_subcommand_from ${first}; and not __fish_seen_subcommand_from ${second}`)} ` +
+          `-a ${second} -d ${quoted(summary)}`;
     return [offer, ...options.map((option) => `complete -c berth -n ${quoted(isNamed)} -l ${option}`)];
   });
   const groups = [

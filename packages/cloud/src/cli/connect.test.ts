@@ -54,7 +54,8 @@ describe('where a command finds the server', () => {
     assert.equal(ran.code, 1);
     assert.equal(
       ran.err,
-      'berth: a key is needed; no key was sent: BERTH_URL is set without BERTH_API_KEY; set BERTH_API_KEY or use "berth login URL"\n',
+      'berth: a key is needed; no key was sent: BERTH_URL is set without BERTH_API_KEY; set ' +
+        'BERTH_API_KEY or use "berth login URL"\n',
     );
   });
 
@@ -84,7 +85,9 @@ describe('where a command finds the server', () => {
     assert.deepEqual(ran, {
       code: 1,
       out: '',
-      err: `berth: Berth does not answer at ${server.url}; connection refused, nothing listens there; start it with "npm start" or set BERTH_URL\n`,
+      err:
+        `berth: Berth does not answer at ${server.url}; connection refused, nothing listens there; ` +
+        `start it with "npm start" or set BERTH_URL\n`,
     });
     assert.match(
       (await runBerth(['key', 'list'], { env: { BERTH_URL: 'localhost:1' } })).err,

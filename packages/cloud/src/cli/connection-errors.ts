@@ -39,7 +39,8 @@ export function connectionError(url: string, cause: unknown): CliError {
 /** An answer came where a WebSocket was asked for, and not from Berth. */
 export function noUpgradeError(url: string, status: number): CliError {
   return new CliError(
-    `${url} answered ${status} in place of a WebSocket: a proxy in front of Berth does not pass on the headers Upgrade and Connection; see docs/troubleshooting.md`,
+    `${url} answered ${status} in place of a WebSocket: a proxy in front of Berth does not pass on the ` +
+      'headers Upgrade and Connection; see docs/troubleshooting.md',
   );
 }
 

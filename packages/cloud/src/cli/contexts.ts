@@ -60,6 +60,7 @@ export async function findContext(
   if (found !== undefined) return { ...found, name: wanted };
   const close = closestMatch(wanted, Object.keys(contexts));
   throw new CliError(
-    `there is no context ${JSON.stringify(wanted)}${close === undefined ? '; "berth context ls" shows all, "berth login URL" adds one' : `; did you mean ${JSON.stringify(close)}?`}`,
+    'there is no context ' +
+      `${JSON.stringify(wanted)}${close === undefined ? '; "berth context ls" shows all, "berth login URL" adds one' : `; did you mean ${JSON.stringify(close)}?`}`,
   );
 }

@@ -65,7 +65,9 @@ export class CopyProgress {
         : '';
     const files = this.#files.all > 1 ? `${this.#files.done} of ${this.#files.all} files, ` : '';
     const of = this.#addBytes.all > 0 ? ` of ${formatBytes(this.#addBytes.all)}` : '';
-    const line = `${share}${files}${formatBytes(this.#addBytes.done)}${of}, ${formatBytes(this.#addBytes.done / seconds)}/s`;
+    const line =
+      `${share}${files}${formatBytes(this.#addBytes.done)}${of}, ` +
+      `${formatBytes(this.#addBytes.done / seconds)}/s`;
     this.#stderr.write(`\r${line.padEnd(this.#width)}`);
     this.#width = line.length;
   }

@@ -90,7 +90,9 @@ async function checkImages(client: ApiClient): Promise<CheckResult[]> {
       {
         check: 'images',
         ok: true,
-        found: `deployed folders: ${sizeOf(rows)}; run by no endpoint: ${sizeOf(unused)}${unused.length > 0 ? ', "berth image prune" deletes what nothing uses' : ''}`,
+        found:
+          `deployed folders: ${sizeOf(rows)}; run by no endpoint: ` +
+          `${sizeOf(unused)}${unused.length > 0 ? ', "berth image prune" deletes what nothing uses' : ''}`,
       },
     ];
   } catch {

@@ -40,7 +40,8 @@ export function programHelp(commands: readonly Command[]): string {
     ['Commands:', ...entries(commands.map(({ name, summary }) => [name, summary]))],
     [
       ...wrapText(
-        'Commands talk to the server at BERTH_URL with the key in BERTH_API_KEY, or else to the server on this machine, which they find by its data folder (--data, BERTH_DATA or ./.berth).',
+        'Commands talk to the server at BERTH_URL with the key in BERTH_API_KEY, or else to the server ' +
+          'on this machine, which they find by its data folder (--data, BERTH_DATA or ./.berth).',
         WIDTH,
       ),
       ...wrapText(

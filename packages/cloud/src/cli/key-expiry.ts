@@ -12,7 +12,8 @@ export function parseExpiry(when: string, now: number): string {
     unit !== undefined ? now + Number(count) * (UNITS_MS[unit] ?? 0) : parseInstant(when.replace(' ', 'T'));
   if (Number.isNaN(instant))
     throw new UsageError(
-      `--expires is ${JSON.stringify(when)}; allowed: a duration such as 30m, 12h or 7d, or an instant such as 2026-12-31T12:00:00Z`,
+      `--expires is ${JSON.stringify(when)}; allowed: a duration such as 30m, 12h or 7d, or an instant ` +
+        'such as 2026-12-31T12:00:00Z',
     );
   if (instant <= now)
     throw new UsageError(`--expires is ${JSON.stringify(when)}, which is not in the future`);

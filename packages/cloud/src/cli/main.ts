@@ -115,7 +115,8 @@ function find(
   }
   if (group.length === 0)
     throw new UsageError(
-      `unknown command ${JSON.stringify(first)}${didYouMean(first, firstWords(), '; "berth --help" lists the commands')}`,
+      'unknown command ' +
+        `${JSON.stringify(first)}${didYouMean(first, firstWords(), '; "berth --help" lists the commands')}`,
     );
   if (second === '' || second.startsWith('-'))
     throw new UsageError(
@@ -123,7 +124,8 @@ function find(
     );
   const typed = `${first} ${second}`;
   throw new UsageError(
-    `unknown command ${JSON.stringify(typed)}${didYouMean(typed, group, `; there is ${group.map((name) => `"berth ${name}"`).join(', ')}`)}`,
+    'unknown command ' +
+      `${JSON.stringify(typed)}${didYouMean(typed, group, `; there is ${group.map((name) => `"berth ${name}"`).join(', ')}`)}`,
   );
 }
 

@@ -37,7 +37,8 @@ export function resolveWindow(wish: WindowQuery, now: number): BillingWindow {
   );
   if (most > MAX_BUCKETS)
     throw ruleError(
-      `that are about ${most} buckets of one ${bucketSize}, and at most ${MAX_BUCKETS} are answered; ask for a shorter time or for larger buckets`,
+      `that are about ${most} buckets of one ${bucketSize}, and at most ${MAX_BUCKETS} are answered; ` +
+        'ask for a shorter time or for larger buckets',
     );
   return { bucketSize, start, end, buckets: bucketsBetween(bucketSize, start, end) };
 }

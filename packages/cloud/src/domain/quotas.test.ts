@@ -10,7 +10,9 @@ describe('limits of accounts', () => {
     assert.equal(bytes.code, 'quota-bytes');
     assert.equal(
       bytes.message,
-      'the limit volumeBytes (sizes of network volumes) of this account is reached: 90.0 GB of 100.0 GB used, and this needs 20.0 GB more; an operator can raise it: berth account limits ACCOUNT --set volumeBytes=VALUE',
+      'the limit volumeBytes (sizes of network volumes) of this account is reached: 90.0 GB of 100.0 ' +
+        'GB used, and this needs 20.0 GB more; an operator can raise it: berth account limits ACCOUNT ' +
+        '--set volumeBytes=VALUE',
     );
     assert.deepEqual(bytes.limit, { name: 'volumeBytes', owner: 'account', used: 90e9, maximum: 100e9 });
     assert.equal(quotaError('pods', 'installation', { used: 3, added: 1, limit: 3 }).code, 'quota-count');

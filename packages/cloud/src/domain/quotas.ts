@@ -80,7 +80,8 @@ export function quotaError(
   const more = unit === 'dollars' ? '' : `, and this needs ${format(added)} more`;
   return new BerthError(
     REFUSAL_CODES[unit],
-    `the limit ${name} (${QUOTA_DESCRIPTIONS[name]}) ${whose} is reached: ${format(used)} of ${format(limit)} used${more}; ${how}`,
+    `the limit ${name} (${QUOTA_DESCRIPTIONS[name]}) ${whose} is reached: ${format(used)} of ` +
+      `${format(limit)} used${more}; ${how}`,
     { limit: { name, owner, used, maximum: limit } },
   );
 }
@@ -92,7 +93,9 @@ export const DISK_SHARE = 'disk share' as const;
 export function diskShareError(used: number, share: number): BerthError {
   return new BerthError(
     'quota-bytes',
-    `the disk is nearly full, and this account has ${formatBytes(used)} in its queues, more than its share of the rest (${formatBytes(share)}); let workers finish jobs or purge a queue, or ask an operator for more disk space`,
+    `the disk is nearly full, and this account has ${formatBytes(used)} in its queues, more than its ` +
+      `share of the rest (${formatBytes(share)}); let workers finish jobs or purge a queue, or ask an ` +
+      'operator for more disk space',
     { limit: { name: 'queuedBytes', owner: DISK_SHARE, used, maximum: share } },
   );
 }

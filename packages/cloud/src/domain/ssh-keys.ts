@@ -20,7 +20,8 @@ export function checkSshKeys(keys: readonly string[]): void {
   const wrong = keys.findIndex((key) => !pattern.test(key));
   if (wrong !== -1)
     throw ruleError(
-      `SSH key ${wrong + 1} must be a public key line: type, key, and a comment if you like (see your ~/.ssh/id_ed25519.pub)`,
+      `SSH key ${wrong + 1} must be a public key line: type, key, and a comment if you like (see your ` +
+        '~/.ssh/id_ed25519.pub)',
     );
 }
 

@@ -25,7 +25,10 @@ export interface RegistryLogin {
 /** Why this is not a valid reference to run; undefined if it is. */
 export function referenceProblem(image: string): string | undefined {
   if (image.startsWith('local/'))
-    return `the image ${JSON.stringify(image)} is a folder of this machine: the process engine runs those, Docker runs images of a registry`;
+    return (
+      `the image ${JSON.stringify(image)} is a folder of this machine: the process engine runs ` +
+      'those, Docker runs images of a registry'
+    );
   return parse(image) === undefined
     ? `${JSON.stringify(image.slice(0, 200))} is no name of an image`
     : undefined;

@@ -108,7 +108,8 @@ export class ConnectionLimit {
     this.#report = throttle(async () => {
       log.warn(
         { open: this.#open, refused: this.#refused, maxConnections: max },
-        'connections were refused: as many are open as maxConnections allows; raise it, and the limit of open files (ulimit -n, LimitNOFILE)',
+        'connections were refused: as many are open as maxConnections allows; raise it, and the limit ' +
+          'of open files (ulimit -n, LimitNOFILE)',
       );
       this.#refused = 0;
     }, LOG_INTERVAL_MS);
@@ -135,7 +136,8 @@ export class ConnectionLimit {
       return refuse(
         socket,
         429,
-        `${this.maxAnonymousPerAddress} connections from your address have shown no key, which is the limit (a quarter of maxConnections); use or close them`,
+        `${this.maxAnonymousPerAddress} connections from your address have shown no key, which is the ` +
+          'limit (a quarter of maxConnections); use or close them',
       );
     this.#add({ limit: this, socket, address, openedAt: this.#now(), account: undefined });
     return true;
@@ -148,7 +150,8 @@ export class ConnectionLimit {
       setTimeout(() => connection.socket.destroy(), REFUSED_MS).unref();
       throw new BerthError(
         'rate',
-        `the limit of connections of this account is reached: ${used} of ${this.maxPerAccount} are open; close some, or ask the operator to raise maxConnectionsPerAccount`,
+        `the limit of connections of this account is reached: ${used} of ${this.maxPerAccount} are ` +
+          'open; close some, or ask the operator to raise maxConnectionsPerAccount',
         {
           headers: { 'retry-after': '1' },
           limit: { name: 'maxConnectionsPerAccount', owner: accountId, used, maximum: this.maxPerAccount },
@@ -205,7 +208,9 @@ function refuse(socket: Socket, status: 429 | 503, error: string): false {
   const body = JSON.stringify({ error });
   socket.on('error', () => socket.destroy()).resume();
   socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nRetry-After: 1\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nRetry-After: 1\r\n` +
+      `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` +
+      `\r\n${body}`,
     () => socket.destroySoon(),
   );
   return false;

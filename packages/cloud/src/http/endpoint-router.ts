@@ -223,7 +223,9 @@ export class EndpointRouter {
     // The channels are closed, and the queue gives out no more jobs.
     if (this.#closing) return rejectUpgrade(socket, '503 Service Unavailable', requestId);
     socket.write(
-      `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${CHANNEL_PROTOCOL}\r\nBerth-Takes-Back: yes\r\nBerth-Keeps-Chunks: yes\r\nBerth-Answers: yes\r\nX-Request-Id: ${requestId}\r\n\r\n`,
+      `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${CHANNEL_PROTOCOL}\r\n` +
+        `Berth-Takes-Back: yes\r\nBerth-Keeps-Chunks: yes\r\nBerth-Answers: yes\r\n` +
+        `X-Request-Id: ${requestId}\r\n\r\n`,
     );
     keepSocketOpen(socket);
     if (head.length > 0) socket.unshift(head);

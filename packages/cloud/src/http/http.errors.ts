@@ -63,7 +63,8 @@ function isClientAbort(error: unknown): boolean {
 }
 
 const OUT_OF_DESCRIPTORS =
-  'this server has no free file descriptors: raise the limit of open files (ulimit -n, LimitNOFILE) or lower maxConnections';
+  'this server has no free file descriptors: raise the limit of open files (ulimit -n, LimitNOFILE) or ' +
+  'lower maxConnections';
 
 /** The process, or the whole system, has as many files and connections open as it may. */
 function isOutOfDescriptors(error: unknown): boolean {

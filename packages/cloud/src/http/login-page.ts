@@ -23,7 +23,9 @@ export function loginPageRoutes(app: FastifyInstance): void {
       .code(id === undefined ? 400 : 200)
       .type('text/html; charset=utf-8')
       .headers({
-        'content-security-policy': `default-src 'none'; script-src 'nonce-${nonce}'; style-src 'nonce-${nonce}'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+        'content-security-policy':
+          `default-src 'none'; script-src 'nonce-${nonce}'; style-src 'nonce-${nonce}'; connect-src ` +
+          `'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
         'referrer-policy': 'no-referrer',
         'cache-control': 'no-store',
       })
@@ -50,7 +52,9 @@ function form(id: string): Html {
 }
 
 const STYLE = new Html(
-  'body{font:16px/1.5 system-ui,sans-serif;margin:3rem auto;max-width:34rem;padding:0 1rem}label,input{display:block;width:100%;box-sizing:border-box}input{font:inherit;padding:.4rem;margin:.3rem 0 1rem}button{font:inherit;padding:.3rem .9rem}',
+  'body{font:16px/1.5 system-ui,sans-serif;margin:3rem auto;max-width:34rem;padding:0 ' +
+    '1rem}label,input{display:block;width:100%;box-sizing:border-box}input{font:inherit;padding:.4rem;margin:.3rem ' +
+    '0 1rem}button{font:inherit;padding:.3rem .9rem}',
 );
 
 const SCRIPT = new Html(`

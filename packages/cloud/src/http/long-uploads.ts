@@ -25,7 +25,8 @@ export function handleClientError(error: NodeJS.ErrnoException, socket: Duplex):
   if (socket.writable) {
     const body = JSON.stringify({ title: STATUS_CODES[status], status, detail: error.message });
     socket.write(
-      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nContent-Type: application/problem+json\r\nConnection: close\r\n\r\n${body}`,
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` +
+        `Content-Type: application/problem+json\r\nConnection: close\r\n\r\n${body}`,
     );
   }
   socket.destroy(error);

@@ -43,7 +43,8 @@ export class WorkerListener {
       if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
       log.warn(
         { address, port },
-        'the port is taken in the network of the containers; another one is used, and containers of an earlier run cannot reconnect',
+        'the port is taken in the network of the containers; another one is used, and containers of an ' +
+          'earlier run cannot reconnect',
       );
       await listen(server, address, 0);
     }

@@ -220,6 +220,7 @@ function gpuOf(hardware: string): string {
 function checkCount(totals: UsageTotal[], grouping: BillingGrouping): UsageTotal[] {
   if (totals.length <= MAX_RECORDS) return totals;
   throw ruleError(
-    `that would be ${totals.length} records by ${grouping}, and at most ${MAX_RECORDS} are answered; ask for larger buckets, a shorter time, or a single one of them`,
+    `that would be ${totals.length} records by ${grouping}, and at most ${MAX_RECORDS} are answered; ` +
+      'ask for larger buckets, a shorter time, or a single one of them',
   );
 }

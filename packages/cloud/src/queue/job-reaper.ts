@@ -79,7 +79,8 @@ export class JobReaper {
             : transitions.loseWorker(
                 job,
                 holder,
-                'the worker has neither the job nor a result of it: it did not get there, or the result could not be sent',
+                'the worker has neither the job nor a result of it: it did not get there, or the ' +
+                  'result could not be sent',
                 now,
               ),
         );

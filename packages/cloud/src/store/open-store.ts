@@ -156,7 +156,8 @@ async function checkMasterKey(database: Database, sealer: Sealer): Promise<void>
   } catch (cause) {
     throw new BerthError(
       'unavailable',
-      'this database was sealed with another master key; set BERTH_MASTER_KEY, or copy master.key from the data directory of the server that made it',
+      'this database was sealed with another master key; set BERTH_MASTER_KEY, or copy master.key from ' +
+        'the data directory of the server that made it',
       { cause },
     );
   }

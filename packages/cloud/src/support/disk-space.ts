@@ -39,7 +39,8 @@ export class DiskSpace {
     if (this.#isLow)
       throw new BerthError(
         'unavailable',
-        'the disk that holds the data directory is full, and new data is refused; nothing was changed. Delete something, or give the disk more space',
+        'the disk that holds the data directory is full, and new data is refused; nothing was changed. ' +
+          'Delete something, or give the disk more space',
         { headers: { 'retry-after': '1' } },
       );
   }

@@ -6,7 +6,9 @@ const module = new URL('./log.ts', import.meta.url).href;
 
 /** The standard error of a separate process that logs this. */
 function logged(options: { level: string; format: string }, statements: string): string {
-  const code = `import { createLog } from ${JSON.stringify(module)}; const log = createLog(${JSON.stringify(options)}); ${statements}`;
+  const code =
+    `import { createLog } from ${JSON.stringify(module)}; const log = ` +
+    `createLog(${JSON.stringify(options)}); ${statements}`;
   const { stdout, stderr, status } = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
     encoding: 'utf8',
   });
@@ -44,11 +46,15 @@ describe('the log', () => {
   });
 
   test('hides secrets at any depth', () => {
-    const secret = `{ authorization: 'hunter2', apiKey: 'hunter2', api_key: 'hunter2', key: 'hunter2', password: 'hunter2', secret: 'hunter2', value: 'hunter2', env: { A: 'hunter2' }, token: 'hunter2' }`;
+    const secret =
+      `{ authorization: 'hunter2', apiKey: 'hunter2', api_key: 'hunter2', key: 'hunter2', password: ` +
+      `'hunter2', secret: 'hunter2', value: 'hunter2', env: { A: 'hunter2' }, token: 'hunter2' }`;
     for (const format of ['json', 'text']) {
       const text = logged(
         { level: 'trace', format },
-        `log.info(${secret}); log.info({ body: ${secret} }); log.info({ request: { bodies: [${secret}] } }); log.error({ err: Object.assign(new Error('failed'), ${secret}, { rawPacket: Buffer.from('hunter2') }) });`,
+        `log.info(${secret}); log.info({ body: ${secret} }); log.info({ request: { bodies: [${secret}] ` +
+          `} }); log.error({ err: Object.assign(new Error('failed'), ${secret}, { rawPacket: ` +
+          `Buffer.from('hunter2') }) });`,
       );
       assert.doesNotMatch(text, /hunter2|104,117,110/);
       assert.match(text, /\(hidden\)/);
@@ -60,7 +66,9 @@ describe('the log', () => {
   test('accepts values of any shape', () => {
     const text = logged(
       { level: 'trace', format: 'json' },
-      `const round = {}; round.round = round; log.info({ round, at: new Date(0), none: null, nothing: undefined, view: new Uint16Array(2), map: new Map([[1, 2]]), big: 1n }, 'all'); log.info(undefined); log.info(null); log.info('plain'); log.error(new Error('bare'));`,
+      'const round = {}; round.round = round; log.info({ round, at: new Date(0), none: null, nothing: ' +
+        `undefined, view: new Uint16Array(2), map: new Map([[1, 2]]), big: 1n }, 'all'); ` +
+        `log.info(undefined); log.info(null); log.info('plain'); log.error(new Error('bare'));`,
     );
     assert.equal(text.trim().split('\n').length, 5);
     assert.match(text, /1970-01-01[^]*"msg":"all"[^]*"msg":"bare"/);

@@ -65,5 +65,8 @@ function formatText(line: string): string {
     err?: { stack?: string };
   } & Record<string, unknown>;
   const details = Object.keys(rest).length === 0 ? '' : ` ${JSON.stringify(rest)}`;
-  return `${time.slice(11, 19)} ${level.padEnd(5)} ${msg ?? ''}${details}${err?.stack === undefined ? '' : `\n${err.stack}`}\n`;
+  return (
+    `${time.slice(11, 19)} ${level.padEnd(5)} ` +
+    `${msg ?? ''}${details}${err?.stack === undefined ? '' : `\n${err.stack}`}\n`
+  );
 }

@@ -18,7 +18,8 @@ describe('XML', () => {
   test('reads elements, text and CDATA, and skips the rest', () => {
     assert.deepEqual(
       parseXml(
-        '\ufeff<?xml version="1.0"?><!-- a --><s3:Delete xmlns:s3="urn:x" a="1"> <Object><Key>a<![CDATA[<&>]]>b</Key><None/></Object></s3:Delete>\n',
+        '\ufeff<?xml version="1.0"?><!-- a --><s3:Delete xmlns:s3="urn:x" a="1"> ' +
+          '<Object><Key>a<![CDATA[<&>]]>b</Key><None/></Object></s3:Delete>\n',
       ),
       {
         name: 'Delete',
@@ -54,7 +55,9 @@ describe('XML', () => {
   });
 
   test('refuses document types: no entity is declared, loaded or expanded', () => {
-    const bomb = `<!DOCTYPE a [<!ENTITY x0 "x">${Array.from({ length: 20 }, (_, n) => `<!ENTITY x${n + 1} "&x${n};&x${n};">`).join('')}]>`;
+    const bomb =
+      '<!DOCTYPE a [<!ENTITY x0 ' +
+      `"x">${Array.from({ length: 20 }, (_, n) => `<!ENTITY x${n + 1} "&x${n};&x${n};">`).join('')}]>`;
     for (const document of [
       '<!DOCTYPE a><a/>',
       '<!DOCTYPE a [<!ENTITY x "y">]><a>&x;</a>',

@@ -10,7 +10,10 @@ export function jsonProblem(text: string): string | undefined {
     const position = /position (\d+)/.exec(words)?.[1];
     if (position === undefined) return words;
     const before = text.slice(0, Number(position)).split('\n');
-    return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}: ${words.replace(/ in JSON.*$/, '').replace(/ \(line.*$/, '')}`;
+    return (
+      `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}: ` +
+      `${words.replace(/ in JSON.*$/, '').replace(/ \(line.*$/, '')}`
+    );
   }
 }
 

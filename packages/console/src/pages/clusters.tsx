@@ -66,7 +66,10 @@ export default function ClustersPage() {
           <EmptyState
             title="No clusters yet"
             command={
-              'curl -H "Authorization: Bearer $BERTH_API_KEY" -H "Content-Type: application/json" \\\n  -d \'{"name": "train", "type": "APPLICATION", "image": "local/shell", "compute": {"gpuTypeId": "NVIDIA A40", "gpuCountPerPod": 1, "podCount": 2}}\' $BERTH_URL/v2/clusters'
+              'curl -H "Authorization: Bearer $BERTH_API_KEY" -H "Content-Type: application/json" \\\n ' +
+              ' -d \'{"name": "train", "type": "APPLICATION", "image": "local/shell", "compute": ' +
+              '{"gpuTypeId": "NVIDIA A40", "gpuCountPerPod": 1, "podCount": 2}}\' ' +
+              '$BERTH_URL/v2/clusters'
             }
           />
         }
@@ -76,7 +79,10 @@ export default function ClustersPage() {
         open={doomed !== undefined}
         onClose={() => setDoomed(undefined)}
         title={`Delete the cluster ${doomed?.name ?? ''}?`}
-        lost={`Its ${doomed?.pods.total ?? 0} pods with their disks, and their network, are deleted. Network volumes stay.`}
+        lost={
+          `Its ${doomed?.pods.total ?? 0} pods with their disks, and their network, are deleted. ` +
+          'Network volumes stay.'
+        }
         action="Delete the cluster"
         {...(doomed !== undefined && { word: doomed.name })}
         onConfirm={() => remove.mutateAsync({ path: `${PATH}/${doomed?.id ?? ''}`, method: 'DELETE' })}

@@ -69,7 +69,8 @@ export default function RegistriesPage() {
           <EmptyState
             title="No registries yet"
             command={
-              'curl -H "Authorization: Bearer $BERTH_API_KEY" -H "Content-Type: application/json" \\\n  -d \'{"name": "ghcr", "username": "me", "password": "…"}\' $BERTH_URL/v2/registries'
+              'curl -H "Authorization: Bearer $BERTH_API_KEY" -H "Content-Type: application/json" \\\n ' +
+              ' -d \'{"name": "ghcr", "username": "me", "password": "…"}\' $BERTH_URL/v2/registries'
             }
           >
             Public images need none. For a private one, save its user name and password here and choose it in

@@ -93,7 +93,8 @@ export default function SecretsPage() {
           <EmptyState
             title="No secrets yet"
             command={
-              'curl -H "Authorization: Bearer $BERTH_API_KEY" -H "Content-Type: application/json" \\\n  -d \'{"name": "HF_TOKEN", "value": "…"}\' $BERTH_URL/v2/account/secrets'
+              'curl -H "Authorization: Bearer $BERTH_API_KEY" -H "Content-Type: application/json" \\\n ' +
+              ' -d \'{"name": "HF_TOKEN", "value": "…"}\' $BERTH_URL/v2/account/secrets'
             }
           >
             Keep tokens and passwords out of templates: store them here and write {reference('NAME')} where

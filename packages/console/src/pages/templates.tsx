@@ -101,7 +101,8 @@ export default function TemplatesPage() {
           <EmptyState
             title="No templates yet"
             command={
-              'curl -H "Authorization: Bearer $BERTH_API_KEY" -H "Content-Type: application/json" \\\n  -d \'{"name": "shell", "image": "local/shell"}\' $BERTH_URL/v2/templates'
+              'curl -H "Authorization: Bearer $BERTH_API_KEY" -H "Content-Type: application/json" \\\n ' +
+              ' -d \'{"name": "shell", "image": "local/shell"}\' $BERTH_URL/v2/templates'
             }
           >
             Write an image with its ports and variables down once, and deploy it with two clicks.

@@ -70,7 +70,11 @@ export function VolumeDialogs({
         open={change?.kind === 'delete'}
         onClose={onClose}
         title={`Delete the volume ${volume?.name ?? ''}?`}
-        lost={`All files on it are lost${volume?.used === null || volume === undefined ? '' : `: ${formatBytes(volume.used)}`}. This cannot be undone.`}
+        lost={
+          'All files on it are ' +
+          `lost${volume?.used === null || volume === undefined ? '' : `: ${formatBytes(volume.used)}`}. ` +
+          'This cannot be undone.'
+        }
         action="Delete the volume"
         {...(volume !== undefined && { word: volume.name })}
         onConfirm={remove}

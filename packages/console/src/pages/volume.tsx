@@ -73,7 +73,10 @@ export default function VolumePage() {
         <Card title="From a terminal">
           <div className="stack">
             <Command>{`npx berth volume cp ./models ${found.id}:/models`}</Command>
-            <Command>{`aws s3 ls s3://${found.id}/ --endpoint-url ${location.origin}/s3 --region ${found.dataCenter}`}</Command>
+            <Command>
+              {`aws s3 ls s3://${found.id}/ --endpoint-url ${location.origin}/s3 --region ` +
+                `${found.dataCenter}`}
+            </Command>
           </div>
         </Card>
       </div>

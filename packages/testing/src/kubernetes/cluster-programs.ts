@@ -47,7 +47,8 @@ export function findClusterPrograms(): { bin: string } | { reason: string } {
   }
   return {
     reason:
-      'no programs of Kubernetes are here; BERTH_TEST_KUBERNETES_BIN names a folder with them, BERTH_BUILD_KUBERNETES=1 builds them (15 minutes, needs Go)',
+      'no programs of Kubernetes are here; BERTH_TEST_KUBERNETES_BIN names a folder with them, ' +
+      'BERTH_BUILD_KUBERNETES=1 builds them (15 minutes, needs Go)',
   };
 }
 

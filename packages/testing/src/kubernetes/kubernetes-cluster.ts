@@ -141,7 +141,8 @@ class TestCluster {
     writeFileSync(join(this.#folder, 'service-subnet'), `10.97.${this.#number}.0/24\n`);
     writeFileSync(
       join(this.#folder, 'Corefile'),
-      `.:53 {\n bind ${this.#host}\n errors\n kubernetes cluster.local in-addr.arpa {\n  kubeconfig ${join(this.#folder, 'admin.conf')}\n  ttl 1\n }\n}\n`,
+      `.:53 {\n bind ${this.#host}\n errors\n kubernetes cluster.local in-addr.arpa {\n  kubeconfig ` +
+        `${join(this.#folder, 'admin.conf')}\n  ttl 1\n }\n}\n`,
     );
     this.#writeImages();
     const all = Array.from({ length: this.#nodes }, (_, index) => this.#nodeAddresses(index));

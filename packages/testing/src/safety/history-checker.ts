@@ -164,7 +164,8 @@ function twoResults(story: JobHistory): Violation[] {
     fault(
       'two results',
       story,
-      `${lives} ${lives === 1 ? 'life' : 'lives'}, but ${ends.size > lives ? [...ends].join(' and ') : [...statuses].join(' and ')}`,
+      `${lives} ${lives === 1 ? 'life' : 'lives'}, but ` +
+        `${ends.size > lives ? [...ends].join(' and ') : [...statuses].join(' and ')}`,
     ),
   ];
 }

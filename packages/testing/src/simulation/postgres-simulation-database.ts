@@ -82,7 +82,8 @@ export class PostgresSimulationDatabase implements SimulationStorage {
     await client.connect();
     await client.query(JOURNAL);
     const { rows } = await client.query<{ name: string }>(
-      `select quote_ident(tablename) as name from pg_tables where schemaname = 'public' and tablename <> 'schema_version'`,
+      `select quote_ident(tablename) as name from pg_tables where schemaname = 'public' and tablename ` +
+        `<> 'schema_version'`,
     );
     return new PostgresSimulationDatabase(migrated, client, rows.map(({ name }) => name).join(', '));
   }

@@ -61,7 +61,8 @@ for (let seed = first; seed < first + count && performance.now() < until; seed +
   if (!values.keep) break;
 }
 print(
-  `${done} seeds, ${failures} failed; ${Math.round((processorTime() - began) / Math.max(1, done))} ms of processor time each`,
+  `${done} seeds, ${failures} failed; ${Math.round((processorTime() - began) / Math.max(1, done))} ms ` +
+    'of processor time each',
 );
 process.exitCode = failures > 0 ? 1 : 0;
 await database.close();

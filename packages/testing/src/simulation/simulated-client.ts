@@ -147,7 +147,8 @@ export class SimulatedClient {
         fail(`a waiter was told ${told} of a job that had ended as ${known.ends.join(', ')}`);
     } else if (!known.ends.includes(told) && !(told === 'TIMED_OUT' && endedTooLate(known))) {
       fail(
-        `a waiter was told ${told} of a job that ${known.ends.length === 0 ? 'runs' : `ended as ${known.ends.join(', ')}`}`,
+        `a waiter was told ${told} of a job that ` +
+          `${known.ends.length === 0 ? 'runs' : `ended as ${known.ends.join(', ')}`}`,
       );
     } else if (
       told === 'COMPLETED' &&

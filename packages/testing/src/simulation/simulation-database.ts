@@ -134,7 +134,8 @@ export class SimulationDatabase implements SimulationStorage {
   static async create(): Promise<SimulationDatabase> {
     const connection = new ReusingConnection();
     connection.exec(
-      'pragma auto_vacuum = incremental; pragma synchronous = off; pragma temp_store = memory; pragma foreign_keys = on',
+      'pragma auto_vacuum = incremental; pragma synchronous = off; pragma temp_store = memory; pragma ' +
+        'foreign_keys = on',
     );
     await migrate(overConnection(connection, INSTANT_DISK));
     return new SimulationDatabase(connection);

@@ -226,7 +226,8 @@ export class FakePlatform {
       socket.end(`HTTP/1.1 ${status ?? 404} No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
     } else {
       socket.write(
-        `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: berth-worker/1\r\n${this.acceptsReturns ? 'Berth-Takes-Back: yes\r\n' : ''}${this.acknowledgesNumberedChunks ? 'Berth-Keeps-Chunks: yes\r\n' : ''}${this.answersHeartbeats === undefined ? '' : 'Berth-Answers: yes\r\n'}\r\n`,
+        `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: berth-worker/1\r\n` +
+          `${this.acceptsReturns ? 'Berth-Takes-Back: yes\r\n' : ''}${this.acknowledgesNumberedChunks ? 'Berth-Keeps-Chunks: yes\r\n' : ''}${this.answersHeartbeats === undefined ? '' : 'Berth-Answers: yes\r\n'}\r\n`,
       );
       this.channels.add(new FakePlatformChannel(this, workerId, socket, head));
     }

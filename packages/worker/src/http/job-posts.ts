@@ -101,7 +101,8 @@ export class JobPosts {
     );
     if (outcome === 'too large')
       log.error(
-        `A chunk of ${Buffer.byteLength(body)} bytes is larger than the server accepts and is left out. Yield it in smaller pieces.`,
+        `A chunk of ${Buffer.byteLength(body)} bytes is larger than the server accepts and is left ` +
+          'out. Yield it in smaller pieces.',
         jobId,
       );
     return outcome;

@@ -9,7 +9,8 @@ export const accountDisable = command({
   name: 'account disable',
   summary: 'Disable an account: its keys stop working, its pods and workers stop.',
   details:
-    'Everything that the account owns stays. Jobs wait until it is enabled again, as long as their time to live allows. For operators.',
+    'Everything that the account owns stays. Jobs wait until it is enabled again, as long as their ' +
+    'time to live allows. For operators.',
   words,
   options: serverOptions,
   async run(call) {
@@ -39,7 +40,8 @@ export const accountRm = command({
   name: 'account rm',
   summary: 'Delete an account with all that it owns.',
   details:
-    'Pods, endpoints, jobs, volumes, images, keys, secrets and logs are deleted. This cannot be undone. Usage and the audit log stay. For operators.',
+    'Pods, endpoints, jobs, volumes, images, keys, secrets and logs are deleted. This cannot be ' +
+    'undone. Usage and the audit log stay. For operators.',
   words,
   options: serverOptions,
   async run(call) {

@@ -7,7 +7,8 @@ export const accountCreate = command({
   name: 'account create',
   summary: 'Create an account and its first key.',
   details:
-    'Accounts are isolated from each other. The key has full access to its account. For operators: this needs a key of the root account.',
+    'Accounts are isolated from each other. The key has full access to its account. For operators: ' +
+    'this needs a key of the root account.',
   words: { NAME: 'The name of the account.' },
   options: serverOptions,
   async run(call) {

@@ -32,7 +32,10 @@ const NONE = 'none';
 export const accountLimits = command({
   name: 'account limits',
   summary: 'Show and set what an account may use.',
-  details: `Limits: ${LIMIT_NAMES.join(', ')}. Bytes may have a unit (5GB), spendPerMonth is in US dollars, jobHours and logHours say for how long ended jobs and logs are kept, and NAME=${NONE} removes a limit, so that the one of the configuration applies. For operators, except to show your own.`,
+  details:
+    `Limits: ${LIMIT_NAMES.join(', ')}. Bytes may have a unit (5GB), spendPerMonth is in US dollars, ` +
+    `jobHours and logHours say for how long ended jobs and logs are kept, and NAME=${NONE} removes a ` +
+    'limit, so that the one of the configuration applies. For operators, except to show your own.',
   words: { 'ACCOUNT?': 'The account, by id or name. Default: your own.' },
   options: {
     ...serverOptions,
@@ -60,7 +63,8 @@ function parseSetting(entry: string): [string, number | null] {
   const parsed = parseLimitEntry(entry);
   if (parsed === undefined)
     throw new CliError(
-      `--set ${JSON.stringify(entry)} is not a limit; allowed: NAME=VALUE with ${LIMIT_NAMES.join(', ')}, and a number, a size such as 5GB, or ${NONE}`,
+      `--set ${JSON.stringify(entry)} is not a limit; allowed: NAME=VALUE with ` +
+        `${LIMIT_NAMES.join(', ')}, and a number, a size such as 5GB, or ${NONE}`,
     );
   return parsed;
 }

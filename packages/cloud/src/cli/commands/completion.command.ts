@@ -10,7 +10,8 @@ export const completionCommand = (commands: Readonly<Record<string, CommandLoade
     name: 'completion',
     summary: 'Print a script that completes commands and options in a shell.',
     details:
-      'bash: source <(berth completion bash). zsh: berth completion zsh > a folder of fpath, as _berth. fish: berth completion fish > ~/.config/fish/completions/berth.fish.',
+      'bash: source <(berth completion bash). zsh: berth completion zsh > a folder of fpath, as ' +
+      '_berth. fish: berth completion fish > ~/.config/fish/completions/berth.fish.',
     words: { SHELL: `One of ${SHELLS.join(', ')}.` },
     async run(call) {
       const shell = SHELLS.find((known) => known === call.words.SHELL);

@@ -12,7 +12,9 @@ export const login = command({
   name: 'login',
   summary: 'Remember a server and a key, and use them from now on.',
   details:
-    "The key is asked for, or read from the standard input, and tried before it is kept. It is in contexts.json of the user's configuration folder, readable by the user alone. BERTH_URL and BERTH_API_KEY still go first.",
+    'The key is asked for, or read from the standard input, and tried before it is kept. It is in ' +
+    "contexts.json of the user's configuration folder, readable by the user alone. BERTH_URL and " +
+    'BERTH_API_KEY still go first.',
   words: { URL: 'The address of the server, such as https://berth.example.' },
   options: {
     name: {

@@ -25,8 +25,11 @@ export const deploy = command({
   name: 'deploy',
   summary: 'Run a folder or an image as a serverless endpoint.',
   details:
-    'A folder is uploaded as it is now, without .git and without what .berthignore names (or .gitignore, where there is no .berthignore). It runs the command in its berth.json, or else handler.ts, handler.js, handler.mjs or handler.py. ' +
-    'Where an endpoint of this name exists, it gets the new image as a new release, and what the options say besides; all else stays as it is.',
+    'A folder is uploaded as it is now, without .git and without what .berthignore names (or ' +
+    '.gitignore, where there is no .berthignore). It runs the command in its berth.json, or else ' +
+    'handler.ts, handler.js, handler.mjs or handler.py. ' +
+    'Where an endpoint of this name exists, it gets the new image as a new release, and what the ' +
+    'options say besides; all else stays as it is.',
   words: {
     'FOLDER|IMAGE':
       'A folder of this machine, or the name of an image such as local/shell or ghcr.io/me/worker:1.',
@@ -45,7 +48,8 @@ export const deploy = command({
     force: {
       kind: 'switch',
       description:
-        'Deploy also what looks like a mistake: a name that is neither a folder nor clearly an image, an image that cannot be found, or secrets that do not exist.',
+        'Deploy also what looks like a mistake: a name that is neither a folder nor clearly an image, ' +
+        'an image that cannot be found, or secrets that do not exist.',
     },
     timeout: {
       kind: 'text',
@@ -67,7 +71,8 @@ export const deploy = command({
         throw new CliError(`there is no folder ${source}; an image of that name is ${source}:latest`);
       if (COULD_BE_FOLDER.test(source) && !options.force)
         throw new CliError(
-          `there is no folder ${source}, and an image has a registry or a tag: write ${source}:latest, or --force to take it for an image`,
+          `there is no folder ${source}, and an image has a registry or a tag: write ${source}:latest, ` +
+            'or --force to take it for an image',
         );
     }
     const name = options.name ?? (fromFolder ? folderName(source) : imageBaseName(source));
@@ -149,7 +154,8 @@ async function checkSecretsExist(client: ApiClient, env: Record<string, string>)
   const missing = wanted.filter((name) => !rows.some((secret) => secret.name === name));
   if (missing.length > 0)
     throw new CliError(
-      `secrets that do not exist: ${missing.join(', ')}; create them with "berth secret create --set name=${missing[0]} --set value=@-", or deploy all the same with --force`,
+      `secrets that do not exist: ${missing.join(', ')}; create them with "berth secret create --set ` +
+        `name=${missing[0]} --set value=@-", or deploy all the same with --force`,
     );
 }
 

@@ -20,7 +20,8 @@ export const dev = command({
   name: 'dev',
   summary: 'Run a folder during development: show its log, and restart it at every change.',
   details:
-    'It runs on a private Berth with one worker, which is gone when the command ends; no other server is touched. Stop it with Ctrl-C.',
+    'It runs on a private Berth with one worker, which is gone when the command ends; no other server ' +
+    'is touched. Stop it with Ctrl-C.',
   words: { FOLDER: 'A folder that "berth deploy" could take.' },
   options: {
     port: { kind: 'text', value: 'N', description: 'Where the private Berth listens. Default: a free port.' },

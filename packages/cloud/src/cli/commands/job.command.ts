@@ -174,7 +174,8 @@ export const jobErrors = command({
   name: 'job errors',
   summary: 'Group the failed jobs of an endpoint by their error.',
   details:
-    'Errors that differ only in ids, numbers and paths are one group. "berth job redrive ENDPOINT --fingerprint ID" sends the jobs of a group again.',
+    'Errors that differ only in ids, numbers and paths are one group. "berth job redrive ENDPOINT ' +
+    '--fingerprint ID" sends the jobs of a group again.',
   words: { ENDPOINT: endpointArgumentHelp },
   options: { ...watchOption, ...serverOptions },
   async run(call) {
@@ -204,7 +205,9 @@ function actionCommand(action: JobAction): Command {
   return command({
     name: `job ${action}`,
     summary: ACTION_HELP[action].summary,
-    details: `Name jobs by their ids, or by a filter; --all means all that are ${ACTION_STATUSES[action].join(' or ')}.`,
+    details:
+      'Name jobs by their ids, or by a filter; --all means all that are ' +
+      `${ACTION_STATUSES[action].join(' or ')}.`,
     words: { ENDPOINT: endpointArgumentHelp, 'JOB?': 'The id of a job; several with commas.' },
     options: {
       ...filterOptions,

@@ -17,14 +17,16 @@ export const keyCreate = command({
   name: 'key create',
   summary: 'Create an API key, or an S3 key, and show it once.',
   details:
-    'A restricted key has only the given scopes; the default of a scope is none. With --s3, creates a key for S3 clients: an access id and a secret for the files of network volumes.',
+    'A restricted key has only the given scopes; the default of a scope is none. With --s3, creates a ' +
+    'key for S3 clients: an access id and a secret for the files of network volumes.',
   options: {
     name: { kind: 'text', value: 'NAME', description: 'What the key is for. Needed, except with --s3.' },
     access: {
       kind: 'text',
       choices: access,
       description:
-        'The access of the key: everything in its account, everything read-only, or only the scopes below. Needed, except with --s3, where it is all or read-only.',
+        'The access of the key: everything in its account, everything read-only, or only the scopes ' +
+        'below. Needed, except with --s3, where it is all or read-only.',
     },
     s3: { kind: 'switch', description: 'Create an S3 key.' },
     rest: {
@@ -42,7 +44,8 @@ export const keyCreate = command({
       kind: 'list',
       value: 'ID',
       description:
-        'Narrow the job interface to this endpoint, with --access restricted. May be repeated. The scope is write unless --serverless says otherwise.',
+        'Narrow the job interface to this endpoint, with --access restricted. May be repeated. The ' +
+        'scope is write unless --serverless says otherwise.',
     },
     expires: {
       kind: 'text',
@@ -113,6 +116,7 @@ async function createS3Key(
   call.output.printRecord(
     { accessId, secret },
     'The secret is shown once. Keep it now.',
-    `The S3 endpoint is ${client.url}/s3 (path style); a bucket is the id of a network volume, its region the data center.`,
+    `The S3 endpoint is ${client.url}/s3 (path style); a bucket is the id of a network volume, its ` +
+      'region the data center.',
   );
 }

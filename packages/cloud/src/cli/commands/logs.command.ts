@@ -24,7 +24,8 @@ export const logs = command({
   name: 'logs',
   summary: 'Show the logs of the workers of an endpoint.',
   details:
-    'Shows the logs of all workers, of one worker or of one job. If no worker is running, shows those of the last jobs. A dot marks messages of Berth about a worker.',
+    'Shows the logs of all workers, of one worker or of one job. If no worker is running, shows those ' +
+    'of the last jobs. A dot marks messages of Berth about a worker.',
   words: { ENDPOINT: endpointArgumentHelp },
   options: {
     worker: { kind: 'text', value: 'ID', description: 'Only the log of this worker, which may have ended.' },
@@ -39,7 +40,9 @@ export const logs = command({
     tail: {
       kind: 'text',
       value: 'N',
-      description: `How many of the last lines of each worker to begin with, at most ${LOG_TAIL.maximum}. Default: ${DEFAULT_LOG_TAIL}.`,
+      description:
+        `How many of the last lines of each worker to begin with, at most ${LOG_TAIL.maximum}. ` +
+        `Default: ${DEFAULT_LOG_TAIL}.`,
     },
     ...serverOptions,
   },

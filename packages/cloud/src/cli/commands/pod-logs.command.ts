@@ -12,7 +12,8 @@ export const podLogs = command({
   name: 'pod logs',
   summary: 'Show the log of a pod.',
   details:
-    'A removed pod can be given by its id, as long as its log is retained. A dot marks messages of Berth about the pod.',
+    'A removed pod can be given by its id, as long as its log is retained. A dot marks messages of ' +
+    'Berth about the pod.',
   words: { POD: podArgumentHelp },
   options: {
     follow: {
@@ -23,7 +24,9 @@ export const podLogs = command({
     tail: {
       kind: 'text',
       value: 'N',
-      description: `How many of the last lines to begin with, at most ${LOG_TAIL.maximum}. Default: ${DEFAULT_LOG_TAIL}.`,
+      description:
+        `How many of the last lines to begin with, at most ${LOG_TAIL.maximum}. Default: ` +
+        `${DEFAULT_LOG_TAIL}.`,
     },
     ...serverOptions,
   },

@@ -24,7 +24,8 @@ export const podOpen = command({
     const url = port === undefined ? urls[0] : urls.find((one) => one.endsWith(`-${port}/`));
     if (url === undefined)
       throw new CliError(
-        `pod ${pod.name} (${pod.id}) has no HTTP port${port === undefined ? '' : ` ${port}`}; it declares ${pod.ports.join(', ') || 'none at all'}`,
+        `pod ${pod.name} (${pod.id}) has no HTTP port${port === undefined ? '' : ` ${port}`}; it ` +
+          `declares ${pod.ports.join(', ') || 'none at all'}`,
       );
     call.output.printRecord({ id: pod.id, url });
     if (call.output.isInteractive && !call.options.print) openBrowser(url, call.env);

@@ -51,7 +51,9 @@ export const ps = command({
   name: 'ps',
   summary: 'List the endpoints with their workers and jobs.',
   details:
-    'With an endpoint, lists its workers, with how long each phase of their start took: until the image and its Python environment were ready, until the process ran, until the handler was loaded, and until the first job.',
+    'With an endpoint, lists its workers, with how long each phase of their start took: until the ' +
+    'image and its Python environment were ready, until the process ran, until the handler was loaded, ' +
+    'and until the first job.',
   words: { 'ENDPOINT?': endpointArgumentHelp },
   options: { ...watchEventsOption, ...serverOptions },
   async run(call) {

@@ -5,7 +5,10 @@ export const restore = command({
   name: 'restore',
   summary: 'Restore a backup into a new data folder or database.',
   details:
-    'The whole backup is checked first: the checksum of every file, the schema and the database. The data folder must not exist or be empty, and so must the database, unless --replace is given. Start the server afterwards with "berth up" and the same folder. The server of the backup must not run any more: two would run the same jobs.',
+    'The whole backup is checked first: the checksum of every file, the schema and the database. The ' +
+    'data folder must not exist or be empty, and so must the database, unless --replace is given. ' +
+    'Start the server afterwards with "berth up" and the same folder. The server of the backup must ' +
+    'not run any more: two would run the same jobs.',
   words: { FILE: 'A backup that "berth backup" or the schedule made.' },
   options: {
     data: { ...serverOptions.data, description: 'The data folder to create.' },

@@ -18,7 +18,10 @@ export const run = command({
   name: 'run',
   summary: 'Send a job to an endpoint.',
   details:
-    'The job is queued and its id shown, unless --sync or --stream wait for what comes of it. While they wait, the id of the job, what it waits for and where it runs are shown on the standard error. A job that fails makes the command fail (exit code 1); when the time is over the exit code is 124, and the job goes on; after Ctrl-C it is 130.',
+    'The job is queued and its id shown, unless --sync or --stream wait for what comes of it. While ' +
+    'they wait, the id of the job, what it waits for and where it runs are shown on the standard ' +
+    'error. A job that fails makes the command fail (exit code 1); when the time is over the exit code ' +
+    'is 124, and the job goes on; after Ctrl-C it is 130.',
   words: {
     ENDPOINT: endpointArgumentHelp,
     JSON: `The job: '{"input": …}', or the input alone; @FILE reads it from a file, - from the standard input.`,
@@ -35,7 +38,8 @@ export const run = command({
       kind: 'text',
       value: 'MS',
       description:
-        'With --sync: how many milliseconds to wait at most; then the job is shown as it stands and goes on, and the command succeeds.',
+        'With --sync: how many milliseconds to wait at most; then the job is shown as it stands and ' +
+        'goes on, and the command succeeds.',
     },
     'cancel-on-interrupt': {
       kind: 'switch',

@@ -10,7 +10,8 @@ export const up = command({
   name: 'up',
   summary: 'Start the server and serve until stopped.',
   details:
-    'Everything else is set by environment variables or the configuration file: see "berth config". With --json, the log is JSON.',
+    'Everything else is set by environment variables or the configuration file: see "berth config". ' +
+    'With --json, the log is JSON.',
   options,
   survivesClosedStdout: true,
   async run({ options: given, env }) {

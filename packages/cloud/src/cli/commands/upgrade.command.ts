@@ -6,7 +6,9 @@ export const upgrade = command({
   name: 'upgrade',
   summary: 'Check what this version would change in a database.',
   details:
-    'A new version upgrades the database when its first server starts, so there is nothing else to run. With --check, this says before what would change. It changes nothing itself, and the servers may run meanwhile.',
+    'A new version upgrades the database when its first server starts, so there is nothing else to ' +
+    'run. With --check, this says before what would change. It changes nothing itself, and the servers ' +
+    'may run meanwhile.',
   words: {},
   options: {
     check: { kind: 'switch', description: 'Compare the database with this version.' },
@@ -29,13 +31,15 @@ export const upgrade = command({
     );
     if (found.schema > found.program)
       throw new CliError(
-        `the database is newer than this version (its schema is ${found.schema}, this one knows ${found.program}); use the version that wrote it`,
+        `the database is newer than this version (its schema is ${found.schema}, this one knows ` +
+          `${found.program}); use the version that wrote it`,
       );
     output.printRecord(
       { ...found },
       found.steps.length === 0
         ? 'Nothing changes: this version and the running ones can be mixed.'
-        : 'Make a backup first. When the first server of this version has started, earlier ones are not ready any more.',
+        : 'Make a backup first. When the first server of this version has started, earlier ones are ' +
+            'not ready any more.',
     );
   },
 });

@@ -11,7 +11,10 @@ export const volumeCp = command({
   name: 'volume cp',
   summary: 'Copy files and folders to a network volume, or back.',
   details:
-    'One of the two places is VOLUME:/path, the other one of this machine. A target that ends in a slash, or is a folder, is copied into. A large file that was broken off goes on where it was when the command is given again. A path of this machine with a colon in it is written with ./ before it.',
+    'One of the two places is VOLUME:/path, the other one of this machine. A target that ends in a ' +
+    'slash, or is a folder, is copied into. A large file that was broken off goes on where it was when ' +
+    'the command is given again. A path of this machine with a colon in it is written with ./ before ' +
+    'it.',
   words: { FROM: 'A file or a folder of this machine, or VOLUME:/path.', TO: 'The other kind of place.' },
   options: serverOptions,
   async run(call) {
@@ -30,7 +33,8 @@ export const volumeCp = command({
     ).finally(() => progress.finish());
     if (skipped.length > 0)
       call.stderr.write(
-        `berth: left out, since it is no file, is a link to a folder, or has a name that is not UTF-8: ${skipped.slice(0, 3).join(', ')}${skipped.length > 3 ? ` and ${skipped.length - 3} more` : ''}\n`,
+        'berth: left out, since it is no file, is a link to a folder, or has a name that is not UTF-8: ' +
+          `${skipped.slice(0, 3).join(', ')}${skipped.length > 3 ? ` and ${skipped.length - 3} more` : ''}\n`,
       );
     call.output.printRecord({ volume: volume.id, ...progress.copied });
   },

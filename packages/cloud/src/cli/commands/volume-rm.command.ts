@@ -37,7 +37,8 @@ export const volumeRm = command({
       throw new CliError(`there is nothing at /${escapeControlCharacters(path)} in this volume`);
     if (!call.options.yes)
       await confirm(
-        `Remove ${isFile ? 'the file' : 'the folder with all in it:'} /${escapeControlCharacters(path)} of network volume ${shown}?`,
+        `Remove ${isFile ? 'the file' : 'the folder with all in it:'} ` +
+          `/${escapeControlCharacters(path)} of network volume ${shown}?`,
         call,
       );
     const removed = isFile ? await removeAll(bucket, [path]) : await removeFolder(bucket, path);

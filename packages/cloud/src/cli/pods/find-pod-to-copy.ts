@@ -30,7 +30,8 @@ export async function findPodToCopy(client: ApiClient, word: string): Promise<Po
   } while (cursor !== null && cursor !== undefined);
   if (named.length > 1)
     throw new CliError(
-      `${named.length} pods are called ${JSON.stringify(word)}; name one by its id: ${named.map(({ id }) => id).join(', ')}`,
+      `${named.length} pods are called ${JSON.stringify(word)}; name one by its id: ` +
+        `${named.map(({ id }) => id).join(', ')}`,
     );
   const [only] = named;
   if (only === undefined) throw new CliError(`there is no pod ${JSON.stringify(word)}`);

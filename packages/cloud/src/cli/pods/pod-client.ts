@@ -49,7 +49,8 @@ export async function findPod(client: ApiClient, word: string): Promise<PodView>
   const found = byId.length > 0 ? byId : all.filter(({ name }) => name === word);
   if (found.length > 1)
     throw new CliError(
-      `${found.length} pods are called ${JSON.stringify(word)}; name one by its id: ${found.map(({ id }) => id).join(', ')}`,
+      `${found.length} pods are called ${JSON.stringify(word)}; name one by its id: ` +
+        `${found.map(({ id }) => id).join(', ')}`,
     );
   const [pod] = found;
   if (pod !== undefined) return pod;
@@ -58,7 +59,8 @@ export async function findPod(client: ApiClient, word: string): Promise<PodView>
     all.map(({ name }) => name),
   );
   throw new CliError(
-    `there is no pod ${JSON.stringify(word)}${close === undefined ? '; "berth pod ls" shows all' : `; did you mean ${JSON.stringify(close)}?`}`,
+    'there is no pod ' +
+      `${JSON.stringify(word)}${close === undefined ? '; "berth pod ls" shows all' : `; did you mean ${JSON.stringify(close)}?`}`,
   );
 }
 

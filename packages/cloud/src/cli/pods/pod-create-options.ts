@@ -31,7 +31,9 @@ export const podCreateOptions = {
   volume: {
     kind: 'text',
     value: 'GB[:PATH]',
-    description: `A disk of at least ${V2_PERSISTENT_DISK_GB.minimum} GB that stays until the pod is removed, and where it is mounted. Default path: ${POD_DEFAULTS.volumePath}.`,
+    description:
+      `A disk of at least ${V2_PERSISTENT_DISK_GB.minimum} GB that stays until the pod is removed, ` +
+      `and where it is mounted. Default path: ${POD_DEFAULTS.volumePath}.`,
   },
   'network-volume': {
     kind: 'text',
@@ -134,7 +136,8 @@ async function gpuType(client: ApiClient, word: string): Promise<string> {
     rows.flatMap(({ id, name }) => [id, name]),
   );
   throw new CliError(
-    `there is no GPU type ${JSON.stringify(word)} here${close === undefined ? '; GET /v2/catalog/gpus lists them' : `; did you mean ${JSON.stringify(close)}?`}`,
+    `there is no GPU type ${JSON.stringify(word)} ` +
+      `here${close === undefined ? '; GET /v2/catalog/gpus lists them' : `; did you mean ${JSON.stringify(close)}?`}`,
   );
 }
 

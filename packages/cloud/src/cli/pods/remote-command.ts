@@ -109,7 +109,8 @@ function receiveOutput(
       else
         reject(
           new CliError(
-            `the connection to the command ended before the command did: ${failure ?? (String(reason) || 'it was cut off')}`,
+            'the connection to the command ended before the command did: ' +
+              `${failure ?? (String(reason) || 'it was cut off')}`,
           ),
         );
     });

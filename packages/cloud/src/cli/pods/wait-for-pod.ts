@@ -41,14 +41,17 @@ export async function waitUntilPodRuns(
     if (status === 'RUNNING' || status === 'EXITED') return found;
     if (status === 'ERROR')
       throw new CliError(
-        `pod ${escapeControlCharacters(pod.name)} (${pod.id}) did not start: ${escapeControlCharacters(statusDetail ?? 'it does not say why')}; its log: berth pod logs ${pod.id}`,
+        `pod ${escapeControlCharacters(pod.name)} (${pod.id}) did not start: ` +
+          `${escapeControlCharacters(statusDetail ?? 'it does not say why')}; its log: berth pod logs ` +
+          `${pod.id}`,
       );
     const line = statusDetail ?? status.toLowerCase();
     if (line !== told) say(escapeControlCharacters(line));
     told = line;
     if (performance.now() >= until)
       throw new CliError(
-        `pod ${escapeControlCharacters(pod.name)} (${pod.id}) does not run after ${withinMs / 1000} s: ${escapeControlCharacters(line)}; it goes on by itself, and "berth pod ls" shows how far it is`,
+        `pod ${escapeControlCharacters(pod.name)} (${pod.id}) does not run after ${withinMs / 1000} s: ` +
+          `${escapeControlCharacters(line)}; it goes on by itself, and "berth pod ls" shows how far it is`,
       );
     await pause(POLL_INTERVAL_MS);
   }

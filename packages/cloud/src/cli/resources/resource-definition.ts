@@ -140,7 +140,8 @@ export async function findResource(
   const found = byId.length > 0 ? byId : all.filter(({ name }) => name === word);
   if (found.length > 1)
     throw new CliError(
-      `${found.length} ${definition.plural} are called ${JSON.stringify(word)}; name one by its id: ${found.map(({ id }) => id).join(', ')}`,
+      `${found.length} ${definition.plural} are called ${JSON.stringify(word)}; name one by its id: ` +
+        `${found.map(({ id }) => id).join(', ')}`,
     );
   if (found[0] !== undefined) return found[0];
   const close = closestMatch(
@@ -148,7 +149,8 @@ export async function findResource(
     all.map(({ name }) => name),
   );
   throw new CliError(
-    `there is no ${definition.noun} ${JSON.stringify(word)}${close === undefined ? `; "berth ${definition.noun} ls" shows all` : `; did you mean ${JSON.stringify(close)}?`}`,
+    `there is no ${definition.noun} ` +
+      `${JSON.stringify(word)}${close === undefined ? `; "berth ${definition.noun} ls" shows all` : `; did you mean ${JSON.stringify(close)}?`}`,
   );
 }
 

@@ -11,7 +11,8 @@ export const fieldOptions = {
     kind: 'list',
     value: 'FIELD=VALUE',
     description:
-      'A field, such as name=web or workers.max=3. The value is JSON where it is, else text; @FILE reads it from a file, @- from the standard input. May be repeated.',
+      'A field, such as name=web or workers.max=3. The value is JSON where it is, else text; @FILE ' +
+      'reads it from a file, @- from the standard input. May be repeated.',
   },
   file: {
     kind: 'text',

@@ -46,7 +46,8 @@ const RESOURCES: readonly ResourceDefinition[] = [
     },
     verbs: ['ls', 'get', 'create', 'update', 'rm'],
     fieldHelp:
-      'For example: --set name=token --set value=@- reads the value from the standard input, so that it is in no history. Values are never shown.',
+      'For example: --set name=token --set value=@- reads the value from the standard input, so that ' +
+      'it is in no history. Values are never shown.',
   },
   {
     noun: 'registry',

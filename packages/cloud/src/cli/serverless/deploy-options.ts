@@ -10,7 +10,8 @@ export const deployOptions = {
     kind: 'text',
     choices: ['queue', 'lb'],
     description:
-      'Jobs that wait in a queue, or HTTP requests straight to the workers (load balancing). It cannot be changed later. Default: queue.',
+      'Jobs that wait in a queue, or HTTP requests straight to the workers (load balancing). It cannot ' +
+      'be changed later. Default: queue.',
   },
   gpu: {
     kind: 'text',
@@ -42,7 +43,8 @@ export const deployOptions = {
     kind: 'text',
     value: 'NAME',
     description:
-      'Saved credentials for a private image, by name or id; "berth registry create" saves some. An endpoint that exists keeps those that it has.',
+      'Saved credentials for a private image, by name or id; "berth registry create" saves some. An ' +
+      'endpoint that exists keeps those that it has.',
   },
   accelerate: {
     kind: 'switch',
@@ -145,7 +147,9 @@ export function endpointUpdateBody(
   const { type, cpu, workers, env } = order;
   if (type !== undefined && type !== present.type) {
     throw new UsageError(
-      `endpoint ${JSON.stringify(present.name)} is of type ${present.type === 'QUEUE' ? 'queue' : 'lb'}, and that is fixed; choose another --name, or remove it with "berth rm ${present.id}"`,
+      `endpoint ${JSON.stringify(present.name)} is of type ` +
+        `${present.type === 'QUEUE' ? 'queue' : 'lb'}, and that is fixed; choose another --name, or ` +
+        `remove it with "berth rm ${present.id}"`,
     );
   }
   return {

@@ -57,7 +57,8 @@ export async function findEndpoint(client: ApiClient, word: string): Promise<End
     all.map(({ name }) => name),
   );
   throw new CliError(
-    `there is no endpoint ${JSON.stringify(word)}${close === undefined ? '; "berth ps" shows all' : `; did you mean ${JSON.stringify(close)}?`}`,
+    'there is no endpoint ' +
+      `${JSON.stringify(word)}${close === undefined ? '; "berth ps" shows all' : `; did you mean ${JSON.stringify(close)}?`}`,
   );
 }
 
@@ -77,7 +78,8 @@ export function findByIdOrName(all: readonly EndpointView[], word: string): Endp
   const found = byId.length > 0 ? byId : all.filter(({ name }) => name === word);
   if (found.length > 1)
     throw new CliError(
-      `${found.length} endpoints are called ${JSON.stringify(word)}; name one by its id: ${found.map(({ id }) => id).join(', ')}`,
+      `${found.length} endpoints are called ${JSON.stringify(word)}; name one by its id: ` +
+        `${found.map(({ id }) => id).join(', ')}`,
     );
   return found[0];
 }

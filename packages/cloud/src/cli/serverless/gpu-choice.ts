@@ -25,7 +25,8 @@ export function resolveGpuChoice(types: readonly GpuType[], words: readonly stri
     if (type !== undefined) return [type];
     const close = closestMatch(word, [...types.flatMap(({ id, name }) => [id, name]), ...pools]);
     throw new CliError(
-      `there is no GPU type or pool ${JSON.stringify(word)} here${close === undefined ? '; GET /v2/catalog/gpus lists them' : `; did you mean ${JSON.stringify(close)}?`}`,
+      `there is no GPU type or pool ${JSON.stringify(word)} ` +
+        `here${close === undefined ? '; GET /v2/catalog/gpus lists them' : `; did you mean ${JSON.stringify(close)}?`}`,
     );
   });
   const chosen = [...new Set(wanted.map(({ id, pool }) => pool ?? id))];

@@ -14,7 +14,8 @@ export async function readJobInput(word: string, stdin: () => InputStream): Prom
     value = JSON.parse(text);
   } catch (cause) {
     throw new UsageError(
-      `${origin} is not JSON: ${(cause as Error).message}; a job is written as '{"input": {"name": "world"}}', @FILE or - for the standard input`,
+      `${origin} is not JSON: ${(cause as Error).message}; a job is written as '{"input": {"name": ` +
+        `"world"}}', @FILE or - for the standard input`,
       { cause },
     );
   }

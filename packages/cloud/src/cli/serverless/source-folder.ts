@@ -111,7 +111,8 @@ function nothingToRun(folder: string, { files }: SourceFolder): CliError {
     ? `; its Dockerfile is for a container engine: "docker build -t NAME ${folder}", then "berth deploy NAME"`
     : '';
   return new CliError(
-    `${folder} has nothing to run: it needs a ${HANDLERS.slice(0, -1).join(', a ')}, or a berth.json with a "command"${docker}`,
+    `${folder} has nothing to run: it needs a ${HANDLERS.slice(0, -1).join(', a ')}, or a berth.json ` +
+      `with a "command"${docker}`,
   );
 }
 
@@ -123,6 +124,7 @@ function tooLarge(folder: string, sizes: ReadonlyMap<string, number>): CliError 
     .map(([top, size]) => `${top} (${formatBytes(size)})`);
   const most = `${MAX_IMAGE_FILES} files with ${formatBytes((MAX_IMAGE_UPLOAD_BYTES / 4) * 3)} in all`;
   return new CliError(
-    `${folder} is too large to upload, which is for ${most}; name what need not run in ${join(folder, '.berthignore')}. The largest so far: ${largest.join(', ')}`,
+    `${folder} is too large to upload, which is for ${most}; name what need not run in ` +
+      `${join(folder, '.berthignore')}. The largest so far: ${largest.join(', ')}`,
   );
 }

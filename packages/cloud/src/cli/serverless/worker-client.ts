@@ -97,7 +97,8 @@ async function notReady(
   const told =
     lines.length === 0
       ? ''
-      : `\nthe log of worker ${worker?.id} ends with:\n${lines.map(({ line }) => `  ${escapeControlCharacters(line)}`).join('\n')}`;
+      : `\nthe log of worker ${worker?.id} ends ` +
+        `with:\n${lines.map(({ line }) => `  ${escapeControlCharacters(line)}`).join('\n')}`;
   return new CliError(
     `endpoint ${endpoint.name} (${endpoint.id}) is deployed, but ${when}: ${found.reason ?? stands}${told}`,
   );

@@ -31,7 +31,8 @@ export async function findVolume(client: ApiClient, word: string): Promise<Volum
   const found = byId.length > 0 ? byId : rows.filter(({ name }) => name === word);
   if (found.length > 1)
     throw new CliError(
-      `${found.length} network volumes are called ${JSON.stringify(word)}; name one by its id: ${found.map(({ id }) => id).join(', ')}`,
+      `${found.length} network volumes are called ${JSON.stringify(word)}; name one by its id: ` +
+        `${found.map(({ id }) => id).join(', ')}`,
     );
   const [only] = found;
   if (only !== undefined) return only;
@@ -40,7 +41,8 @@ export async function findVolume(client: ApiClient, word: string): Promise<Volum
     rows.map(({ name }) => name),
   );
   throw new CliError(
-    `there is no network volume ${JSON.stringify(word)}${close === undefined ? '; "berth volume ls" shows all' : `; did you mean ${JSON.stringify(close)}?`}`,
+    'there is no network volume ' +
+      `${JSON.stringify(word)}${close === undefined ? '; "berth volume ls" shows all' : `; did you mean ${JSON.stringify(close)}?`}`,
   );
 }
 

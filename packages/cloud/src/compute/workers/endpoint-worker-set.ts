@@ -116,7 +116,10 @@ export class EndpointWorkerSet {
       const progress = starting.find(
         (worker) => worker.runningSince === null && worker.progress !== null,
       )?.progress;
-      return `${starting.length === 1 ? 'a worker is' : `${starting.length} workers are`} starting${progress === undefined ? '' : `: ${progress}`}`;
+      return (
+        `${starting.length === 1 ? 'a worker is' : `${starting.length} workers are`} ` +
+        `starting${progress === undefined ? '' : `: ${progress}`}`
+      );
     }
     const problem = imageProblem();
     return problem === undefined ? 'no worker wanted yet' : placementFailureMessage(problem);

@@ -16,5 +16,8 @@ export interface CatalogSnapshot {
 
 /** "gpuTypeIds: … does not exist here; available: …" */
 export function unknownValueMessage(field: string, value: string, available: readonly string[]): string {
-  return `${field} ${JSON.stringify(value.slice(0, 64))} does not exist here; available: ${available.join(', ') || 'none'}`;
+  return (
+    `${field} ${JSON.stringify(value.slice(0, 64))} does not exist here; available: ` +
+    `${available.join(', ') || 'none'}`
+  );
 }

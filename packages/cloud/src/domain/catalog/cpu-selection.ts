@@ -30,7 +30,8 @@ export function parseCpuInstanceId(text: string): CpuChoice {
   const choice: CpuChoice = { id, vcpuCount: Number(vcpus) };
   if (id === '')
     throw ruleError(
-      `instance id ${JSON.stringify(text.slice(0, 64))} must be <flavour>-<vCPUs>-<GB of memory>, for example cpu3g-4-16`,
+      `instance id ${JSON.stringify(text.slice(0, 64))} must be <flavour>-<vCPUs>-<GB of memory>, for ` +
+        'example cpu3g-4-16',
     );
   if (findCpuFlavor(id) !== undefined && cpuInstanceId(choice) !== text)
     throw ruleError(

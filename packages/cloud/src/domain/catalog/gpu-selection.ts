@@ -111,7 +111,8 @@ export function gpuFindings(selection: GpuSelection, offer: CatalogSnapshot): st
   if (outside.length > 0)
     return outside.map(
       (id) =>
-        `excluded GPU type ${JSON.stringify(id.slice(0, 64))} is in none of the pools ${gpuPools.join(', ') || '(there are none)'}; their types: ${inside.join(', ') || 'none'}`,
+        `excluded GPU type ${JSON.stringify(id.slice(0, 64))} is in none of the pools ` +
+        `${gpuPools.join(', ') || '(there are none)'}; their types: ${inside.join(', ') || 'none'}`,
     );
   if (!isAnyGpu(selection) && eligibleGpuTypes(selection).length === 0)
     return ['the excluded GPU types leave none of the pools; exclude fewer, or add a pool'];

@@ -55,7 +55,8 @@ export function volumeFindings(
     const neighbour = volumes.slice(0, index).find((other) => other.dataCenterId === dataCenterId);
     if (neighbour !== undefined)
       return [
-        `network volumes ${neighbour.id} and ${id} are both in ${dataCenterId}; an endpoint takes one in each data center`,
+        `network volumes ${neighbour.id} and ${id} are both in ${dataCenterId}; an endpoint takes one ` +
+          'in each data center',
       ];
     if (dataCenterIds.length > 0 && !dataCenterIds.includes(dataCenterId))
       return [
@@ -68,5 +69,8 @@ export function volumeFindings(
 function missingVolume(volume: string, rollBackTo: number | undefined): string {
   if (rollBackTo === undefined)
     return `network volume ${volume} does not exist in this account; create it first or leave it out`;
-  return `release ${rollBackTo} used network volume ${volume}, which was deleted; change the endpoint itself to what you want of that release, with another volume or none`;
+  return (
+    `release ${rollBackTo} used network volume ${volume}, which was deleted; change the endpoint ` +
+    'itself to what you want of that release, with another volume or none'
+  );
 }

@@ -64,7 +64,8 @@ function scalerFindings({ type, scalerType, scalerValue }: Endpoint): string[] {
   return fits
     ? []
     : [
-        `the scaler value (queueDelay) must be from ${QUEUE_DELAY.minimum} to ${QUEUE_DELAY.maximum} seconds, got ${scalerValue}`,
+        `the scaler value (queueDelay) must be from ${QUEUE_DELAY.minimum} to ${QUEUE_DELAY.maximum} ` +
+          `seconds, got ${scalerValue}`,
       ];
 }
 
@@ -116,6 +117,7 @@ function wholeNumberFindings(
 ): string[] {
   if (Number.isInteger(value) && value >= minimum && value <= maximum) return [];
   return [
-    `${name} must be a whole number ${unit === undefined ? '' : `of ${unit} `}from ${minimum} to ${maximum}, got ${value}`,
+    `${name} must be a whole number ${unit === undefined ? '' : `of ${unit} `}from ${minimum} to ` +
+      `${maximum}, got ${value}`,
   ];
 }

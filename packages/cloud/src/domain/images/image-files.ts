@@ -48,7 +48,8 @@ function pathFindings(path: string): string[] {
     segments.some((segment) => Buffer.byteLength(segment) > MAX_PATH_SEGMENT_BYTES)
   ) {
     return [
-      `the path ${shown} is too long: at most ${MAX_IMAGE_PATH_LENGTH} characters, and ${MAX_PATH_SEGMENT_BYTES} bytes in each part`,
+      `the path ${shown} is too long: at most ${MAX_IMAGE_PATH_LENGTH} characters, and ` +
+        `${MAX_PATH_SEGMENT_BYTES} bytes in each part`,
     ];
   }
   return [];

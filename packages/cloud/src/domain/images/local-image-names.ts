@@ -16,7 +16,8 @@ const LOCAL_IMAGE_PATTERN = /^local\/([^:]+)(?::(.*))?$/s;
 export function localImageNameFindings(name: string): string[] {
   if (!new RegExp(LOCAL_IMAGE_NAME_PATTERN).test(name))
     return [
-      `an image's name has lower-case letters and digits, with single dashes or underscores between them, got ${JSON.stringify(name.slice(0, 80))}`,
+      `an image's name has lower-case letters and digits, with single dashes or underscores between ` +
+        `them, got ${JSON.stringify(name.slice(0, 80))}`,
     ];
   if (name.length > MAX_LOCAL_IMAGE_NAME_LENGTH)
     return [`an image's name has at most ${MAX_LOCAL_IMAGE_NAME_LENGTH} characters`];
@@ -52,5 +53,6 @@ export function foreignImageReason(accountId: string, image: string): string | u
   const owner = name.includes('.') ? name.split('.', 1)[0] : tag === 'latest' ? accountId : ROOT_ACCOUNT_ID;
   return owner === accountId
     ? undefined
-    : `the image ${JSON.stringify(image.slice(0, 200))} belongs to another account; "berth deploy" makes one of your own from a folder`;
+    : `the image ${JSON.stringify(image.slice(0, 200))} belongs to another account; "berth deploy" ` +
+        'makes one of your own from a folder';
 }

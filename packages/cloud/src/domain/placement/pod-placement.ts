@@ -81,7 +81,10 @@ export function placeCluster(
   throw capacityError(
     able.map(
       (candidate) =>
-        `${candidate.dataCenterId}: has room for ${podCapacity(candidate, request, candidates, gpusInUse)} pods with ${request.gpuCount} ${request.gpuTypeIds.join(', ') || 'GPU'} each, ${count} are asked for; a cluster is in one data center`,
+        `${candidate.dataCenterId}: has room for ` +
+        `${podCapacity(candidate, request, candidates, gpusInUse)} pods with ${request.gpuCount} ` +
+        `${request.gpuTypeIds.join(', ') || 'GPU'} each, ${count} are asked for; a cluster is in one ` +
+        'data center',
     ),
   );
 }
@@ -151,7 +154,8 @@ function allowedCandidates(
 ): PodCandidate[] {
   if (volume !== undefined && dataCenterIds.length > 0 && !dataCenterIds.includes(volume.dataCenterId)) {
     throw ruleError(
-      `network volume ${volume.id} is in ${volume.dataCenterId}, which is not among the data centers ${dataCenterIds.join(', ')}; a pod runs where its volume is`,
+      `network volume ${volume.id} is in ${volume.dataCenterId}, which is not among the data centers ` +
+        `${dataCenterIds.join(', ')}; a pod runs where its volume is`,
     );
   }
   const wanted = volume === undefined ? dataCenterIds : [volume.dataCenterId];
@@ -309,7 +313,8 @@ function shortageDetails(
     const least = Math.min(...cpuFlavors.map(memoryInGbOf));
     return able.map(
       ({ dataCenterId, capacity }) =>
-        `${dataCenterId}: the machine has ${capacity.memoryInGb} GB of memory, ${capacity.freeMemoryInGb ?? 'some'} GB free; ${least} GB are asked for`,
+        `${dataCenterId}: the machine has ${capacity.memoryInGb} GB of memory, ` +
+        `${capacity.freeMemoryInGb ?? 'some'} GB free; ${least} GB are asked for`,
     );
   }
   return able.flatMap((candidate) => {
@@ -318,11 +323,13 @@ function shortageDetails(
     );
     if (gpus.length === 0)
       return [
-        `${candidate.dataCenterId}: has no ${gpuTypeIds.join(', ') || 'GPU'}; it has ${describeGpus(candidate.capacity.gpus)}`,
+        `${candidate.dataCenterId}: has no ${gpuTypeIds.join(', ') || 'GPU'}; it has ` +
+          `${describeGpus(candidate.capacity.gpus)}`,
       ];
     return gpus.map(
       (gpu) =>
-        `${candidate.dataCenterId}: ${Math.max(0, freeGpus(candidate, gpu, candidates, gpusInUse))} of ${gpu.total} ${gpu.gpuTypeId} are free, ${gpuCount} are asked for`,
+        `${candidate.dataCenterId}: ${Math.max(0, freeGpus(candidate, gpu, candidates, gpusInUse))} of ` +
+        `${gpu.total} ${gpu.gpuTypeId} are free, ${gpuCount} are asked for`,
     );
   });
 }

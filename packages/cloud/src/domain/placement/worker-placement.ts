@@ -40,7 +40,9 @@ export function placeWorker(
   );
   if (allowed.length === 0)
     return {
-      refused: `none of the data centers ${endpoint.dataCenterIds.join(', ') || '(any)'} is connected${endpoint.networkVolumeIds.length > 0 ? " with the endpoint's network volume" : ''}`,
+      refused:
+        `none of the data centers ${endpoint.dataCenterIds.join(', ') || '(any)'} is ` +
+        `connected${endpoint.networkVolumeIds.length > 0 ? " with the endpoint's network volume" : ''}`,
     };
   const able = allowed.filter(({ imageProblem }) => imageProblem === undefined);
   if (able.length === 0)

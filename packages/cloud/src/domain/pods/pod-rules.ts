@@ -21,7 +21,8 @@ export function podFindings(pod: Pod): string[] {
     findings.push('a pod has a volume disk of its own or a network volume, not both');
   if ((volumeSize > 0 || networkVolumeId !== null) && !isMountPath(volumePath))
     findings.push(
-      `the mount path must be an absolute path other than /, for example /workspace, got ${JSON.stringify(volumePath.slice(0, 64))}`,
+      'the mount path must be an absolute path other than /, for example /workspace, got ' +
+        `${JSON.stringify(volumePath.slice(0, 64))}`,
     );
   if (bidPerGpu !== null && (!Number.isFinite(bidPerGpu) || bidPerGpu < 0))
     findings.push('the bid must be a number of US dollars of at least 0');

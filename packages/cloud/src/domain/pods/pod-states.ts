@@ -50,7 +50,9 @@ export function checkAction(pod: PodActionState & Pick<Pod, 'id'>, action: PodAc
     const can = allowedActions(pod);
     throw new BerthError(
       'state',
-      `pod ${pod.id} is ${pod.status}${holdsHardware(pod) && pod.wanted !== 'running' ? ' and stopping' : ''}, so it cannot ${action}; possible now: ${can.join(', ') || 'nothing'}`,
+      `pod ${pod.id} is ` +
+        `${pod.status}${holdsHardware(pod) && pod.wanted !== 'running' ? ' and stopping' : ''}, so it ` +
+        `cannot ${action}; possible now: ${can.join(', ') || 'nothing'}`,
     );
   }
   if (pod.locked && !ALLOWED_WHEN_LOCKED.includes(action)) throw lockedError(pod.id, action);

@@ -20,7 +20,8 @@ export function portFindings(ports: readonly string[]): string[] {
     .filter((entry) => !isPort(entry))
     .map(
       (entry) =>
-        `port ${JSON.stringify(entry.slice(0, 32))} must be <number>/http or <number>/tcp with a number from 1 to ${MAX_PORT}`,
+        `port ${JSON.stringify(entry.slice(0, 32))} must be <number>/http or <number>/tcp with a ` +
+        `number from 1 to ${MAX_PORT}`,
     );
   const http = ports.filter((entry) => entry.endsWith('/http')).length;
   if (http > MAX_HTTP_PORTS)

@@ -34,11 +34,13 @@ export function checkSandbox(
   if (runtime !== undefined && !runtimes.includes(runtime))
     throw new BerthError(
       'unavailable',
-      `the Docker daemon has no runtime ${JSON.stringify(runtime)} (it has: ${runtimes.join(', ')}); install it, or change the runtime of the data center`,
+      `the Docker daemon has no runtime ${JSON.stringify(runtime)} (it has: ${runtimes.join(', ')}); ` +
+        'install it, or change the runtime of the data center',
     );
   if (requireUserNamespaces === true && !remapsUsers)
     throw new BerthError(
       'unavailable',
-      'the data center requires user namespaces, and the Docker daemon does not remap users; start it with --userns-remap=default',
+      'the data center requires user namespaces, and the Docker daemon does not remap users; start it ' +
+        'with --userns-remap=default',
     );
 }

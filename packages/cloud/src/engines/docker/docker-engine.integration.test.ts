@@ -7,7 +7,8 @@ import { TEST_HOST, VIRTUAL_GPU } from './docker-test-engine.ts';
 
 /** A port probe disconnects without reading, so socket errors are ignored. */
 const SERVER =
-  "require('node:net').createServer((socket) => socket.on('error', () => undefined).end('hello')).listen(Number(process.env.PORT), '0.0.0.0')";
+  "require('node:net').createServer((socket) => socket.on('error', () => " +
+  "undefined).end('hello')).listen(Number(process.env.PORT), '0.0.0.0')";
 
 /** The daemon of the whole test run, or one for this file. */
 const given = process.env[TEST_HOST];

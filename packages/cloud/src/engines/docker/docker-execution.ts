@@ -137,7 +137,9 @@ async function waitBeforePoll(attempt: number): Promise<void> {
 }
 
 async function kill(container: Docker.Container, marker: string, signal: NodeJS.Signals): Promise<void> {
-  const find = `for p in /proc/[0-9]*; do grep -qs ${EXECUTION_MARKER}=${marker} $p/environ && kill -s ${signal.slice('SIG'.length)} \${p#/proc/}; done; true`;
+  const find =
+    `for p in /proc/[0-9]*; do grep -qs ${EXECUTION_MARKER}=${marker} $p/environ && kill -s ` +
+    `${signal.slice('SIG'.length)} \${p#/proc/}; done; true`;
   const exec = await container.exec({ Cmd: ['sh', '-c', find] });
   // An unread response keeps its connection open.
   (await exec.start({ Detach: true })).resume();

@@ -92,7 +92,8 @@ export class DockerNetworks {
         const overlaps = ADDRESSES_IN_USE.test(daemonMessage(error));
         throw new BerthError(
           overlaps ? 'rule' : 'unavailable',
-          `the network ${subnet ?? ''} of its cluster could not be created: ${daemonMessage(error)}${overlaps ? '. These addresses are in use: set another range for clusters (clusterNetwork)' : ''}`,
+          `the network ${subnet ?? ''} of its cluster could not be created: ` +
+            `${daemonMessage(error)}${overlaps ? '. These addresses are in use: set another range for clusters (clusterNetwork)' : ''}`,
           { cause: error },
         );
       }
@@ -122,7 +123,8 @@ export class DockerNetworks {
       }
       throw new BerthError(
         'capacity',
-        `all addresses of ${this.#accountRange} are in use: set a larger range for the networks of accounts (containerNetwork)`,
+        `all addresses of ${this.#accountRange} are in use: set a larger range for the networks of ` +
+          'accounts (containerNetwork)',
       );
     });
   }
@@ -214,7 +216,9 @@ export class DockerNetworks {
     if ((await canForward(bridge)) !== false) return;
     this.#log?.warn(
       { subnet, bridge },
-      `this machine's firewall drops packets between the containers of a network: the FORWARD chain has the policy DROP and no rule for ${bridge}. Run Docker without --iptables=false, or add a rule: iptables -I FORWARD -i ${bridge} -o ${bridge} -j ACCEPT`,
+      `this machine's firewall drops packets between the containers of a network: the FORWARD chain ` +
+        `has the policy DROP and no rule for ${bridge}. Run Docker without --iptables=false, or add a ` +
+        `rule: iptables -I FORWARD -i ${bridge} -o ${bridge} -j ACCEPT`,
     );
   }
 

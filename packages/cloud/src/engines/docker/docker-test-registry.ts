@@ -73,7 +73,8 @@ export class TestRegistry {
   #challenge(): string {
     return this.#authScheme === 'basic'
       ? 'Basic realm="test"'
-      : `Bearer realm="http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/token",service="test",scope="repository:team/image:pull"`;
+      : 'Bearer ' +
+          `realm="http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/token",service="test",scope="repository:team/image:pull"`;
   }
 
   #answer({ url = '', headers, method }: IncomingMessage, response: ServerResponse): void {

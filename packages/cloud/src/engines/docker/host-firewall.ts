@@ -154,7 +154,8 @@ export class HostFirewall {
   #warn(reason: string): void {
     this.#log?.warn(
       { reason },
-      'the firewall of this machine is not managed: containers reach the ports of this machine and, unless the Docker daemon separates its networks, those of other accounts; see docs/isolation.md',
+      'the firewall of this machine is not managed: containers reach the ports of this machine and, ' +
+        'unless the Docker daemon separates its networks, those of other accounts; see docs/isolation.md',
     );
   }
 }

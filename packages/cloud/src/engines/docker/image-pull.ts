@@ -100,7 +100,8 @@ export function toPullError(image: string, error: unknown, hasCredentials = fals
     ? ''
     : hasCredentials
       ? ' (the registry does not accept the saved credentials: replace them)'
-      : ' (the registry asks for credentials: save some with "berth registry create", and name them, as in "berth deploy --registry NAME")';
+      : ' (the registry asks for credentials: save some with "berth registry create", and name them, ' +
+        'as in "berth deploy --registry NAME")';
   return new BerthError(
     isPermanent ? 'rule' : 'unavailable',
     `the image ${image} could not be pulled: ${message}${hint}`,

@@ -48,6 +48,9 @@ export class PullProgress {
     const percent = Math.floor((100 * current) / total);
     if (percent < this.#reportedPercent + PERCENT_STEP) return undefined;
     this.#reportedPercent = percent - (percent % PERCENT_STEP);
-    return `${this.#reportedPercent} % of ${(total / MEGABYTE).toFixed(1)} MB are here, ${layers.filter(({ done }) => done).length} of ${layers.length} layers are unpacked.`;
+    return (
+      `${this.#reportedPercent} % of ${(total / MEGABYTE).toFixed(1)} MB are here, ` +
+      `${layers.filter(({ done }) => done).length} of ${layers.length} layers are unpacked.`
+    );
   }
 }

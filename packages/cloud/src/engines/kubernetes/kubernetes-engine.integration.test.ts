@@ -4,7 +4,8 @@ import { engineSuite } from '../suite/engine.suite.ts';
 
 /** A port probe disconnects without reading, so socket errors are ignored. */
 const SERVER =
-  "require('node:net').createServer((socket) => socket.on('error', () => undefined).end('hello')).listen(Number(process.env.PORT), '0.0.0.0')";
+  "require('node:net').createServer((socket) => socket.on('error', () => " +
+  "undefined).end('hello')).listen(Number(process.env.PORT), '0.0.0.0')";
 
 await withKubernetes(() => {
   engineSuite('the Kubernetes engine', {

@@ -67,7 +67,9 @@ function quoted(value: string): string {
 
 /** There is no call to signal a command; the marker finds it and what it started. */
 async function killMarked(target: PodTarget, marker: string, signal: NodeJS.Signals): Promise<void> {
-  const find = `for p in /proc/[0-9]*; do grep -qs ${EXECUTION_MARKER}=${marker} $p/environ && kill -s ${signal.slice('SIG'.length)} \${p#/proc/}; done; true`;
+  const find =
+    `for p in /proc/[0-9]*; do grep -qs ${EXECUTION_MARKER}=${marker} $p/environ && kill -s ` +
+    `${signal.slice('SIG'.length)} \${p#/proc/}; done; true`;
   const socket = await open(target, ['sh', '-c', find], false);
   await new Promise((resolve) => socket.once('close', resolve).on('error', resolve));
 }

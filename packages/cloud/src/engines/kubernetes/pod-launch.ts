@@ -98,7 +98,8 @@ function checkMounts({ mounts }: InstanceSpec, { sharedFolders }: ClusterSetting
   const unknown = mounts.find(({ volume }) => volume === undefined);
   if (unknown !== undefined && !sharedFolders)
     throw ruleError(
-      `${unknown.path} is a folder of the Berth server, which pods on Kubernetes do not see; a data center with sharedFolders mounts folders that all its nodes have`,
+      `${unknown.path} is a folder of the Berth server, which pods on Kubernetes do not see; a data ` +
+        'center with sharedFolders mounts folders that all its nodes have',
     );
 }
 

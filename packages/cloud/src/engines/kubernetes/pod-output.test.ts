@@ -6,7 +6,8 @@ import { parseUsage } from './pod-usage.ts';
 test('lines are read across chunks, with stamps that can be compared', () => {
   const lines = new TimedLines();
   const text =
-    '2026-01-01T00:00:00.5Z one\r\n2026-01-01T00:00:00.51Z two words\nfailed to read\n2026-01-01T00:00:01Z \n2026-01-01T00:00:02Z end';
+    '2026-01-01T00:00:00.5Z one\r\n' +
+    '2026-01-01T00:00:00.51Z two words\nfailed to read\n2026-01-01T00:00:01Z \n2026-01-01T00:00:02Z end';
   const read = [...text].flatMap((character) => lines.push(Buffer.from(character)));
   read.push(...lines.rest());
   assert.deepEqual(

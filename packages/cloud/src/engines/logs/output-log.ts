@@ -259,7 +259,9 @@ export class OutputLog {
     if (milliseconds === 0) return;
     if (now - this.#saidBehindAt >= BEHIND_INTERVAL_MS) {
       this.#saidBehindAt = now;
-      const line = `[berth: it writes more than ${formatBytes(this.#bytesPerSecond)}/s; the log falls behind, and lines may be missing]`;
+      const line =
+        `[berth: it writes more than ${formatBytes(this.#bytesPerSecond)}/s; the log falls behind, ` +
+        'and lines may be missing]';
       await this.#runInOrder(async () => this.#log?.append([{ ts: clock.now(), source: 'system', line }]));
     }
     await wait(milliseconds, this.#closing.signal);

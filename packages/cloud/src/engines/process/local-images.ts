@@ -51,7 +51,8 @@ export function resolveImage(image: string, paths: LocalImagePaths): LocalImage 
   const [, name, digest] = FOLDER_IMAGE.exec(image) ?? [];
   if (name === undefined) {
     throw ruleError(
-      `the image ${JSON.stringify(image)} needs a container engine, and none is connected here; without one, ${SHELL_IMAGE} and what berth deploy made (local/<name>) can run`,
+      `the image ${JSON.stringify(image)} needs a container engine, and none is connected here; ` +
+        `without one, ${SHELL_IMAGE} and what berth deploy made (local/<name>) can run`,
     );
   }
   const folder = foldersFor(name, digest, paths).find(isFolder);
@@ -77,7 +78,8 @@ function handlerOf(image: string, folder: string, { workerModule, pythonCache }:
   const handler = HANDLERS.find((name) => statSync(join(folder, name), { throwIfNoEntry: false })?.isFile());
   if (handler === undefined)
     throw ruleError(
-      `the image ${JSON.stringify(image)} has nothing to run: it needs a ${HANDLERS.join(', a ')} or a berth.json with a "command"`,
+      `the image ${JSON.stringify(image)} has nothing to run: it needs a ${HANDLERS.join(', a ')} or a ` +
+        'berth.json with a "command"',
     );
   const file = join(folder, handler);
   if (handler === 'handler.py') return ['python3', '-u', '-X', `pycache_prefix=${pythonCache}`, file];

@@ -96,7 +96,8 @@ describe('the process engine', () => {
 
 /** A port probe disconnects without reading, so socket errors are ignored. */
 const SERVER =
-  "require('node:net').createServer((socket) => socket.on('error', () => undefined).end('hello')).listen(Number(process.env.PORT), '127.0.0.1')";
+  "require('node:net').createServer((socket) => socket.on('error', () => " +
+  "undefined).end('hello')).listen(Number(process.env.PORT), '127.0.0.1')";
 
 if (supervisionProblem() === undefined) {
   engineSuite('the process engine', {

@@ -153,7 +153,8 @@ describe('copies to and from an instance', { skip: supervisionProblem() }, () =>
       command: {
         entrypoint: ['sh', '-c'],
         cmd: [
-          `s=${join(outside, 'secret')}; ln -s $s ../output/7.0; echo done; mv ../output ../away; ln -s $s ../output; exit 3`,
+          `s=${join(outside, 'secret')}; ln -s $s ../output/7.0; echo done; mv ../output ../away; ln ` +
+            '-s $s ../output; exit 3',
         ],
       },
       env: {},

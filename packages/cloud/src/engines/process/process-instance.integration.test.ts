@@ -76,7 +76,9 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
       await engine.close();
       engine = await openEngine(data, { useCgroups });
       const tag = `7${process.pid}${useCgroups ? 1 : 0}`;
-      const spread = `trap "" TERM; sleep ${tag}1 & setsid sleep ${tag}2 & (setsid sh -c "trap '' TERM HUP; sleep ${tag}3; :" &); nohup sleep ${tag}4 >/dev/null 2>&1 & echo ready;`;
+      const spread =
+        `trap "" TERM; sleep ${tag}1 & setsid sleep ${tag}2 & (setsid sh -c "trap '' TERM HUP; sleep ` +
+        `${tag}3; :" &); nohup sleep ${tag}4 >/dev/null 2>&1 & echo ready;`;
       const left = (): string[] => commandLines().filter((line) => line.includes(`sleep ${tag}`));
       await engine.start(script('spread', `${spread} while :; do sleep ${tag}5; done`));
       await waitForLine('spread', 'ready');

@@ -68,7 +68,8 @@ export class EngineServer {
       (error: unknown) => {
         const body = JSON.stringify(failureOf(error));
         socket.end(
-          `HTTP/1.1 500 Internal Server Error\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+          `HTTP/1.1 500 Internal Server Error\r\nConnection: close\r\n` +
+            `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
         );
       },
     );

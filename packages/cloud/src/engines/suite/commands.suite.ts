@@ -78,7 +78,8 @@ export function commandTests(fixture: EngineFixture): void {
               [
                 'sh',
                 '-c',
-                'for p in /proc/[0-9]*; do grep -qs "sleep.60[1]" $p/cmdline && grep -qs "$MINE" $p/environ && echo alive; done; true',
+                'for p in /proc/[0-9]*; do grep -qs "sleep.60[1]" $p/cmdline && grep -qs "$MINE" ' +
+                  '$p/environ && echo alive; done; true',
               ],
               { env: { MINE: id } },
             ),

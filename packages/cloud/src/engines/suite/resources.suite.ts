@@ -41,7 +41,9 @@ export function resourceTests(fixture: EngineFixture): void {
     await writeFile(join(source, 'given'), 'from outside');
     const path = `/berth-suite-${process.pid}`;
     const mounts = [{ source, path }];
-    const write = `at=${path}; [ -e $at/given ] || at=$BERTH_ROOT${path}; cat $at/given; echo; echo inside > $at/made; echo > scratch`;
+    const write =
+      `at=${path}; [ -e $at/given ] || at=$BERTH_ROOT${path}; cat $at/given; echo; echo inside > ` +
+      '$at/made; echo > scratch';
     const id = await started(write, { mounts });
     assert.deepEqual(await output(id), ['from outside']);
     await fixture.engine.remove(id);

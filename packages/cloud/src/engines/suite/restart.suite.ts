@@ -45,7 +45,8 @@ export function restartTests(fixture: EngineFixture): void {
     const sharedMount = { mounts: [{ source, path: `/berth-shared-${process.pid}` }] };
     const at = `at=/berth-shared-${process.pid}; [ -e $at ] || at=$BERTH_ROOT$at;`;
     const writing = script(
-      `${at} i=0; while [ ! -e $at/go ]; do i=$((i+1)); echo "line $i"; sleep 0.002; done; echo "last $i"; echo > $at/done1; exit 11`,
+      `${at} i=0; while [ ! -e $at/go ]; do i=$((i+1)); echo "line $i"; sleep 0.002; done; echo "last ` +
+        '$i"; echo > $at/done1; exit 11',
       sharedMount,
     );
     const silent = script(

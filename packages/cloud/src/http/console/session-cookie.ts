@@ -69,7 +69,10 @@ function splitCookies(header: string): { value: string | undefined; rest: string
 }
 
 export function sessionCookie(token: string, expiresAt: number, secure: boolean): string {
-  return `${SESSION_COOKIE}=${token}; Path=/; HttpOnly; SameSite=Lax; Expires=${new Date(expiresAt).toUTCString()}${secure ? '; Secure' : ''}`;
+  return (
+    `${SESSION_COOKIE}=${token}; Path=/; HttpOnly; SameSite=Lax; ` +
+    `Expires=${new Date(expiresAt).toUTCString()}${secure ? '; Secure' : ''}`
+  );
 }
 
 export function endedSessionCookie(secure: boolean): string {

@@ -205,7 +205,8 @@ const oddRequest = fc
   })
   .map(
     ({ method, target, version, host, headers, lineEnd, headEnd, before: prefix, body }) =>
-      `${prefix}${method} ${target} ${version}\r\n${[host, ...headers].map((header) => header + lineEnd).join('')}${headEnd}${body}`,
+      `${prefix}${method} ${target} ${version}\r\n` +
+      `${[host, ...headers].map((header) => header + lineEnd).join('')}${headEnd}${body}`,
   );
 
 /** A few requests after each other, perhaps with some bytes changed, in pieces of any size. */

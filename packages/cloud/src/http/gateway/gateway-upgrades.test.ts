@@ -95,7 +95,8 @@ describe('other protocols through the gateway', () => {
       assert.equal(request.headers.upgrade, 'websocket');
       assert.equal(request.headers['x-forwarded-for'], '127.0.0.1');
       socket.write(
-        `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${acceptOf(request.headers['sec-websocket-key'] ?? '')}\r\n\r\n`,
+        `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n` +
+          `Sec-WebSocket-Accept: ${acceptOf(request.headers['sec-websocket-key'] ?? '')}\r\n\r\n`,
       );
       onFrames(socket, head, (text) => socket.write(frame(`${request.url} ${text}`, false)));
     });
@@ -218,7 +219,8 @@ describe('other protocols through the gateway', () => {
 
   test('any protocol goes through, with what either side says at once', async () => {
     const socket = await stage.raw(
-      `GET ${stage.base}/lines HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${stage.key}\r\nConnection: Upgrade\r\nUpgrade: lines/1\r\n\r\nearly`,
+      `GET ${stage.base}/lines HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${stage.key}\r\n` +
+        `Connection: Upgrade\r\nUpgrade: lines/1\r\n\r\nearly`,
     );
     let text = '';
     socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
@@ -293,7 +295,8 @@ describe('other protocols through the gateway', () => {
   test('it waits for a worker, and leaves the room when its client does', async () => {
     stage.pool.remove('w1');
     const socket = await stage.raw(
-      `GET ${stage.base}/ HTTP/1.1\r\nHost: x\r\nAuthorization: ${stage.key}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
+      `GET ${stage.base}/ HTTP/1.1\r\nHost: x\r\nAuthorization: ${stage.key}\r\nConnection: Upgrade\r\n` +
+        `Upgrade: websocket\r\n\r\n`,
     );
     await waitUntil(() => stage.gateway.demand('ep1') === 1);
     socket.destroy();
@@ -332,7 +335,8 @@ describe('other protocols through the gateway', () => {
       socket.end();
     });
     const socket = await stage.raw(
-      `GET ${stage.base}/ HTTP/1.1\r\nHost: x\r\nAuthorization: ${stage.key}\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n`,
+      `GET ${stage.base}/ HTTP/1.1\r\nHost: x\r\nAuthorization: ${stage.key}\r\nConnection: Upgrade\r\n` +
+        `Upgrade: x\r\n\r\n`,
     );
     socket.pause();
     await begun.opened;

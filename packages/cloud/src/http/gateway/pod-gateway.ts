@@ -154,7 +154,8 @@ export class PodGateway {
       case 'unknown-port':
         throw new BerthError(
           'not-found',
-          `pod ${podId} has no HTTP port ${port}; ${resolved.ports.length === 0 ? 'it declares none' : `it declares ${resolved.ports.join(', ')}`}`,
+          `pod ${podId} has no HTTP port ${port}; ` +
+            `${resolved.ports.length === 0 ? 'it declares none' : `it declares ${resolved.ports.join(', ')}`}`,
         );
       case 'not-running':
         throw new GatewayError(502, `pod ${podId} does not run: it is ${resolved.status}`);

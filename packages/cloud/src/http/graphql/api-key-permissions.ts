@@ -11,7 +11,8 @@ import { ruleError } from '../../support/errors.ts';
 export type Permissions = Required<Pick<NewApiKey, 'access' | 'endpoints'>> & { scopes?: Scopes };
 
 const EXPECTED_FORM =
-  'permissions must be ALL, READ_ONLY, or JSON text such as {"rest":"write","graphql":"read","serverless":"none","endpoints":["id"]}';
+  'permissions must be ALL, READ_ONLY, or JSON text such as ' +
+  '{"rest":"write","graphql":"read","serverless":"none","endpoints":["id"]}';
 const NO_SCOPES: Scopes = { rest: 'none', graphql: 'none', serverless: 'none' };
 
 export function parsePermissions(text: string): Permissions {

@@ -6,7 +6,8 @@ import { parsePermissions, formatPermissions } from './api-key-permissions.ts';
 import type { GraphqlModule } from './graphql-module.ts';
 
 const PERMISSIONS =
-  '"ALL, READ_ONLY, or JSON text such as {\\"rest\\":\\"write\\",\\"graphql\\":\\"read\\",\\"serverless\\":\\"none\\",\\"endpoints\\":[\\"id\\"]}"';
+  '"ALL, READ_ONLY, or JSON text such as ' +
+  '{\\"rest\\":\\"write\\",\\"graphql\\":\\"read\\",\\"serverless\\":\\"none\\",\\"endpoints\\":[\\"id\\"]}"';
 
 const sdl = `
   "A key without its text"

@@ -78,7 +78,8 @@ describe('the catalog', () => {
     assert.deepEqual(
       await price(
         'gpuCount: 2',
-        'gpuName gpuTypeId minimumBidPrice uninterruptablePrice stockStatus rentalPercentage rentedCount totalCount maxUnreservedGpuCount availableGpuCounts countryCode compliance',
+        'gpuName gpuTypeId minimumBidPrice uninterruptablePrice stockStatus rentalPercentage ' +
+          'rentedCount totalCount maxUnreservedGpuCount availableGpuCounts countryCode compliance',
       ),
       {
         gpuName: 'RTX 4090',
@@ -116,7 +117,8 @@ describe('the catalog', () => {
     }
     const [unconnected] = await gpus(
       '(input: {id: "NVIDIA A40"})',
-      'secureCloud lowestPrice { stockStatus minMemory minVcpu totalCount availableGpuCounts gpuTypeCudaVersions { cudaVersion } }',
+      'secureCloud lowestPrice { stockStatus minMemory minVcpu totalCount availableGpuCounts ' +
+        'gpuTypeCudaVersions { cudaVersion } }',
     );
     assert.deepEqual(unconnected, {
       id: 'NVIDIA A40',
@@ -147,7 +149,8 @@ describe('the catalog', () => {
 
   test('shows CPU flavours with what they cost', async () => {
     const { data } = await berth.ask(
-      '{ cpuFlavors(input: {id: "cpu3c"}) { id groupId groupName displayName minVcpu maxVcpu vcpuBurstable ramMultiplier diskLimitPerVcpu specifics { stockStatus securePrice slsPrice } } }',
+      `{ cpuFlavors(input: {id: "cpu3c"}) { id groupId groupName displayName minVcpu maxVcpu
+        vcpuBurstable ramMultiplier diskLimitPerVcpu specifics { stockStatus securePrice slsPrice } } }`,
       { key: null },
     );
     assert.deepEqual(data, {

@@ -56,7 +56,8 @@ describe('apps of Flash', () => {
       /exists already/,
     );
     const listed = await berth.ask(
-      'query getFlashApps { myself { flashApps { id name flashEnvironments { id name state createdAt activeBuildId } flashBuilds { id createdAt } } } }',
+      `query getFlashApps { myself { flashApps { id name flashEnvironments { id name state createdAt
+        activeBuildId } flashBuilds { id createdAt } } } }`,
     );
     const { flashApps } = onlyResult(listed) as never as {
       flashApps: { id: string; flashEnvironments: ResponseObject[]; flashBuilds: ResponseObject[] }[];
@@ -134,7 +135,8 @@ describe('apps of Flash', () => {
     assert.deepEqual([endpoint['flashEnvironmentId'], endpoint['activeBuildid']], [environmentId, build.id]);
     const seen = onlyResult(
       await berth.ask(
-        'query ($input: FlashEnvironmentByNameInput!) { flashEnvironmentByName(input: $input) { id state activeBuildId endpoints { id name } networkVolumes { id name } } }',
+        `query ($input: FlashEnvironmentByNameInput!) { flashEnvironmentByName(input: $input) { id
+          state activeBuildId endpoints { id name } networkVolumes { id name } } }`,
         { variables: { input: { flashAppId: app.id, name: 'production' } } },
       ),
     );
@@ -221,14 +223,16 @@ describe('a program that asks for a key', () => {
   const look = async (id: string): Promise<ResponseObject> =>
     onlyResult(
       await berth.ask(
-        'query ($id: String!) { flashAuthRequestStatus(flashAuthRequestId: $id) { id status expiresAt apiKey codeChallenge } }',
+        `query ($id: String!) { flashAuthRequestStatus(flashAuthRequestId: $id) { id status expiresAt
+          apiKey codeChallenge } }`,
         { key: null, variables: { id } },
       ),
     );
   const ask = async (): Promise<ResponseObject> =>
     onlyResult(
       await berth.ask(
-        'mutation { createFlashAuthRequest(apiKeyName: "laptop", codeChallenge: "c", codeChallengeMethod: "S256") { id status } }',
+        `mutation { createFlashAuthRequest(apiKeyName: "laptop", codeChallenge: "c",
+          codeChallengeMethod: "S256") { id status } }`,
         { key: null },
       ),
     );
@@ -296,8 +300,8 @@ describe('a program that asks for a key', () => {
 });
 
 describe('models', () => {
-  const SELECTION =
-    '{ success message model { id owner name provider status users { userId credentialType } versions { uuid status } } version { uuid hash status metadata } }';
+  const SELECTION = `{ success message model { id owner name provider status users { userId credentialType } versions
+      { uuid status } } version { uuid hash status metadata } }`;
   test('are added, get versions, are found and removed', async () => {
     const input = { owner: 'me', name: 'parrot', provider: 'HUGGING_FACE', metadata: { size: 7 } };
     const first = onlyResult(
@@ -309,7 +313,8 @@ describe('models', () => {
     ) as never as { model: ResponseObject & { versions: unknown[] } };
     assert.deepEqual([second.model.id, second.model.versions.length], [first.model.id, 2]);
     const set = await berth.ask(
-      'mutation ($uuid: ID, $status: ModelVersionStatus) { updateModelVersionStatus(uuid: $uuid, status: $status) { success modelVersion { uuid status } } }',
+      `mutation ($uuid: ID, $status: ModelVersionStatus) { updateModelVersionStatus(uuid: $uuid,
+        status: $status) { success modelVersion { uuid status } } }`,
       { variables: { uuid: first.version.uuid, status: 'READY' } },
     );
     assert.deepEqual(onlyResult(set)['modelVersion'], { uuid: first.version.uuid, status: 'READY' });

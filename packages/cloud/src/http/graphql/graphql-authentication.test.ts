@@ -154,7 +154,9 @@ describe('who may ask over GraphQL', () => {
     });
 
     test('types that refer to each other are not unfolded without end', async () => {
-      const unfolding = `{ gpuTypes ${'{ nodeGroupDatacenters { gpuAvailability { gpuType '.repeat(6)} { id } ${'} } }'.repeat(6)} }`;
+      const unfolding =
+        `{ gpuTypes ${'{ nodeGroupDatacenters { gpuAvailability { gpuType '.repeat(6)} { id } ` +
+        `${'} } }'.repeat(6)} }`;
       assert.match((await berth.ask(unfolding, { key: null })).message, /more than 10000 entries/);
     });
   });

@@ -22,7 +22,8 @@ describe('runpodctl', () => {
   test('reads the account into numbers, texts and flags', async () => {
     const { myself } = answered(
       await berth.ask(
-        'query { myself { id email clientBalance currentSpendPerHr spendLimit notifyPodsStale notifyPodsGeneral notifyLowBalance } }',
+        `query { myself { id email clientBalance currentSpendPerHr spendLimit notifyPodsStale
+          notifyPodsGeneral notifyLowBalance } }`,
         { variables: {} },
       ),
     ) as { myself: Record<string, unknown> };
@@ -62,7 +63,8 @@ describe('runpodctl', () => {
   test('labels the ports of a template by writing the whole template back', async () => {
     answered(
       await berth.ask(
-        'mutation { saveTemplate(input: {name: "labelled", imageName: "a:1", containerDiskInGb: 10, volumeInGb: 0, ports: "8888/http", isServerless: true}) { id } }',
+        `mutation { saveTemplate(input: {name: "labelled", imageName: "a:1", containerDiskInGb: 10,
+          volumeInGb: 0, ports: "8888/http", isServerless: true}) { id } }`,
       ),
     );
     const read = `query { myself { podTemplates { id name imageName dockerArgs env { key value } ports volumeMountPath volumeInGb containerDiskInGb containerRegistryAuthId
@@ -95,8 +97,8 @@ describe('runpodctl', () => {
   });
 
   test('lists official and community templates one after the other', async () => {
-    const list =
-      'query PodTemplates($input: PodTemplateInput) { podTemplates(input: $input) { id name imageName isServerless isPublic isRunpod category containerDiskInGb volumeInGb volumeMountPath } }';
+    const list = `query PodTemplates($input: PodTemplateInput) { podTemplates(input: $input) { id name imageName
+        isServerless isPublic isRunpod category containerDiskInGb volumeInGb volumeMountPath } }`;
     assert.ok(
       (
         answered(await berth.ask(list, { variables: { input: { isRunpod: true } } }))[
@@ -160,12 +162,14 @@ describe('runpod-python', () => {
   test('saves, renews and deletes registry credentials inline', async () => {
     const { saveRegistryAuth } = answered(
       await berth.ask(
-        'mutation SaveRegistryAuth { saveRegistryAuth( input: { name: "python", username: "u", password: "p" } ) { id name } }',
+        `mutation SaveRegistryAuth { saveRegistryAuth( input: { name: "python", username: "u",
+          password: "p" } ) { id name } }`,
       ),
     ) as { saveRegistryAuth: { id: string } };
     answered(
       await berth.ask(
-        `mutation UpdateRegistryAuth { updateRegistryAuth( input: { id: "${saveRegistryAuth.id}", username: "u2", password: "p2" } ) { id name } }`,
+        `mutation UpdateRegistryAuth { updateRegistryAuth( input: { id: "${saveRegistryAuth.id}",
+          username: "u2", password: "p2" } ) { id name } }`,
       ),
     );
     assert.deepEqual(
@@ -179,8 +183,10 @@ describe('runpod-python', () => {
   });
 
   test('needs one GPU type back before it makes a pod', async () => {
-    const query =
-      'query GpuTypes { gpuTypes(input: {id: "NVIDIA H100 80GB HBM3"}) { id displayName manufacturer memoryInGb cudaCores secureCloud communityCloud securePrice communityPrice oneMonthPrice threeMonthPrice oneWeekPrice communitySpotPrice secureSpotPrice lowestPrice(input: {gpuCount: 1}) { minimumBidPrice uninterruptablePrice } } }';
+    const query = `query GpuTypes { gpuTypes(input: {id: "NVIDIA H100 80GB HBM3"}) { id displayName manufacturer
+        memoryInGb cudaCores secureCloud communityCloud securePrice communityPrice oneMonthPrice
+        threeMonthPrice oneWeekPrice communitySpotPrice secureSpotPrice lowestPrice(input: {gpuCount:
+        1}) { minimumBidPrice uninterruptablePrice } } }`;
     assert.equal((answered(await berth.ask(query))['gpuTypes'] as unknown[]).length, 1);
   });
 
@@ -201,7 +207,9 @@ describe('dstack and gpuhunt', () => {
   test('find their way through the catalog without a key', async () => {
     const { dataCenters, gpuTypes, countryCodes } = answered(
       await context(
-        'query GpuTypes { countryCodes dataCenters { id name listed __typename } gpuTypes { maxGpuCount maxGpuCountCommunityCloud maxGpuCountSecureCloud minPodGpuCount id displayName memoryInGb secureCloud communityCloud __typename } }',
+        `query GpuTypes { countryCodes dataCenters { id name listed __typename } gpuTypes {
+          maxGpuCount maxGpuCountCommunityCloud maxGpuCountSecureCloud minPodGpuCount id displayName
+          memoryInGb secureCloud communityCloud __typename } }`,
         {},
       ),
     ) as {
@@ -237,8 +245,9 @@ describe('dstack and gpuhunt', () => {
   });
 
   test('ask every CPU flavour for its stock in one data center', async () => {
-    const query =
-      'query CpuFlavors($dataCenterId: String!) { cpuFlavors { id displayName groupId minVcpu maxVcpu ramMultiplier diskLimitPerVcpu specifics(input: { dataCenterId: $dataCenterId }) { stockStatus securePrice } } }';
+    const query = `query CpuFlavors($dataCenterId: String!) { cpuFlavors { id displayName groupId minVcpu maxVcpu
+        ramMultiplier diskLimitPerVcpu specifics(input: { dataCenterId: $dataCenterId }) { stockStatus
+        securePrice } } }`;
     const { cpuFlavors } = answered(await context(query, { dataCenterId: 'LOCAL-1' })) as {
       cpuFlavors: { specifics: { stockStatus: string | null } }[];
     };
@@ -246,8 +255,8 @@ describe('dstack and gpuhunt', () => {
   });
 
   test('make and delete volumes, and take one that is gone for deleted', async () => {
-    const create =
-      'mutation ($input: CreateNetworkVolumeInput!) { createNetworkVolume(input: $input) { id name size dataCenterId dataCenter { id name } } }';
+    const create = `mutation ($input: CreateNetworkVolumeInput!) { createNetworkVolume(input: $input) { id name
+        size dataCenterId dataCenter { id name } } }`;
     const { createNetworkVolume } = answered(
       await berth.ask(create, { variables: { input: { name: 'd', size: 10, dataCenterId: 'LOCAL-1' } } }),
     ) as { createNetworkVolume: { id: string } };
@@ -270,19 +279,22 @@ describe('others', () => {
       );
     const { secretCreate } = answered(
       await ask(
-        'mutation SecretCreate($input: SecretCreateInput!) { secretCreate(input: $input) { id name description createdAt updatedAt } }',
+        `mutation SecretCreate($input: SecretCreateInput!) { secretCreate(input: $input) { id name
+          description createdAt updatedAt } }`,
         { input: { name: 'pulumi', value: 'v', description: 'd' } },
       ),
     ) as { secretCreate: { id: string } };
     answered(
       await ask(
-        'mutation ($input: SecretValueUpdateInput!) { secretValueUpdate(input: $input) { id name description createdAt updatedAt } }',
+        `mutation ($input: SecretValueUpdateInput!) { secretValueUpdate(input: $input) { id name
+          description createdAt updatedAt } }`,
         { input: { id: secretCreate.id, value: 'w' } },
       ),
     );
     answered(
       await ask(
-        'mutation ($input: SecretDescriptionUpdateInput!) { secretDescriptionUpdate(input: $input) { id description } }',
+        `mutation ($input: SecretDescriptionUpdateInput!) { secretDescriptionUpdate(input: $input) {
+          id description } }`,
         { input: { id: secretCreate.id, description: 'e' } },
       ),
     );
@@ -309,7 +321,8 @@ describe('others', () => {
   test('SkyPilot finds its templates and deletes them by name', async () => {
     answered(
       await berth.ask(
-        'mutation { saveTemplate(input: {name: "sky", imageName: "a:1", dockerArgs: "", containerDiskInGb: 10, volumeInGb: 0}) { id name } }',
+        `mutation { saveTemplate(input: {name: "sky", imageName: "a:1", dockerArgs: "",
+          containerDiskInGb: 10, volumeInGb: 0}) { id name } }`,
       ),
     );
     assert.ok(
@@ -325,8 +338,8 @@ describe('others', () => {
   });
 
   test('flash asks for one CPU instance in one data center', async () => {
-    const query =
-      'query ($flavor: CpuFlavorInput, $specifics: SpecificsInput) { cpuFlavors(input: $flavor) { id groupId vcpuBurstable specifics(input: $specifics) { stockStatus securePrice slsPrice } } }';
+    const query = `query ($flavor: CpuFlavorInput, $specifics: SpecificsInput) { cpuFlavors(input: $flavor) { id
+        groupId vcpuBurstable specifics(input: $specifics) { stockStatus securePrice slsPrice } } }`;
     const { cpuFlavors } = answered(
       await berth.ask(query, {
         variables: {

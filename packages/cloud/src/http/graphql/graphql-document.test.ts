@@ -59,7 +59,8 @@ describe('the operation that is meant', () => {
 
 test('root fields are found by their real names, through fragments', () => {
   const document = parse(
-    'query A { x: a ... { b } ... on Query @skip(if: true) { c } ...f } query B { z } fragment f on Query { d ...f ...g } fragment g on Query { e { inner } }',
+    `query A { x: a ... { b } ... on Query @skip(if: true) { c } ...f } query B { z } fragment f on
+      Query { d ...f ...g } fragment g on Query { e { inner } }`,
   );
   assert.deepEqual([...rootFieldNames(document, selectOperation(document, 'A'))], ['a', 'b', 'c', 'd', 'e']);
 });

@@ -68,7 +68,10 @@ describe('fields', () => {
   });
 
   test('of a bomb are counted without being unfolded', () => {
-    const bomb = `{ ...f0 } ${Array.from({ length: 150 }, (_, index) => `fragment f${index} on T { ...f${index + 1} ...f${index + 1} }`).join(' ')} fragment f150 on T { a }`;
+    const bomb =
+      '{ ...f0 } ' +
+      `${Array.from({ length: 150 }, (_, index) => `fragment f${index} on T { ...f${index + 1} ...f${index + 1} }`).join(' ')} ` +
+      'fragment f150 on T { a }';
     assert.match(
       refusal(() => checkDocumentSize(parse(bomb), DEFAULTS)),
       /more than 2000 fields/,
@@ -85,7 +88,9 @@ describe('fields', () => {
       fc.property(fc.array(fragment, { minLength: 1, maxLength: 5 }), (fragments) => {
         const write = (part: string | number, at: number, spread: (to: number) => string): string =>
           typeof part === 'string' ? part : at + 1 + part < fragments.length ? spread(at + 1 + part) : 'a';
-        const folded = `{ ...f0 } ${fragments.map((parts, at) => `fragment f${at} on T { ${parts.map((part) => write(part, at, (to) => `...f${to}`)).join(' ')} }`).join(' ')}`;
+        const folded =
+          '{ ...f0 } ' +
+          `${fragments.map((parts, at) => `fragment f${at} on T { ${parts.map((part) => write(part, at, (to) => `...f${to}`)).join(' ')} }`).join(' ')}`;
         const body = (at: number): string =>
           (fragments[at] ?? []).map((part) => write(part, at, body)).join(' ');
         const unfolded = fragments.map((_, at) => `query q${at} { ${body(at)} }`).join(' ');
@@ -121,7 +126,9 @@ describe('fragments', () => {
 
   test('are limited in number, so that a chain of them ends', () => {
     const chain = (count: number): string =>
-      `{ ...f0 } ${Array.from({ length: count - 1 }, (_, index) => `fragment f${index} on T { ...f${index + 1} }`).join(' ')} fragment f${count - 1} on T { a }`;
+      '{ ...f0 } ' +
+      `${Array.from({ length: count - 1 }, (_, index) => `fragment f${index} on T { ...f${index + 1} }`).join(' ')} ` +
+      `fragment f${count - 1} on T { a }`;
     checkDocumentSize(parse(chain(200)), DEFAULTS);
     assert.match(
       refusal(() => checkDocumentSize(parse(chain(201)), DEFAULTS)),

@@ -107,11 +107,13 @@ export function checkDocumentSize(document: DocumentNode, { maxDepth, maxFields 
         : ofSelections(definition.selectionSet);
     if (depth > maxDepth)
       throw ruleError(
-        `the document nests fields more than ${maxDepth} levels deep (graphql.maxDepth); ask for the inner ones in a request of their own`,
+        `the document nests fields more than ${maxDepth} levels deep (graphql.maxDepth); ask for the ` +
+          'inner ones in a request of their own',
       );
     if (fields > maxFields)
       throw ruleError(
-        `the document selects more than ${maxFields} fields (graphql.maxFields), counted with its fragments spread out; select fewer, or send several requests`,
+        `the document selects more than ${maxFields} fields (graphql.maxFields), counted with its ` +
+          'fragments spread out; select fewer, or send several requests',
       );
   }
 }

@@ -53,7 +53,10 @@ describe('the pieces of the schema', () => {
 
 test('a server that nobody asks never loads the GraphQL library', () => {
   const routes = new URL('graphql.routes.ts', import.meta.url).href;
-  const script = `await import(${JSON.stringify(routes)}); const { createRequire } = await import('node:module'); process.stdout.write(Object.keys(createRequire(import.meta.url).cache).filter((file) => file.includes('/graphql/')).join());`;
+  const script =
+    `await import(${JSON.stringify(routes)}); const { createRequire } = await import('node:module'); ` +
+    'process.stdout.write(Object.keys(createRequire(import.meta.url).cache).filter((file) => ' +
+    `file.includes('/graphql/')).join());`;
   assert.equal(
     execFileSync(process.execPath, ['--input-type=module', '--eval', script], { encoding: 'utf8' }),
     '',

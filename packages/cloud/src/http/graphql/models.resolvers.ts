@@ -90,7 +90,8 @@ const DEFAULT_STATUS = 'ACTIVE';
 export function modelModule({ models }: ResourceServices): GraphqlModule {
   const noUploads = (): never => {
     throw ruleError(
-      'model files are not uploaded here: copy them onto a network volume, and mount it in the endpoints that need them',
+      'model files are not uploaded here: copy them onto a network volume, and mount it in the ' +
+        'endpoints that need them',
     );
   };
   return {

@@ -57,7 +57,8 @@ describe('registry credentials', () => {
     );
     assert.match((await save({ name: '  ', username: 'u', password: 'p' })).message, /must not be empty/);
     const single = await berth.ask(
-      'mutation ($password: String!) { saveRegistryAuth(input: {name: "x", username: "u", password: $password}) { id } }',
+      `mutation ($password: String!) { saveRegistryAuth(input: {name: "x", username: "u", password:
+        $password}) { id } }`,
       { variables: { password: '' } },
     );
     assert.equal(

@@ -98,12 +98,14 @@ describe('a document', () => {
 
   test('may declare String, ID and enums for one another', () => {
     const { text, errors } = rewritten(
-      'query ($a: String!, $b: ID, $c: String = "ALL", $d: [String!]) { remove(id: $a, name: $b) save(cloud: $c, input: {clouds: $d}) }',
+      `query ($a: String!, $b: ID, $c: String = "ALL", $d: [String!]) { remove(id: $a, name: $b)
+        save(cloud: $c, input: {clouds: $d}) }`,
     );
     assert.equal(
       text,
       printed(
-        'query ($a: ID!, $b: String, $c: Cloud = ALL, $d: [Cloud!]) { remove(id: $a, name: $b) save(cloud: $c, input: { clouds: $d }) }',
+        `query ($a: ID!, $b: String, $c: Cloud = ALL, $d: [Cloud!]) { remove(id: $a, name: $b)
+          save(cloud: $c, input: { clouds: $d }) }`,
       ),
     );
     assert.deepEqual(errors, []);

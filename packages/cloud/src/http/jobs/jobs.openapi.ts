@@ -63,7 +63,9 @@ const request: Schema = named('JobRequest', {
             description: `Milliseconds that one attempt may run: ${range(EXECUTION_TIMEOUT_MS)}`,
           }),
           ttl: number({
-            description: `Milliseconds from submission until the job is dropped, whatever its state: ${range(JOB_TTL_MS)}`,
+            description:
+              'Milliseconds from submission until the job is dropped, whatever its state: ' +
+              `${range(JOB_TTL_MS)}`,
           }),
           lowPriority: boolean({ default: false, description: 'Waits behind every job that is not' }),
         },
@@ -168,7 +170,8 @@ export const jobApiOperations: readonly DocumentedOperation[] = [
     path: '/{endpointId}/run',
     summary: 'Submit a job',
     description:
-      'Returns at once. With the header `Idempotency-Key`, the same request sent again returns the same job; another body with that key is 409.',
+      'Returns at once. With the header `Idempotency-Key`, the same request sent again returns the ' +
+      'same job; another body with that key is 409.',
     access: 'write',
     params: byEndpoint,
     body: request,
@@ -223,18 +226,22 @@ export const jobApiOperations: readonly DocumentedOperation[] = [
     path: '/{endpointId}/stream/{jobId}',
     summary: 'Read what a job has produced so far',
     description:
-      'With `Accept: text/event-stream`, every chunk from the beginning as server-sent events until the job has ended; `Last-Event-ID` resumes after a chunk.',
+      'With `Accept: text/event-stream`, every chunk from the beginning as server-sent events until ' +
+      'the job has ended; `Last-Event-ID` resumes after a chunk.',
     access: 'read',
     params: byJob,
     query: object(
       {},
       {
         wait: number({
-          description: `Milliseconds to wait for a first chunk: ${range(STREAM_WAIT_MS)}. Values out of range are clamped`,
+          description:
+            'Milliseconds to wait for a first chunk: ' +
+            `${range(STREAM_WAIT_MS)}. Values out of range are clamped`,
         }),
         envelope: boolean({
           description:
-            'Whether the chunks come as {id, status, stream}. Clients that name a JSON content type get that without asking',
+            'Whether the chunks come as {id, status, stream}. Clients that name a JSON content type ' +
+            'get that without asking',
         }),
       },
     ),

@@ -23,7 +23,10 @@ export async function waitingReason(
   }
   const ahead = await queue.countAhead(job, MAX_COUNTED_AHEAD + 1);
   if (ahead === 0) return `next in line: ${workerActivity(healthy)}`;
-  return `held behind ${ahead > MAX_COUNTED_AHEAD ? `more than ${MAX_COUNTED_AHEAD}` : ahead} ${ahead === 1 ? 'job' : 'jobs'}`;
+  return (
+    `held behind ${ahead > MAX_COUNTED_AHEAD ? `more than ${MAX_COUNTED_AHEAD}` : ahead} ` +
+    `${ahead === 1 ? 'job' : 'jobs'}`
+  );
 }
 
 /** The state of the workers while a job waits. An idle worker only has to take it. */

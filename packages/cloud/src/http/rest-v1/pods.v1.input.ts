@@ -24,7 +24,8 @@ export function allowedDataCenterIds(
     .filter((id) => dataCenterIds.length === 0 || dataCenterIds.includes(id));
   if (ids.length === 0)
     throw ruleError(
-      `no data center here is in ${countryCodes.join(', ')}${dataCenterIds.length > 0 ? ` and among ${dataCenterIds.join(', ')}` : ''}`,
+      'no data center here is in ' +
+        `${countryCodes.join(', ')}${dataCenterIds.length > 0 ? ` and among ${dataCenterIds.join(', ')}` : ''}`,
     );
   return ids;
 }

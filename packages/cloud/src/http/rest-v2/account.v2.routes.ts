@@ -109,7 +109,8 @@ export function accountOperations({
       summary: 'What the webhooks of your account are signed with',
       access: 'write',
       description:
-        'The key of the HMAC in X-Berth-Signature. Whoever has it can make webhooks that look like yours, so a key that may only read does not get it.',
+        'The key of the HMAC in X-Berth-Signature. Whoever has it can make webhooks that look like ' +
+        'yours, so a key that may only read does not get it.',
       status: 200,
       response: named(
         'WebhookSecret',
@@ -206,7 +207,9 @@ export function accountOperations({
       tag: 'Accounts',
       summary: 'Delete an account with all that it owns',
       description:
-        'Its keys stop working at once. Pods, endpoints, jobs, volumes, images, secrets and logs are deleted; what is not done when this is answered is finished soon after, also after a restart. Usage and the audit log stay.',
+        'Its keys stop working at once. Pods, endpoints, jobs, volumes, images, secrets and logs are ' +
+        'deleted; what is not done when this is answered is finished soon after, also after a restart. ' +
+        'Usage and the audit log stay.',
       access: 'operator',
       params: accountParams,
       status: 204,

@@ -104,7 +104,8 @@ export function auditOperations({ accounts }: Pick<AllServices, 'accounts'>): Op
       tag,
       summary: 'Search the audit log by actor, action, resource and time, newest first',
       description:
-        'A page may have fewer entries than asked for, even none, and still a next one: each page reads a bounded part of the log.',
+        'A page may have fewer entries than asked for, even none, and still a next one: each page ' +
+        'reads a bounded part of the log.',
       access: 'read',
       query: searchQuery,
       status: 200,

@@ -29,7 +29,10 @@ export function backupOperations({ backups, backupSchedule }: AllServices): Oper
       access: 'write',
       download: 'application/x-tar',
       description:
-        'A tar archive whose last entry is its manifest, with a checksum of every other one. It holds the keys of the installation unless "keys" is false. An archive that breaks off before its end is not whole. "berth backup" and "berth restore" speak this. It needs a key of the root account.',
+        'A tar archive whose last entry is its manifest, with a checksum of every other one. It holds ' +
+        'the keys of the installation unless "keys" is false. An archive that breaks off before its ' +
+        'end is not whole. "berth backup" and "berth restore" speak this. It needs a key of the root ' +
+        'account.',
       query: object(
         {},
         {

@@ -99,7 +99,8 @@ export function accountBillingOperations(services: BillingServices): Operation[]
       path: '/billing/export',
       summary: 'What was used and cost, as CSV',
       description:
-        'One line for each bucket and each kind of usage, each resource, or each account and kind. By account it is for operators.',
+        'One line for each bucket and each kind of usage, each resource, or each account and kind. By ' +
+        'account it is for operators.',
       access: 'read',
       text: 'text/csv',
       headers: { 'content-disposition': 'attachment; filename="billing.csv"' },

@@ -112,7 +112,9 @@ const dataCenter = named(
     {
       isolation: stringEnum(ACCOUNT_ISOLATION, {
         description:
-          'How accounts are kept apart here. containers: in containers. namespaces: each as a user of its own, in namespaces. users: each as a user of its own. refused: only the root account can run anything. none: not at all',
+          'How accounts are kept apart here. containers: in containers. namespaces: each as a user of ' +
+          'its own, in namespaces. users: each as a user of its own. refused: only the root account ' +
+          'can run anything. none: not at all',
       }),
       gpuAvailability: stock,
       cpuAvailability: stock,

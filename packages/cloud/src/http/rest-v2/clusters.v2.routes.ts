@@ -90,7 +90,8 @@ const createFields = object(
     templateId: text({
       minLength: 1,
       description:
-        'A template for pods to take the container from; not together with container fields or mounts. It is remembered',
+        'A template for pods to take the container from; not together with container fields or mounts. ' +
+        'It is remembered',
     }),
     dataCenterIds: list(text({ minLength: 1 }), {
       description:
@@ -162,7 +163,8 @@ export function clusterOperations({ clusters, pods }: ResourceServices): Operati
       summary: 'Create a cluster',
       access: 'write',
       description:
-        'All of its pods get their place in one data center at once, or it is refused. The rest goes on by itself: look at `pods.byStatus`.',
+        'All of its pods get their place in one data center at once, or it is refused. The rest goes ' +
+        'on by itself: look at `pods.byStatus`.',
       body: createCluster,
       status: 201,
       response: cluster,

@@ -9,7 +9,8 @@ import { V2_CONTAINER_DISK_GB, V2_PERSISTENT_DISK_GB } from '../../domain/limits
 export const containerFields = {
   args: text({
     description:
-      'The command: shell text, split as a shell would, or the JSON text {"entrypoint": [], "cmd": []}. Empty: the image decides',
+      'The command: shell text, split as a shell would, or the JSON text {"entrypoint": [], "cmd": ' +
+      '[]}. Empty: the image decides',
   }),
   cmd: list(text(), { description: 'The command as a list; the same thing as `args` in exact words' }),
   entrypoint: list(text(), { description: "Replaces the image's entrypoint" }),

@@ -154,7 +154,8 @@ function checkCuda(
   const floor = minCudaVersion ?? present.minCudaVersion ?? '';
   if (versions.length > 0 && floor !== '')
     throw ruleError(
-      'gpu.allowedCudaVersions and gpu.minCudaVersion exclude each other; send one of them, or clear the other with [] or ""',
+      'gpu.allowedCudaVersions and gpu.minCudaVersion exclude each other; send one of them, or clear ' +
+        'the other with [] or ""',
     );
 }
 

@@ -49,7 +49,9 @@ export function endpointOperations(
       summary: 'Create an endpoint',
       access: 'write',
       description:
-        'It takes requests at once. Workers start when there is something to do, or before, if workers.min asks for it. From a template, name, type and scaling have defaults: its name, QUEUE, and 4 seconds of waiting.',
+        'It takes requests at once. Workers start when there is something to do, or before, if ' +
+        'workers.min asks for it. From a template, name, type and scaling have defaults: its name, ' +
+        'QUEUE, and 4 seconds of waiting.',
       body: createEndpoint,
       status: 201,
       response: endpoint,
@@ -77,7 +79,8 @@ export function endpointOperations(
       summary: 'Update an endpoint',
       access: 'write',
       description:
-        'Only what is sent changes. Workers, scaling and times take effect at once; what is built into a container makes a new release.',
+        'Only what is sent changes. Workers, scaling and times take effect at once; what is built into ' +
+        'a container makes a new release.',
       params: byId,
       body: updateEndpoint,
       status: 200,

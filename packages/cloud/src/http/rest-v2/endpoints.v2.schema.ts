@@ -42,7 +42,8 @@ const flashboot = stringEnum(FLASHBOOT_MODES, {
 
 const accelerate = boolean({
   description:
-    'Berth only: whether workers with the public Python SDK (1.7 to 1.12) get the fast worker channel; see docs/python.md',
+    'Berth only: whether workers with the public Python SDK (1.7 to 1.12) get the fast worker channel; ' +
+    'see docs/python.md',
 });
 
 const queueDelay = named(
@@ -123,11 +124,16 @@ const settings = {
   accelerate: nullable(accelerate),
   timeout: integer({
     minimum: 0,
-    description: `Milliseconds that a job may run: ${EXECUTION_TIMEOUT_MS.minimum} to ${EXECUTION_TIMEOUT_MS.maximum}, or 0 for no limit. Default: ${V2_ENDPOINT_DEFAULTS.executionTimeout}`,
+    description:
+      `Milliseconds that a job may run: ${EXECUTION_TIMEOUT_MS.minimum} to ` +
+      `${EXECUTION_TIMEOUT_MS.maximum}, or 0 for no limit. Default: ` +
+      `${V2_ENDPOINT_DEFAULTS.executionTimeout}`,
   }),
   jobTtl: integer({
     ...JOB_TTL_MS,
-    description: `Berth only: milliseconds from submission until a job is dropped, whatever its state. Default: ${ENDPOINT_DEFAULTS.jobTtl}`,
+    description:
+      'Berth only: milliseconds from submission until a job is dropped, whatever its state. Default: ' +
+      `${ENDPOINT_DEFAULTS.jobTtl}`,
   }),
   retention: nullable(
     integer({
@@ -137,7 +143,9 @@ const settings = {
   ),
   maxRetries: integer({
     ...RETRY_COUNT,
-    description: `Berth only: how often a job is tried again when its worker is lost. Default: ${ENDPOINT_DEFAULTS.maxRetries}`,
+    description:
+      'Berth only: how often a job is tried again when its worker is lost. Default: ' +
+      `${ENDPOINT_DEFAULTS.maxRetries}`,
   }),
 };
 const name = text({ minLength: 1, maxLength: MAX_NAME_LENGTH, description: 'Need not be unique' });

@@ -22,7 +22,8 @@ const historyQuery = object(
     step: text({
       pattern: '^[1-9][0-9]{0,4}[mhd]$',
       description:
-        'The time between two points, written in the same way. Default: so that there are about 60. Up to two days back it may be less than an hour.',
+        'The time between two points, written in the same way. Default: so that there are about 60. Up ' +
+        'to two days back it may be less than an hour.',
     }),
   },
 );
@@ -112,7 +113,9 @@ const workerHistory = named(
 type Values<F extends Record<string, Schema>> = { [Name in keyof F]: Static<F[Name]> };
 
 const DESCRIPTION =
-  'Berth only. Counts are exact, also after a crash. What is measured (queue, workers, CPU in cores, memory in bytes, GPUs as a share of 1) is sampled every 15 seconds and null where nothing was measured. docs/monitoring.md has an example.';
+  'Berth only. Counts are exact, also after a crash. What is measured (queue, workers, CPU in cores, ' +
+  'memory in bytes, GPUs as a share of 1) is sampled every 15 seconds and null where nothing was ' +
+  'measured. docs/monitoring.md has an example.';
 
 export function historyOperations({ endpoints, pods, workers, history }: AllServices): Operation[] {
   return [

@@ -49,7 +49,8 @@ const fields = {
   name: text(),
   image: text({
     description:
-      'Name this as the image of an endpoint to run it: local/<name>:<digest>, and local/<account>.<name>:<digest> for any account but root. Nobody else can run it',
+      'Name this as the image of an endpoint to run it: local/<name>:<digest>, and ' +
+      'local/<account>.<name>:<digest> for any account but root. Nobody else can run it',
   }),
   digest: text({ description: 'Of all paths and contents' }),
   files: integer(),
@@ -89,7 +90,9 @@ export function imageOperations({ images }: Pick<AllServices, 'images'>): Operat
       summary: 'Whether an image can be found',
       access: 'read',
       description:
-        'Berth only: "berth deploy" asks this first. The Docker daemon is asked, and through it the registry: with the saved credentials that `registry` names, with a delegation that covers the image, or without credentials.',
+        'Berth only: "berth deploy" asks this first. The Docker daemon is asked, and through it the ' +
+        'registry: with the saved credentials that `registry` names, with a delegation that covers the ' +
+        'image, or without credentials.',
       query: object(
         { image: text({ minLength: 1, maxLength: MAX_IMAGE_REFERENCE_LENGTH }) },
         { registry: text({ minLength: 1, description: 'Id of saved registry credentials' }) },
@@ -117,7 +120,9 @@ export function imageOperations({ images }: Pick<AllServices, 'images'>): Operat
       access: 'write',
       bodyLimit: MAX_IMAGE_UPLOAD_BYTES,
       description:
-        'Berth only, for the process engine: "berth deploy" speaks it. The same files under the same name are the same image. What runs is the command in berth.json, or else handler.ts, handler.js, handler.mjs or handler.py.',
+        'Berth only, for the process engine: "berth deploy" speaks it. The same files under the same ' +
+        'name are the same image. What runs is the command in berth.json, or else handler.ts, ' +
+        'handler.js, handler.mjs or handler.py.',
       body: named(
         'CreateImage',
         object({ name, files: list(file, { minItems: 1, maxItems: MAX_IMAGE_FILES }) }),

@@ -42,7 +42,11 @@ export function jobOperations({ jobs }: AllServices): Operation[] {
       path: '/serverless/{id}/jobs',
       tag,
       summary: 'Search the jobs of a queue endpoint, newest first',
-      description: `Berth only. One answer looks at no more than ${JOB_SEARCH.rows} jobs, and for no longer than ${JOB_SEARCH.milliseconds} ms, so it may have fewer jobs than \`limit\`, or none, while \`hasNextPage\` is true. Running, waiting and failed jobs (FAILED, TIMED_OUT) are found by an index, and so are times.`,
+      description:
+        `Berth only. One answer looks at no more than ${JOB_SEARCH.rows} jobs, and for no longer ` +
+        `than ${JOB_SEARCH.milliseconds} ms, so it may have fewer jobs than \`limit\`, or none, ` +
+        `while \`hasNextPage\` is true. Running, waiting and failed jobs (FAILED, TIMED_OUT) are ` +
+        'found by an index, and so are times.',
       access: 'read',
       endpointIdParam,
       params: byId,
@@ -84,7 +88,9 @@ export function jobOperations({ jobs }: AllServices): Operation[] {
       path: '/serverless/{id}/errors',
       tag,
       summary: 'Group the errors of failed jobs by fingerprint',
-      description: `Berth only. Errors that differ only in ids, numbers and paths have one fingerprint. The newest ${JOB_SEARCH.rows} failed jobs are counted.`,
+      description:
+        'Berth only. Errors that differ only in ids, numbers and paths have one fingerprint. The ' +
+        `newest ${JOB_SEARCH.rows} failed jobs are counted.`,
       access: 'read',
       endpointIdParam,
       params: byId,
@@ -113,7 +119,8 @@ const ACTION_TEXTS: Record<JobAction, { summary: string; description: string }> 
   redrive: {
     summary: 'Send ended jobs again as new jobs',
     description:
-      'A new job with the same request, or with `input` in place of its input; the old job stays as it is. Without a status: FAILED and TIMED_OUT.',
+      'A new job with the same request, or with `input` in place of its input; the old job stays as it ' +
+      'is. Without a status: FAILED and TIMED_OUT.',
   },
 };
 
@@ -125,7 +132,9 @@ function bulkOperation(jobs: AllServices['jobs'], action: JobAction): Operation 
     path: `/serverless/{id}/jobs/${action}`,
     tag,
     summary: ACTION_TEXTS[action].summary,
-    description: `Berth only. Names jobs by \`ids\` or by \`filter\`; at most ${MAX_BULK_JOBS} in one call. Jobs that cannot be changed are skipped, with the reason. ${ACTION_TEXTS[action].description}`,
+    description:
+      `Berth only. Names jobs by \`ids\` or by \`filter\`; at most ${MAX_BULK_JOBS} in one call. ` +
+      `Jobs that cannot be changed are skipped, with the reason. ${ACTION_TEXTS[action].description}`,
     access: 'write',
     endpointIdParam,
     params: byId,

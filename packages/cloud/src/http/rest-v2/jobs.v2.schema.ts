@@ -44,7 +44,9 @@ const filterFields = {
   text: text({
     minLength: 1,
     maxLength: MAX_TEXT_LENGTH,
-    description: `Occurs in the JSON text of the request, within its first ${JOB_SEARCH.textChars} characters; ASCII letters of either case are equal`,
+    description:
+      `Occurs in the JSON text of the request, within its first ${JOB_SEARCH.textChars} characters; ` +
+      'ASCII letters of either case are equal',
   }),
   fingerprint,
 };
@@ -129,7 +131,9 @@ export const errorGroupList = named(
     ),
     scanned: integer({ description: 'How many jobs were looked at, at most' }),
     complete: boolean({
-      description: `False where there are more failed jobs than one answer counts (${JOB_SEARCH.rows}): then these are the newest`,
+      description:
+        `False where there are more failed jobs than one answer counts (${JOB_SEARCH.rows}): then ` +
+        'these are the newest',
     }),
   }),
 );

@@ -23,7 +23,8 @@ const networkVolume = named(
       used: nullable(
         integer({
           description:
-            'Bytes of all files in it, as last counted: a moment ago, or minutes where there is much to count. Null where it was not counted yet',
+            'Bytes of all files in it, as last counted: a moment ago, or minutes where there is much ' +
+            'to count. Null where it was not counted yet',
         }),
       ),
     },

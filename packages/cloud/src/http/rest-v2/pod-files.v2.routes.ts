@@ -57,7 +57,8 @@ export function podFileOperations({ pods }: Pick<ResourceServices, 'pods'>): Ope
       access: 'write',
       download: 'application/x-tar',
       description:
-        'A tar archive, whose entries are all below one that is named as the last part of the path. An archive that breaks off before its end was not copied whole. "berth pod cp" speaks this.',
+        'A tar archive, whose entries are all below one that is named as the last part of the path. An ' +
+        'archive that breaks off before its end was not copied whole. "berth pod cp" speaks this.',
       params: byId,
       query: pathQuery,
       status: 200,
@@ -73,7 +74,8 @@ export function podFileOperations({ pods }: Pick<ResourceServices, 'pods'>): Ope
       access: 'write',
       upload: 'application/x-tar',
       description:
-        'The body is a tar archive of any size; it is unpacked into the folder at the path, which must be there. Folders on the way to an entry are made.',
+        'The body is a tar archive of any size; it is unpacked into the folder at the path, which must ' +
+        'be there. Folders on the way to an entry are made.',
       params: byId,
       query: pathQuery,
       status: 204,

@@ -132,7 +132,8 @@ function mountSettings(mounts: Mounts | undefined, base: Pod): Partial<PodSettin
   if (network === undefined) return {};
   if (base.networkVolumeId === null)
     throw ruleError(
-      `this pod was made ${base.volumeSize > 0 ? 'with a persistent mount' : 'without a mount'}, and that is fixed: it takes no network volume`,
+      `this pod was made ${base.volumeSize > 0 ? 'with a persistent mount' : 'without a mount'}, and ` +
+        'that is fixed: it takes no network volume',
     );
   if (network.volumeId !== base.networkVolumeId)
     throw ruleError(`this pod has the network volume ${base.networkVolumeId}, and that is fixed`);

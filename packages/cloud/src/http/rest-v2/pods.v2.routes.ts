@@ -59,7 +59,8 @@ export function podOperations({ pods }: ResourceServices): Operation[] {
       summary: 'Create a pod',
       access: 'write',
       description:
-        'It gets its place at once, or is refused where there is none. The rest goes on by itself: look at `status` and `statusDetail`, or follow the log.',
+        'It gets its place at once, or is refused where there is none. The rest goes on by itself: ' +
+        'look at `status` and `statusDetail`, or follow the log.',
       body: createPod,
       status: 201,
       response: pod,
@@ -80,7 +81,9 @@ export function podOperations({ pods }: ResourceServices): Operation[] {
       summary: 'See whether a pod can be created, and what it costs',
       access: 'read',
       description:
-        'Takes what a creation takes, does all that it does and keeps nothing of it. `problem` is the error that a creation would answer now. A body that is not of the right form is refused as there, with 422.',
+        'Takes what a creation takes, does all that it does and keeps nothing of it. `problem` is the ' +
+        'error that a creation would answer now. A body that is not of the right form is refused as ' +
+        'there, with 422.',
       body: createPod,
       status: 200,
       response: podCheck,
@@ -109,7 +112,8 @@ export function podOperations({ pods }: ResourceServices): Operation[] {
       summary: 'Update a pod',
       access: 'write',
       description:
-        'Only what is sent changes. Name, lock, instants and a larger volume take effect at once; what is built into its container restarts a running pod.',
+        'Only what is sent changes. Name, lock, instants and a larger volume take effect at once; what ' +
+        'is built into its container restarts a running pod.',
       params: byId,
       body: updatePod,
       status: 200,
@@ -161,7 +165,9 @@ export function podOperations({ pods }: ResourceServices): Operation[] {
       access: 'read',
       eventStream: true,
       description:
-        'Server-sent events; `data` is one line as {ts, source, line}. Last-Event-ID goes before `since`, and `since` before `tail`. It ends when the pod has ended and all is told. The log of a pod that was terminated stays readable for a while.',
+        'Server-sent events; `data` is one line as {ts, source, line}. Last-Event-ID goes before ' +
+        '`since`, and `since` before `tail`. It ends when the pod has ended and all is told. The log ' +
+        'of a pod that was terminated stays readable for a while.',
       params: byId,
       podIdParam: 'id',
       query: logQuery,

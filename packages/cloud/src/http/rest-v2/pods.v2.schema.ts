@@ -26,7 +26,8 @@ import {
 
 export const status = stringEnum(POD_STATUSES, {
   description:
-    'PROVISIONING: it has a place; STARTING: its image is fetched and it starts; RUNNING; EXITED: stopped, its disks are kept; ERROR: it ended or did not start without being told to',
+    'PROVISIONING: it has a place; STARTING: its image is fetched and it starts; RUNNING; EXITED: ' +
+    'stopped, its disks are kept; ERROR: it ended or did not start without being told to',
 });
 const action = stringEnum(POD_ACTIONS);
 const cloud = stringEnum(CLOUD_TYPES, {
@@ -42,7 +43,8 @@ export const mounts = object(
   { persistent: persistentMount, network: list(networkMount, { maxItems: 1 }) },
   {
     description:
-      'A disk of its own, which stays until the pod is terminated, or a network volume; not both. The kind is fixed when the pod is made',
+      'A disk of its own, which stays until the pod is terminated, or a network volume; not both. The ' +
+      'kind is fixed when the pod is made',
   },
 );
 /** What comes out may be smaller than what may be sent: other interfaces allow smaller sizes. */

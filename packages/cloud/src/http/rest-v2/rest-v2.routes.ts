@@ -124,7 +124,9 @@ async function openApi(operations: Operation[]) {
     title: TITLE,
     version: VERSION,
     description:
-      'Manages what an account owns, and runs jobs on its queue endpoints. Lists are wrapped, unknown fields are refused, errors are RFC 9457 problems. The job API answers errors as {"error": "…"} and passes unknown fields on to the worker.',
+      'Manages what an account owns, and runs jobs on its queue endpoints. Lists are wrapped, unknown ' +
+      'fields are refused, errors are RFC 9457 problems. The job API answers errors as {"error": "…"} ' +
+      'and passes unknown fields on to the worker.',
     prefix: '/v2',
     serverUrl: '/',
     operations: [...operations, ...jobApiOperations],

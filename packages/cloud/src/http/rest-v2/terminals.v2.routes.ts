@@ -21,7 +21,9 @@ const query = object(
 );
 
 const description =
-  'Opens as a WebSocket; any other request is refused. Binary frames are bytes in and out, text frames are JSON: resize, eof and signal in, open, stream, exit and error out. The documentation has a page on it.';
+  'Opens as a WebSocket; any other request is refused. Binary frames are bytes in and out, text frames ' +
+  'are JSON: resize, eof and signal in, open, stream, exit and error out. The documentation has a page ' +
+  'on it.';
 
 /** Terminals are WebSockets and are served elsewhere; these describe them, and refuse plain requests. */
 export function terminalOperations(): Operation[] {

@@ -87,7 +87,8 @@ export function volumeFileOperations({ volumeFiles }: Pick<AllServices, 'volumeF
       tag,
       summary: 'Upload a file to a network volume',
       description:
-        'The body is the content of the file, of any size, with a Content-Length. The file is there when it is whole and on disk. Folders on the way to it are made.',
+        'The body is the content of the file, of any size, with a Content-Length. The file is there ' +
+        'when it is whole and on disk. Folders on the way to it are made.',
       access: 'write',
       upload: 'application/octet-stream',
       params: byId,

@@ -132,7 +132,9 @@ export function workerOperations({ workers }: AllServices): Operation[] {
       access: 'read',
       eventStream: true,
       description:
-        'Server-sent events; `data` is one line as {ts, source, line}. Last-Event-ID goes before `since`, and `since` before `tail`. The log of a worker that has ended stays readable for a while. With `follow=false` the stream ends with what is there.',
+        'Server-sent events; `data` is one line as {ts, source, line}. Last-Event-ID goes before ' +
+        '`since`, and `since` before `tail`. The log of a worker that has ended stays readable for a ' +
+        'while. With `follow=false` the stream ends with what is there.',
       params: byWorker,
       query: logQuery,
       status: 200,
@@ -156,7 +158,9 @@ export function workerOperations({ workers }: AllServices): Operation[] {
       summary: 'See what a worker uses now',
       access: 'read',
       description:
-        'Berth only. Measured at most every two seconds. `/serverless/{id}/workers/{workerId}/history` has what it used before, `/serverless/{id}/metrics` the history of all workers of the endpoint together.',
+        'Berth only. Measured at most every two seconds. `/serverless/{id}/workers/{workerId}/history` ' +
+        'has what it used before, `/serverless/{id}/metrics` the history of all workers of the ' +
+        'endpoint together.',
       params: byWorker,
       status: 200,
       response: workerMetrics,
@@ -181,7 +185,8 @@ export function workerOperations({ workers }: AllServices): Operation[] {
       summary: 'Stop a worker',
       access: 'write',
       description:
-        'Berth only. It gets no more jobs, and ends when it has finished those that it has. Where the endpoint needs a worker, another one starts.',
+        'Berth only. It gets no more jobs, and ends when it has finished those that it has. Where the ' +
+        'endpoint needs a worker, another one starts.',
       params: byWorker,
       status: 204,
       errorStatuses: [404],

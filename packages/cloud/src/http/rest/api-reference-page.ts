@@ -14,7 +14,9 @@ export const SCRIPT_HEADERS = { 'content-encoding': 'gzip', 'cache-control': 'pu
  */
 export const PAGE_HEADERS = {
   'content-security-policy':
-    "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src 'self' data: blob:; " +
+    "font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors " +
+    "'none'",
 };
 
 /** Everything that would ask another host is off: fonts, telemetry, the hosted client and its proxy. */

@@ -56,7 +56,10 @@ function describeError(problem: ReducedAjvError, place: ValueLocation, origin: V
   const { keyword, params } = problem;
   if (problem.propertyName !== undefined) {
     const name: ValueLocation = { path: place.path, value: problem.propertyName, secret: true };
-    return `property name ${inQuotes(problem.propertyName)} ${describeRequirement(keyword, params, name, origin, false)}`;
+    return (
+      `property name ${inQuotes(problem.propertyName)} ` +
+      `${describeRequirement(keyword, params, name, origin, false)}`
+    );
   }
   switch (keyword) {
     case 'required':
@@ -94,7 +97,11 @@ function describeRequirement(
       const wrongNumber =
         typeof place.value === 'number' && (wanted.includes('integer') || wanted.includes('number'));
       const seen = wrongNumber || (origin === 'query' && typeof place.value === 'string') ? exact : undefined;
-      return `must be ${either([...wanted.map((type) => TYPE_LABELS[type] ?? type), ...(orNull ? ['null'] : [])])}, got ${seen ?? typeLabel(place.value)}`;
+      return (
+        'must be ' +
+        `${either([...wanted.map((type) => TYPE_LABELS[type] ?? type), ...(orNull ? ['null'] : [])])}, ` +
+        `got ${seen ?? typeLabel(place.value)}`
+      );
     }
     case 'enum':
     case 'const': {
@@ -106,7 +113,10 @@ function describeRequirement(
         .join(', ');
       const more =
         allowed.length > MAX_LISTED_CHOICES ? ` and ${allowed.length - MAX_LISTED_CHOICES} more` : '';
-      return `must be ${allowed.length > 1 ? 'one of ' : ''}${shown}${more}${orNull ? ' or null' : ''}, got ${exact ?? typeLabel(place.value)}`;
+      return (
+        `must be ${allowed.length > 1 ? 'one of ' : ''}${shown}${more}${orNull ? ' or null' : ''}, ` +
+        `got ${exact ?? typeLabel(place.value)}`
+      );
     }
     case 'minLength':
       return limit === 1 ? 'must not be empty' : `must be at least ${limit} characters long`;
@@ -115,7 +125,10 @@ function describeRequirement(
     case 'pattern':
       return `must match ${String(params['pattern'])}${gotSuffix(exact)}`;
     case 'format':
-      return `must be ${formatDescriptions[String(params['format'])] ?? `of the format ${String(params['format'])}`}${gotSuffix(exact)}`;
+      return (
+        'must be ' +
+        `${formatDescriptions[String(params['format'])] ?? `of the format ${String(params['format'])}`}${gotSuffix(exact)}`
+      );
     case 'minimum':
       return `must be at least ${limit}${gotSuffix(exact)}`;
     case 'maximum':

@@ -251,7 +251,8 @@ async function uploadOf({ url: { query, key }, uploads }: S3BucketExchange): Pro
   if (upload === undefined)
     throw new S3Error(
       'NoSuchUpload',
-      'The specified upload does not exist. The upload ID may be invalid, or the upload may have been aborted or completed.',
+      'The specified upload does not exist. The upload ID may be invalid, or the upload may have been ' +
+        'aborted or completed.',
       { UploadId: id.slice(0, 80) },
     );
   return upload;

@@ -29,7 +29,8 @@ export function readPayload(
   if (!chunked && payloadHash !== UNSIGNED_PAYLOAD && !/^[0-9a-f]{64}$/.test(payloadHash))
     throw new S3Error(
       'InvalidArgument',
-      'x-amz-content-sha256 must be the SHA-256 of the body in hex, UNSIGNED-PAYLOAD or one of the STREAMING values of S3',
+      'x-amz-content-sha256 must be the SHA-256 of the body in hex, UNSIGNED-PAYLOAD or one of the ' +
+        'STREAMING values of S3',
     );
   if (CHUNKED_SIGNED.has(payloadHash) && signing === undefined)
     throw new S3Error('InvalidRequest', 'signed chunks need a request that is signed with an S3 key');

@@ -139,6 +139,7 @@ function rejectUpgrade(socket: Duplex, error: BerthError, requestId: string): vo
   const { status, title, body } = toProblem(error);
   const text = JSON.stringify(body);
   socket.end(
-    `HTTP/1.1 ${status} ${title}\r\nConnection: close\r\nContent-Type: ${PROBLEM_MEDIA_TYPE}\r\nContent-Length: ${Buffer.byteLength(text)}\r\n${REQUEST_ID_HEADER}: ${requestId}\r\n\r\n${text}`,
+    `HTTP/1.1 ${status} ${title}\r\nConnection: close\r\nContent-Type: ${PROBLEM_MEDIA_TYPE}\r\n` +
+      `Content-Length: ${Buffer.byteLength(text)}\r\n${REQUEST_ID_HEADER}: ${requestId}\r\n\r\n${text}`,
   );
 }

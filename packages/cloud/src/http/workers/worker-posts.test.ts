@@ -115,7 +115,9 @@ describe('a chunk', () => {
 
   test('that is too large beside its output is cut as a whole, as the text of its JSON, and says so', () => {
     for (const output of ['"x"', '""', 'null', '{"n": 1.0}', `"${'日'.repeat(MAX_CHUNK_BYTES)}"`]) {
-      const text = `{"output": ${output}, "metrics": "${'m'.repeat(2 * MAX_CHUNK_BYTES)}", "more": 12345678901234567890}`;
+      const text =
+        `{"output": ${output}, "metrics": "${'m'.repeat(2 * MAX_CHUNK_BYTES)}", "more": ` +
+        '12345678901234567890}';
       const chunks = parseJobStream(text);
       assert.ok(chunks.every((chunk) => Buffer.byteLength(chunk) <= MAX_CHUNK_BYTES));
       const pieces = chunks.map((chunk) => JSON.parse(chunk) as { output: string });

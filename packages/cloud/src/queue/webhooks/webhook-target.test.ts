@@ -73,7 +73,8 @@ test('refuses a name that resolves to a private address, without revealing the a
   const message = await refused('https://inside.example/', strict('10.20.30.40'));
   assert.equal(
     message,
-    'inside.example leads to a private address, which webhooks do not reach unless the operator allows it with webhooks.allowPrivate',
+    'inside.example leads to a private address, which webhooks do not reach unless the operator allows ' +
+      'it with webhooks.allowPrivate',
   );
 });
 

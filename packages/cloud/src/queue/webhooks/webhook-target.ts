@@ -62,6 +62,7 @@ export async function resolveTarget(
   const kind = found[0] === undefined ? undefined : refusal(found[0].address);
   if (kind === undefined) throw new TargetRefusedError(`${hostname} has no address`);
   throw new TargetRefusedError(
-    `${hostname} ${family === 0 ? 'leads to' : 'is'} ${kind}, which webhooks do not reach unless the operator allows it with webhooks.allowPrivate`,
+    `${hostname} ${family === 0 ? 'leads to' : 'is'} ${kind}, which webhooks do not reach unless the ` +
+      'operator allows it with webhooks.allowPrivate',
   );
 }

@@ -37,6 +37,7 @@ function knownType(id: string): GpuType {
   const type = findGpuType(id);
   if (type !== undefined) return type;
   throw ruleError(
-    `gpus: there is no GPU type ${JSON.stringify(id)}; name types by the ids of the catalog, such as ${JSON.stringify(COMMON_GPU_TYPES[0])}, or write virtual, auto or none`,
+    `gpus: there is no GPU type ${JSON.stringify(id)}; name types by the ids of the catalog, such as ` +
+      `${JSON.stringify(COMMON_GPU_TYPES[0])}, or write virtual, auto or none`,
   );
 }

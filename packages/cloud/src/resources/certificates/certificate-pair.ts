@@ -32,7 +32,8 @@ export function readCertificatePair(
   const privateKey = readKey(key, names.key);
   if (!own.checkPrivateKey(privateKey))
     throw new CertificateError(
-      `the key in ${names.key} is not that of the first certificate in ${names.certificate}, which is for ${namesOf(own).join(', ')}`,
+      `the key in ${names.key} is not that of the first certificate in ${names.certificate}, which is ` +
+        `for ${namesOf(own).join(', ')}`,
     );
   const validFrom = Date.parse(own.validFrom);
   const validTo = Date.parse(own.validTo);
@@ -42,7 +43,8 @@ export function readCertificatePair(
     );
   if (now < validFrom - CLOCK_TOLERANCE_MS)
     throw new CertificateError(
-      `the certificate in ${names.certificate} is not valid before ${new Date(validFrom).toISOString()}; check the clock of this machine`,
+      `the certificate in ${names.certificate} is not valid before ` +
+        `${new Date(validFrom).toISOString()}; check the clock of this machine`,
     );
   return { certificate, key, names: namesOf(own), validFrom, validTo };
 }
@@ -63,7 +65,8 @@ function readChain(pem: string, source: string): [X509Certificate, ...X509Certif
   for (const [index, issuer] of rest.entries())
     if (!chain[index]?.checkIssued(issuer))
       throw new CertificateError(
-        `certificate ${index + 1} in ${source} was not issued by the one after it; put the server's own first, then each issuer`,
+        `certificate ${index + 1} in ${source} was not issued by the one after it; put the server's ` +
+          'own first, then each issuer',
       );
   return [own, ...rest];
 }

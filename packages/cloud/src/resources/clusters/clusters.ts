@@ -58,7 +58,8 @@ export class Clusters {
       podCount > CLUSTER_POD_COUNT.maximum
     )
       throw ruleError(
-        `podCount must be a whole number from ${CLUSTER_POD_COUNT.minimum} to ${CLUSTER_POD_COUNT.maximum}, got ${podCount}`,
+        `podCount must be a whole number from ${CLUSTER_POD_COUNT.minimum} to ` +
+          `${CLUSTER_POD_COUNT.maximum}, got ${podCount}`,
       );
     const prepared = await pods.prepare(caller, podInput);
     const subnetsByDataCenter = await Promise.all(

@@ -414,6 +414,7 @@ async function retriedWithFreeName<T>(
 
 function unknownTemplateError(id: string): BerthError {
   return ruleError(
-    `template ${JSON.stringify(id.slice(0, 64))} does not exist, or is not yours to use; create it first or name another`,
+    `template ${JSON.stringify(id.slice(0, 64))} does not exist, or is not yours to use; create it ` +
+      'first or name another',
   );
 }

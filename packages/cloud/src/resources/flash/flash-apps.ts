@@ -194,7 +194,8 @@ export class FlashApps {
       (await this.#artifacts.size(objectKey)) === undefined
     ) {
       throw ruleError(
-        'nothing was uploaded under this objectKey; request a link with prepareFlashArtifactUpload and upload the file first',
+        'nothing was uploaded under this objectKey; request a link with prepareFlashArtifactUpload and ' +
+          'upload the file first',
       );
     }
     const build = { ...this.#newRecord(caller), appId, objectKey, manifest };

@@ -158,7 +158,8 @@ export class Images {
     if (free.length === 0)
       throw new BerthError(
         'in-use',
-        `${inUse.map(({ image }) => image).join(', ')} is in use by an endpoint, a template or a pod of this account; delete that, or give it another image`,
+        `${inUse.map(({ image }) => image).join(', ')} is in use by an endpoint, a template or a pod ` +
+          'of this account; delete that, or give it another image',
       );
     for (const { digest, image } of free) {
       await this.#removeSnapshot(qualifiedName, digest);

@@ -11,7 +11,8 @@ export function podFiles(
   if (status !== 'RUNNING')
     throw new BerthError(
       'state',
-      `pod ${id} is not running: start it to copy files; files of a network volume can be copied at any time with "berth volume cp"`,
+      `pod ${id} is not running: start it to copy files; files of a network volume can be copied at ` +
+        'any time with "berth volume cp"',
     );
   const files = engines.get(dataCenterId)?.files;
   if (files === undefined)

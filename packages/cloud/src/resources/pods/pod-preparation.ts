@@ -99,7 +99,8 @@ export class PodPreparation {
         checkRegistry(input, registryFound);
         if (input.networkVolumeId !== undefined && volume === undefined)
           throw ruleError(
-            `network volume ${JSON.stringify(input.networkVolumeId.slice(0, 64))} does not exist in this account; create it first or leave it out`,
+            `network volume ${JSON.stringify(input.networkVolumeId.slice(0, 64))} does not exist in ` +
+              'this account; create it first or leave it out',
           );
         return { volume };
       },
@@ -121,12 +122,15 @@ export class PodPreparation {
     const template = await this.#deps.templates.get(caller, use.id).catch((error: unknown) => {
       if (use.isRecorded && error instanceof BerthError && error.code === 'not-found')
         throw ruleError(
-          `template ${JSON.stringify(use.id.slice(0, 64))} does not exist, or is not yours to use; create it first or name another`,
+          `template ${JSON.stringify(use.id.slice(0, 64))} does not exist, or is not yours to use; ` +
+            'create it first or name another',
         );
       throw error;
     });
     if (!template.serverless) return template;
-    const finding = `template ${JSON.stringify(template.name)} is for endpoints; a pod needs one that is not serverless`;
+    const finding =
+      `template ${JSON.stringify(template.name)} is for ` +
+      'endpoints; a pod needs one that is not serverless';
     throw use.isRecorded ? ruleError(finding) : schemaError([`$.templateId: ${finding}`]);
   }
 
@@ -199,7 +203,8 @@ export function registryOf({ registryId }: PodInput): { registryId?: string } {
 export function checkRegistry({ registryId }: PodInput, found: boolean): void {
   if (typeof registryId === 'string' && !found)
     throw ruleError(
-      `registry ${JSON.stringify(registryId.slice(0, 64))} does not exist in this account; create it first or leave it out`,
+      `registry ${JSON.stringify(registryId.slice(0, 64))} does not exist in this account; create it ` +
+        'first or leave it out',
     );
 }
 

@@ -57,7 +57,8 @@ export class EcrLogin {
     if (identity === undefined)
       throw new BerthError(
         'unavailable',
-        'its registry is delegated, but this server has no AWS credentials: start Berth with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',
+        'its registry is delegated, but this server has no AWS credentials: start Berth with ' +
+          'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',
       );
     const url = new URL(
       endpoint === ''

@@ -52,7 +52,8 @@ export function parseEcrArn(
   const [, , awsRegion, awsUser, repository, tag = 'latest'] = ECR_ARN.exec(resource) ?? [];
   if (awsRegion === undefined || awsUser === undefined || repository === undefined) {
     throw ruleError(
-      'resource must be the ARN of an ECR repository, for example arn:aws:ecr:us-east-2:123456789012:repository/team/image',
+      'resource must be the ARN of an ECR repository, for example ' +
+        'arn:aws:ecr:us-east-2:123456789012:repository/team/image',
     );
   }
   return { awsUser, awsRegion, repository, tag };

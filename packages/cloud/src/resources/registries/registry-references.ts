@@ -11,7 +11,8 @@ export function referencedRegistryIds(
 export function checkRegistryExists(registryId: string | null | undefined, found: readonly string[]): void {
   if (typeof registryId === 'string' && !found.includes(registryId)) {
     throw ruleError(
-      `registry ${JSON.stringify(registryId.slice(0, 64))} does not exist in this account; create it first or leave it out`,
+      `registry ${JSON.stringify(registryId.slice(0, 64))} does not exist in this account; create it ` +
+        'first or leave it out',
     );
   }
 }

@@ -41,7 +41,9 @@ export const officialTemplates: readonly Template[] = [
       '',
       'The bare machine: a folder of its own and whatever programs the host has, with no container in between.',
       '',
-      'As it stands, the pod waits. Give it a start command to have it do something, for example `python3 -m http.server 8000` with the port `8000/http`. The command is run as a list of arguments; write `sh -c "..."` where you want a shell.',
+      'As it stands, the pod waits. Give it a start command to have it do something, for example ' +
+        '`python3 -m http.server 8000` with the port `8000/http`. The command is run as a list of ' +
+        'arguments; write `sh -c "..."` where you want a shell.',
       '',
       'It runs as the user who runs Berth, so use it for code that you trust.',
       '',
@@ -65,7 +67,8 @@ export const officialTemplates: readonly Template[] = [
     readme: [
       '# Ubuntu 24.04',
       '',
-      'A plain Ubuntu, kept running so that you can log in and install what you need. Files below `/workspace` stay when a volume is mounted there; the rest goes when the pod stops.',
+      'A plain Ubuntu, kept running so that you can log in and install what you need. Files below ' +
+        '`/workspace` stay when a volume is mounted there; the rest goes when the pod stops.',
       '',
       'It needs a data center that runs containers.',
       '',
@@ -88,7 +91,8 @@ export const officialTemplates: readonly Template[] = [
     readme: [
       '# Berth Echo',
       '',
-      'A serverless worker that answers each job with its own input. Make an endpoint of it to see a job go all the way round, then put your own handler in its place with `berth deploy`.',
+      'A serverless worker that answers each job with its own input. Make an endpoint of it to see a ' +
+        'job go all the way round, then put your own handler in its place with `berth deploy`.',
       '',
     ].join('\n'),
     startSsh: false,

@@ -33,7 +33,8 @@ export interface TerminalsDeps {
 }
 
 const NO_TERMINAL_NOTE =
-  'This machine has no program that can create a terminal (script of util-linux, or python3), so the command uses pipes.';
+  'This machine has no program that can create a terminal (script of util-linux, or python3), so the ' +
+  'command uses pipes.';
 
 /** Runs commands in pods and workers. */
 export class Terminals {

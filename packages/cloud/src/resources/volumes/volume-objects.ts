@@ -178,7 +178,8 @@ export class VolumeObjects {
       if (used - replaced + length <= capacity) return;
       throw new BerthError(
         'too-large',
-        `the volume has ${capacity} bytes, of which ${used} are used or reserved: there is no room for ${length} more; make it larger or delete files`,
+        `the volume has ${capacity} bytes, of which ${used} are used or reserved: there is no room for ` +
+          `${length} more; make it larger or delete files`,
       );
     });
   }
@@ -235,7 +236,8 @@ export class VolumeObjects {
         );
         if (done === undefined)
           throw ruleError(
-            `a name on the way to ${JSON.stringify(names.join('/').slice(0, 80))} is a file, or a link that leads out of this volume`,
+            `a name on the way to ${JSON.stringify(names.join('/').slice(0, 80))} is a file, or a link ` +
+              'that leads out of this volume',
           );
         return done.value;
       } catch (error) {

@@ -125,13 +125,15 @@ export class Volumes {
     const dataCenter = dataCenters.find(({ id }) => id === dataCenterId);
     if (dataCenter === undefined) {
       throw ruleError(
-        `data center ${JSON.stringify(dataCenterId.slice(0, 64))} does not exist here; available: ${dataCenters.map(({ id }) => id).join(', ')}`,
+        `data center ${JSON.stringify(dataCenterId.slice(0, 64))} does not exist here; available: ` +
+          `${dataCenters.map(({ id }) => id).join(', ')}`,
       );
     }
     const type = wanted ?? dataCenter.networkVolumeTypes[0];
     if (type === undefined || !dataCenter.networkVolumeTypes.includes(type)) {
       throw ruleError(
-        `data center ${dataCenterId} has no ${type ?? ''} network volumes; available: ${dataCenter.networkVolumeTypes.join(', ') || 'none'}`,
+        `data center ${dataCenterId} has no ${type ?? ''} network volumes; available: ` +
+          `${dataCenter.networkVolumeTypes.join(', ') || 'none'}`,
       );
     }
     return type;

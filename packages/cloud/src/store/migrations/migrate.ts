@@ -31,7 +31,8 @@ export async function checkSchema(database: Database, steps: Migration[] = migra
   if (found !== undefined && isTooNew(found, steps))
     throw new BerthError(
       'state',
-      `a newer Berth has upgraded this database (its schema is ${found?.version}, this server knows ${steps.length}); upgrade this server`,
+      `a newer Berth has upgraded this database (its schema is ${found?.version}, this server knows ` +
+        `${steps.length}); upgrade this server`,
     );
 }
 
@@ -64,7 +65,8 @@ export function* applyMigrations(dialect: Dialect, steps: Migration[]): Steps<nu
   if (found !== undefined && isTooNew(found, steps)) {
     throw new BerthError(
       'unavailable',
-      `this database was written by a newer Berth (its schema is ${version}, this one knows ${steps.length}); start that version, or restore a backup from before the upgrade`,
+      `this database was written by a newer Berth (its schema is ${version}, this one knows ` +
+        `${steps.length}); start that version, or restore a backup from before the upgrade`,
     );
   }
   for (const step of steps.slice(version)) {

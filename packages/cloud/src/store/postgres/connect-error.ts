@@ -17,7 +17,8 @@ const POOLER = /unsupported startup parameter/i;
 export function poolerError(cause?: unknown): BerthError {
   return new BerthError(
     'unavailable',
-    'this is a connection pooler such as PgBouncer, which drops the settings of a session and LISTEN; give --database or BERTH_DATABASE_URL the address of PostgreSQL itself',
+    'this is a connection pooler such as PgBouncer, which drops the settings of a session and LISTEN; ' +
+      'give --database or BERTH_DATABASE_URL the address of PostgreSQL itself',
     { cause },
   );
 }

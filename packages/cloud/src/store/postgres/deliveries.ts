@@ -30,7 +30,8 @@ export function jobDeliveries({
 > {
   const save = statements.rows(SAVE_DELIVERY);
   const selectDue = statements.rows(
-    'select id, octet_length(body) as bytes from webhook_deliveries where next_at <= :now order by next_at limit :limit',
+    'select id, octet_length(body) as bytes from webhook_deliveries where next_at <= :now order by ' +
+      'next_at limit :limit',
   );
   const selectSeveral = statements.rows(
     'select * from webhook_deliveries where id = any (:ids) and next_at <= :now order by next_at',

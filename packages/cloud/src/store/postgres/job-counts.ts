@@ -19,7 +19,8 @@ export const addCountsSql = (
 
 /** For sums that are made here. */
 export const ADD_COUNTS = addCountsSql(
-  `select given.endpoint_id, :lane, ${COUNT_COLUMNS.map((column) => `given.${column}`).join(', ')} from ${unnest(GIVEN_COLUMNS)}`,
+  `select given.endpoint_id, :lane, ${COUNT_COLUMNS.map((column) => `given.${column}`).join(', ')} ` +
+    `from ${unnest(GIVEN_COLUMNS)}`,
 );
 
 export function countValues(sums: ReadonlyMap<string, CountDeltas>): Record<string, string> {

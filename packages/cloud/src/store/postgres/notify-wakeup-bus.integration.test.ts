@@ -138,7 +138,8 @@ describe('wake-ups between servers', () => {
     const [a, b] = [await server('a'), await server('b')];
     await met(a, b);
     await pool.query(
-      `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'berth wakeups' and datname = current_database()`,
+      `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'berth wakeups' ` +
+        'and datname = current_database()',
     );
     await waitUntilPasses(() => {
       a.wakeups.publish(queue('after'));

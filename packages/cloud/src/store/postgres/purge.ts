@@ -11,7 +11,8 @@ import { withTransactionRetries } from './transactions.ts';
 export function purgeJobs({ statements, server }: QueueContext): Pick<JobStore, 'purge' | 'highestSeq'> {
   const deleteWaiting = statements.rows<{ deleted: number }>(
     deleteJobsSql(
-      `select endpoint_id, seq from jobs where endpoint_id = :endpoint_id and status = 'IN_QUEUE' order by seq for update`,
+      `select endpoint_id, seq from jobs where endpoint_id = :endpoint_id and status = 'IN_QUEUE' ` +
+        'order by seq for update',
       addCountsSql('select :endpoint_id, :lane, -count(*), 0, 0, 0, 0 from gone having count(*) > 0'),
     ),
   );

@@ -8,7 +8,8 @@ export function queuedUsage({
   statements,
 }: QueueContext): Pick<JobStore, 'queuedJobs' | 'queueDepths' | 'queuedBytes'> {
   const own = (table: string): string =>
-    `(:account_id::text is null or ${table}.endpoint_id in (select id from endpoints where account_id = :account_id::text))`;
+    `(:account_id::text is null or ${table}.endpoint_id in (select id from endpoints where account_id ` +
+    '= :account_id::text))';
   const selectJobs = statements.rows<{ jobs: number }>(
     `select coalesce(sum(queued), 0)::bigint as jobs from job_counts where ${own('job_counts')}`,
   );

@@ -28,10 +28,12 @@ export function readJobs({
   | 'listRunning'
 > {
   const selectWhole = statements.arrays(
-    `select ${JOB_SELECT}, ${PAYLOAD_SELECT} from ${withRequests()} where job.endpoint_id = :endpoint_id and job.seq = :seq`,
+    `select ${JOB_SELECT}, ${PAYLOAD_SELECT} from ${withRequests()} where job.endpoint_id = ` +
+      ':endpoint_id and job.seq = :seq',
   );
   const selectOutline = statements.arrays(
-    `select ${JOB_SELECT}, ${OUTLINE_SELECT} from ${withRequests()} where job.endpoint_id = :endpoint_id and job.seq = :seq`,
+    `select ${JOB_SELECT}, ${OUTLINE_SELECT} from ${withRequests()} where job.endpoint_id = ` +
+      ':endpoint_id and job.seq = :seq',
   );
   const selectOutput = statements.arrays(
     'select output from jobs where endpoint_id = :endpoint_id and seq = :seq',
@@ -62,7 +64,8 @@ export function readJobs({
     `select ${JOB_SELECT} from jobs as job where job.status = 'IN_PROGRESS' order by job.endpoint_id, job.seq`,
   );
   const selectRunningOf = statements.arrays(
-    `select ${JOB_SELECT} from jobs as job where job.status = 'IN_PROGRESS' and job.endpoint_id = :endpoint_id order by job.seq`,
+    `select ${JOB_SELECT} from jobs as job where job.status = 'IN_PROGRESS' and job.endpoint_id = ` +
+      ':endpoint_id order by job.seq',
   );
 
   return {

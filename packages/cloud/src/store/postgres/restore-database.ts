@@ -29,7 +29,8 @@ export async function restorePostgres(
   if (copied.schema > migrations.length)
     throw new BerthError(
       'unavailable',
-      `the backup was made by a newer Berth (its schema is ${copied.schema}, this one knows ${migrations.length}); restore it with that version`,
+      `the backup was made by a newer Berth (its schema is ${copied.schema}, this one knows ` +
+        `${migrations.length}); restore it with that version`,
     );
   await database.write(() => restoreTables(copied, folder, replace));
 }
@@ -45,7 +46,8 @@ function* restoreTables(
   if (existing.length > 0 && !replace)
     throw new BerthError(
       'conflict',
-      `the database is not empty (it has the table ${existing[0]?.name}); name an empty one, or drop its tables with --replace`,
+      `the database is not empty (it has the table ${existing[0]?.name}); name an empty one, or drop ` +
+        'its tables with --replace',
     );
   for (const { name } of existing) yield raw(`drop table if exists ${quoted(name)} cascade`);
   yield* applyMigrations('postgres', migrations.slice(0, schema));

@@ -62,7 +62,8 @@ describe('the connections of the queue', () => {
 
   test('alone have planner settings', async () => {
     const { rows } = await pool.query<{ sourcefile: string | null }>(
-      `select name from pg_settings where source = 'client' and name in ('enable_seqscan', 'enable_hashjoin', 'plan_cache_mode')`,
+      `select name from pg_settings where source = 'client' and name in ('enable_seqscan', ` +
+        `'enable_hashjoin', 'plan_cache_mode')`,
     );
     assert.deepEqual(rows, []);
     const shown = await postgres.database.read(function* () {

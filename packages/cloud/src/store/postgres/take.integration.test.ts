@@ -78,7 +78,8 @@ describe('what a take reads', () => {
     await client.query('begin');
     await client.query(`prepare take as ${text}`);
     const { rows } = await client.query<{ 'QUERY PLAN': [{ Plan: Plan }] }>(
-      `explain (analyze, buffers, format json) execute take (${values.map((value) => pg.escapeLiteral(String(value))).join(', ')})`,
+      'explain (analyze, buffers, format json) execute take ' +
+        `(${values.map((value) => pg.escapeLiteral(String(value))).join(', ')})`,
     );
     await client.query('rollback');
     await client.query('deallocate take');

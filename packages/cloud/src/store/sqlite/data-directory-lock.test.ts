@@ -7,7 +7,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { DataDirectoryLocked, lockDataDirectory } from './data-directory-lock.ts';
 
-const holding = `const { lockDataDirectory } = await import(process.argv[1]); lockDataDirectory(process.argv[2]); process.stdout.write('held'); setInterval(() => undefined, 1000);`;
+const holding =
+  'const { lockDataDirectory } = await import(process.argv[1]); lockDataDirectory(process.argv[2]); ' +
+  `process.stdout.write('held'); setInterval(() => undefined, 1000);`;
 
 describe('the lock of a data directory', () => {
   let data: string;

@@ -14,7 +14,8 @@ export interface DataDirectoryLock {
 export class DataDirectoryLocked extends Error {
   constructor(data: string) {
     super(
-      `another Berth server uses the data directory ${data}${holder(data)}; stop it, or give this one its own directory with --data`,
+      `another Berth server uses the data directory ${data}${holder(data)}; stop it, or give this one ` +
+        'its own directory with --data',
     );
     this.name = 'DataLocked';
   }

@@ -54,7 +54,10 @@ export function markEnded(file: string, version: number): void {
 function notWhole(file: string, why: string): BerthError {
   return new BerthError(
     'unavailable',
-    `the data folder ${dirname(file)} is not a whole copy: ${why}. Make a backup with "berth backup FILE" and use "berth restore FILE --data FOLDER", or stop the server and copy the folder again. If that is not possible, delete ${file}-origin: Berth then starts with what is there, and acknowledged jobs may be missing`,
+    `the data folder ${dirname(file)} is not a whole copy: ${why}. Make a backup with "berth backup ` +
+      'FILE" and use "berth restore FILE --data FOLDER", or stop the server and copy the folder again. ' +
+      `If that is not possible, delete ${file}-origin: Berth then starts with what is there, and ` +
+      'acknowledged jobs may be missing',
   );
 }
 

@@ -28,7 +28,8 @@ export function jobDeliveries({
 > {
   const save = statements.write(SAVE_DELIVERY);
   const selectDue = statements.rows(
-    'select id, octet_length(body) as bytes from webhook_deliveries where next_at <= :now order by next_at limit :limit',
+    'select id, octet_length(body) as bytes from webhook_deliveries where next_at <= :now order by ' +
+      'next_at limit :limit',
   );
   const selectById = statements.rows('select * from webhook_deliveries where id = :id');
   /** Only if it is still as it was seen: another attempt may have been made since. */

@@ -3,7 +3,9 @@ import { IS_TERMINAL } from '../tables/jobs.table.ts';
 import { deleteJobs } from './delete-job.ts';
 import type { QueueContext } from './queue-context.ts';
 
-const EXPIRED = `from jobs where look_at <= :now and due_at <= :now and ${IS_TERMINAL} order by look_at, seq limit :limit`;
+const EXPIRED =
+  'from jobs where look_at <= :now and due_at <= :now and ' +
+  `${IS_TERMINAL} order by look_at, seq limit :limit`;
 
 /**
  * Deletes ended jobs whose retention is over. No interface shows them any more, so nothing waits for the

@@ -10,7 +10,8 @@ export function workerHeartbeats({
   group,
 }: QueueContext): Pick<JobStore, 'saveHeartbeats' | 'workers' | 'compact'> {
   const save = statements.write(
-    `insert or replace into job_workers ${columnsAndValues(['endpoint_id', 'worker_id', 'seen_at', 'busy', 'unhealthy', 'accelerated'])}`,
+    'insert or replace into job_workers ' +
+      `${columnsAndValues(['endpoint_id', 'worker_id', 'seen_at', 'busy', 'unhealthy', 'accelerated'])}`,
   );
   const select = statements.rows(
     'select * from job_workers where endpoint_id = :endpoint_id and seen_at >= :seen_since',

@@ -161,7 +161,8 @@ export function sqliteDatabase(
     connection.exec('begin immediate');
     try {
       connection.exec(
-        "insert into settings (name, value) values ('write probe', '1') on conflict (name) do update set value = excluded.value",
+        "insert into settings (name, value) values ('write probe', '1') on conflict (name) do update " +
+          'set value = excluded.value',
       );
       connection.exec('commit');
       refusesWrites = false;

@@ -111,7 +111,8 @@ export function readJobs({
           ${index === 'jobs_by_endpoint' ? '' : hasStatus}`;
         const last = statements
           .rows<{ seq: number }>(
-            `select job.seq from jobs as job indexed by ${index} where ${scanned} order by job.seq desc limit 1 offset :offset`,
+            `select job.seq from jobs as job indexed by ${index} where ${scanned} order by job.seq ` +
+              'desc limit 1 offset :offset',
           )
           .get({ endpoint_id, before, offset: maxRowsScanned - 1 });
         const jobs = statements

@@ -29,7 +29,8 @@ export function networkVolumeTable(database: Database, usage?: UsageRules): Coll
       if (user !== undefined)
         throw new BerthError(
           'in-use',
-          `endpoint ${JSON.stringify(user.name)} (${user.id}) uses this network volume; take it from the endpoint, or delete the endpoint first`,
+          `endpoint ${JSON.stringify(user.name)} (${user.id}) uses this network volume; take it from ` +
+            'the endpoint, or delete the endpoint first',
         );
       const pod = yield* row<{ id: string; name: string }>(
         sql`select id, name from pods where network_volume_id = ${id} and account_id = ${accountId} and wanted <> 'terminated' limit 1`,

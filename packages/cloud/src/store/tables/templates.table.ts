@@ -138,7 +138,10 @@ export function* templateInUseReason(accountId: string, id: string): Steps<strin
     sql`select id, name from endpoints where account_id = ${accountId} and template_id = ${id} and template_linked = 1 limit 1`,
   );
   if (endpoint !== undefined)
-    return `endpoint ${JSON.stringify(endpoint.name)} (${endpoint.id}) uses this template; give it another one, or delete the endpoint first`;
+    return (
+      `endpoint ${JSON.stringify(endpoint.name)} (${endpoint.id}) uses this template; give it ` +
+      'another one, or delete the endpoint first'
+    );
   // Of a public one, also pods of other accounts are made. One's own is named first: something can be done
   // about it.
   const pod = yield* row<{ id: string; name: string; account_id: string }>(

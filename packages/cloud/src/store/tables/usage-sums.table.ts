@@ -62,7 +62,8 @@ const keepLatestSql = raw(
 const lateSelected = byDialect({
   sqlite: LATE_COLUMNS.map(
     (column) =>
-      `case when ${column} between -${Number.MAX_SAFE_INTEGER} and ${Number.MAX_SAFE_INTEGER} then ${column} else cast(${column} as text) end as ${column}`,
+      `case when ${column} between -${Number.MAX_SAFE_INTEGER} and ${Number.MAX_SAFE_INTEGER} then ` +
+      `${column} else cast(${column} as text) end as ${column}`,
   ).join(', '),
   postgres: LATE_COLUMNS.map((column) => `cast(${column} as text) as ${column}`).join(', '),
 });

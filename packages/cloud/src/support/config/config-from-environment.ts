@@ -51,7 +51,8 @@ export function configFromEnvironment(
       [...known].map((variable) => variable.slice(PREFIX.length)),
     );
     source.warnings.push(
-      `${name} is not a variable of Berth and is ignored${close === undefined ? '' : `; did you mean ${PREFIX}${close}?`}`,
+      `${name} is not a variable of Berth and is ` +
+        `ignored${close === undefined ? '' : `; did you mean ${PREFIX}${close}?`}`,
     );
   }
   return source;

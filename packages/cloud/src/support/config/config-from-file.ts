@@ -24,7 +24,9 @@ async function parse(file: string, readFile: ReadFile): Promise<{ content: unkno
     content = await readFile(file);
   } catch (error) {
     return {
-      problem: `the configuration file ${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+      problem:
+        `the configuration file ${file} cannot be read: ` +
+        `${error instanceof Error ? error.message : String(error)}`,
     };
   }
   const { parse: parseYaml } = await import('yaml');
@@ -61,7 +63,8 @@ function collect(
     else if (isMapping(value)) collect(value, `${path}.`, file, source);
     else if (value !== null)
       source.problems.push(
-        `${path} in ${file} is a section; allowed: ${below.map((name: SettingPath) => name.slice(path.length + 1)).join(', ')} below it`,
+        `${path} in ${file} is a section; allowed: ` +
+          `${below.map((name: SettingPath) => name.slice(path.length + 1)).join(', ')} below it`,
       );
   }
 }

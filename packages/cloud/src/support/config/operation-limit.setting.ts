@@ -21,7 +21,8 @@ export function operationLimitType(): SettingType<OperationLimit | typeof OFF> {
   };
   return {
     allowed:
-      'two whole numbers from 1 to 999999999 such as 1000/200 (in ten seconds, at the same time), or off; in the file also { per10s: 1000, concurrent: 200 }',
+      'two whole numbers from 1 to 999999999 such as 1000/200 (in ten seconds, at the same time), or ' +
+      'off; in the file also { per10s: 1000, concurrent: 200 }',
     fromText,
     fromFile: (value) => {
       if (typeof value === 'string') return fromText(value);

@@ -55,7 +55,10 @@ function isSection(section: string, value: unknown): boolean {
 /** Nested, and therefore from the file alone. */
 export function pricesType(): SettingType<Prices> {
   return {
-    allowed: `sections gpu, cpu and disk, with prices from 0 to ${MAX_PRICE}: of a GPU one number or some of ${GPU_USES.join(', ')}; of a CPU one number or some of ${CPU_USES.join(', ')}; of disks some of ${DISK_TYPES.join(', ')}`,
+    allowed:
+      `sections gpu, cpu and disk, with prices from 0 to ${MAX_PRICE}: of a GPU one number or some ` +
+      `of ${GPU_USES.join(', ')}; of a CPU one number or some of ${CPU_USES.join(', ')}; of disks ` +
+      `some of ${DISK_TYPES.join(', ')}`,
     fromFile: (value) => {
       if (!isMapping(value)) return undefined;
       const given = Object.entries(value).filter(([, prices]) => prices !== null);

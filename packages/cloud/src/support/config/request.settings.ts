@@ -7,7 +7,9 @@ function jobLimit(operation: string, per10s: number, concurrent: number): Settin
   return defineSetting({
     type: operationLimitType(),
     default: { per10s, concurrent },
-    description: `How many ${operation} calls one account may make to one endpoint: in ten seconds, and at the same time. With many workers, the limit for ten seconds rises to 100 per worker.`,
+    description:
+      `How many ${operation} calls one account may make to one endpoint: in ten seconds, and at the ` +
+      'same time. With many workers, the limit for ten seconds rises to 100 per worker.',
   });
 }
 
@@ -32,7 +34,8 @@ export const requestSettings = {
     type: wholeNumberType(0),
     default: 0,
     description:
-      'How many of these connections one account may have; the root account has no such limit. A connection counts for ' +
+      'How many of these connections one account may have; the root account has no such limit. A ' +
+      'connection counts for ' +
       'the account that last showed a key on it, and one to a port of a pod for its owner. Beyond it, a request on ' +
       'another connection is answered with 429, and that connection is closed. 0: half of maxConnections.',
   }),

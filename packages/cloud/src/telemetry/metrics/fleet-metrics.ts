@@ -174,7 +174,9 @@ function exposeStarts(registry: Registry, events: CloudEventBus): void {
   });
   const crashes = new Counter({
     name: 'berth_worker_crashes_total',
-    help: 'Workers that ended without being told to: they did not start, were not ready in time, exited, or were killed',
+    help:
+      'Workers that ended without being told to: they did not start, were not ready in time, exited, ' +
+      'or were killed',
     labelNames: ['reason'],
     registers: [registry],
   });

@@ -38,7 +38,9 @@ export function actionWords(action: PodAction, pod: Pick<Pod, 'name' | 'mounts'>
       return {
         title: `Stop ${name}?`,
         button: 'Stop the pod',
-        lost: `What runs in it ends, and the container disk is emptied. ${keptAtStop} Its hardware may go to others, so that it may have to wait when it starts again.`,
+        lost:
+          `What runs in it ends, and the container disk is emptied. ${keptAtStop} Its hardware may ` +
+          'go to others, so that it may have to wait when it starts again.',
         danger: true,
       };
     case 'restart':
@@ -52,7 +54,11 @@ export function actionWords(action: PodAction, pod: Pick<Pod, 'name' | 'mounts'>
       return {
         title: `Terminate ${name}?`,
         button: 'Terminate the pod',
-        lost: `The pod, its container disk${persistent === undefined ? '' : ` and its volume at ${persistent.path} (${persistent.size} GB)`} are deleted. ${network ? keptAtStop : 'Nothing of its files is kept.'} This cannot be undone.`,
+        lost:
+          'The pod, its container ' +
+          `disk${persistent === undefined ? '' : ` and its volume at ${persistent.path} (${persistent.size} GB)`} ` +
+          `are deleted. ${network ? keptAtStop : 'Nothing of its files is kept.'} This cannot be ` +
+          'undone.',
         danger: true,
       };
   }

@@ -48,7 +48,8 @@ export default function OverviewTab({ endpoint }: TabProps) {
           value={formatCount(workers.data?.summary.total ?? 0)}
           hint={
             workers.data &&
-            `${workers.data.summary.running} busy, ${workers.data.summary.idle} idle, ${workers.data.summary.initializing} starting`
+            `${workers.data.summary.running} busy, ${workers.data.summary.idle} idle, ` +
+              `${workers.data.summary.initializing} starting`
           }
         />
       </div>

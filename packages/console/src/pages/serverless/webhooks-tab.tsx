@@ -71,7 +71,10 @@ export default function WebhooksTab({ endpoint: { id } }: TabProps) {
             empty={
               <EmptyState
                 title="No webhooks yet"
-                command={`curl ${location.origin}/v2/${id}/run -H "Authorization: Bearer $BERTH_API_KEY" -d '{"input": {}, "webhook": "https://example.com/hook"}'`}
+                command={
+                  `curl ${location.origin}/v2/${id}/run -H "Authorization: Bearer $BERTH_API_KEY" -d ` +
+                  `'{"input": {}, "webhook": "https://example.com/hook"}'`
+                }
               >
                 A job with a webhook is told to that address when it ends. Deliveries are signed and repeated.
               </EmptyState>

@@ -59,7 +59,8 @@ export async function runExecPlugin(
     const { stderr, message } = error as { stderr?: string; message: string };
     throw new BerthError(
       'unavailable',
-      `the program ${JSON.stringify(command)} of the kubeconfig gave no credentials: ${(stderr?.trim() || message).slice(0, 500)}`,
+      `the program ${JSON.stringify(command)} of the kubeconfig gave no credentials: ` +
+        `${(stderr?.trim() || message).slice(0, 500)}`,
       { cause: error },
     );
   }

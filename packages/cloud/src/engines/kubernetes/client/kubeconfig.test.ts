@@ -44,7 +44,8 @@ describe('the credentials of a cluster', () => {
   test('a program that prints credentials, again when they were refused', async () => {
     const program = write(
       'plugin',
-      `#!/bin/sh\necho run >>${join(folder, 'runs')}\nn=$(wc -l <${join(folder, 'runs')})\necho '{"kind": "ExecCredential", "status": {"token": "'$MARK$((n))'"}}'\n`,
+      `#!/bin/sh\necho run >>${join(folder, 'runs')}\nn=$(wc -l <${join(folder, 'runs')})\necho ` +
+        `'{"kind": "ExecCredential", "status": {"token": "'$MARK$((n))'"}}'\n`,
     );
     chmodSync(program, 0o700);
     const access = await readKubeconfig(

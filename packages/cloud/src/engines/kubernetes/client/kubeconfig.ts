@@ -48,7 +48,8 @@ export async function readKubeconfig(path: string, contextName?: string): Promis
       path,
       name === undefined || name === ''
         ? 'it has no current context; name one with `context`'
-        : `it has no context ${JSON.stringify(name)} (it has: ${(config.contexts ?? []).map((entry) => entry.name).join(', ') || 'none'})`,
+        : `it has no context ${JSON.stringify(name)} (it has: ` +
+            `${(config.contexts ?? []).map((entry) => entry.name).join(', ') || 'none'})`,
     );
   const cluster = config.clusters?.find((entry) => entry.name === context.cluster)?.cluster;
   if (cluster === undefined || !URL.canParse(cluster.server))

@@ -131,7 +131,8 @@ export class AccountFirewall {
   #warn(reason: string): void {
     this.#options.log?.warn(
       { reason },
-      'the firewall of this machine is not managed: processes of one account reach the ports of others on this machine, and the metadata service of the cloud; see docs/isolation.md',
+      'the firewall of this machine is not managed: processes of one account reach the ports of others ' +
+        'on this machine, and the metadata service of the cloud; see docs/isolation.md',
     );
   }
 }

@@ -18,7 +18,9 @@ export type IsolationSetting = 'auto' | 'users' | 'none';
 
 const PROBE_TIMEOUT_MS = 10_000;
 const WHAT_TO_DO =
-  'run Berth as root or in a user namespace (docs/isolation.md), connect Docker, or set process.isolation to none (BERTH_PROCESS_ISOLATION=none) if all accounts may read and change everything of each other and of Berth';
+  'run Berth as root or in a user namespace (docs/isolation.md), connect Docker, or set ' +
+  'process.isolation to none (BERTH_PROCESS_ISOLATION=none) if all accounts may read and change ' +
+  'everything of each other and of Berth';
 
 /** What is known without trying; undefined if a probe must tell. */
 export function isolationWithoutProbe(setting: IsolationSetting): Isolation | undefined {
@@ -53,7 +55,8 @@ export async function probeIsolation(
     if ((await problemOf(() => run(asUser(user, parent, ['true'])))) === undefined)
       return { mode: 'users', reason: inNamespaces };
     return refused(
-      `there are no namespaces here (${inNamespaces}), and users of accounts cannot enter ${parent}; move the data folder with --data,`,
+      `there are no namespaces here (${inNamespaces}), and users of accounts cannot enter ${parent}; ` +
+        'move the data folder with --data,',
       '',
     );
   }

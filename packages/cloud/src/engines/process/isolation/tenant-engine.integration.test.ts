@@ -9,7 +9,8 @@ import { openEngine } from './tenant-test-engine.ts';
 
 /** A port probe disconnects without reading, so socket errors are ignored. */
 const SERVER =
-  "require('node:net').createServer((socket) => socket.on('error', () => undefined).end('hello')).listen(Number(process.env.PORT), '127.0.0.1')";
+  "require('node:net').createServer((socket) => socket.on('error', () => " +
+  "undefined).end('hello')).listen(Number(process.env.PORT), '127.0.0.1')";
 
 /** Users of their own need root. */
 if (process.platform === 'linux' && process.getuid?.() === 0)

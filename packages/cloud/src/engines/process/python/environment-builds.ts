@@ -131,7 +131,8 @@ export class EnvironmentBuilds<T> {
     const message = cause instanceof Error ? cause.message : String(cause);
     const error = new BerthError(
       'rule',
-      `the Python environment could not be built: ${message} (tried again after ${pause / 1000} s, or when the endpoint is deployed again)`,
+      `the Python environment could not be built: ${message} (tried again after ${pause / 1000} s, or ` +
+        'when the endpoint is deployed again)',
       { cause },
     );
     this.#failures.set(name, { error, count, retryAt: this.#clock.now() + pause });

@@ -202,7 +202,9 @@ describe('environments', () => {
     try {
       const files = {
         ...PACKAGE,
-        'backend.py': `import os\nopen(${JSON.stringify(seen)}, "w").write(os.environ.get("BERTH_MASTER_KEY", "nothing"))\n${PACKAGE['backend.py']}`,
+        'backend.py':
+          `import os\nopen(${JSON.stringify(seen)}, "w").write(os.environ.get("BERTH_MASTER_KEY", ` +
+          `"nothing"))\n${PACKAGE['backend.py']}`,
       };
       await ensure(environments, folder(files));
       assert.equal(execFileSync('cat', [seen], { encoding: 'utf8' }), 'nothing');

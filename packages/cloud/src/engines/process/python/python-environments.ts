@@ -133,7 +133,8 @@ export class PythonEnvironments {
     const uv = this.#options.uv === undefined ? await findUv() : (this.#options.uv ?? undefined);
     const names = project.dependencies?.file ?? 'no dependencies';
     onLine(
-      `Building the Python environment: Python ${interpreter.version}, ${names}, with ${uv === undefined ? 'pip' : 'uv'}.`,
+      `Building the Python environment: Python ${interpreter.version}, ${names}, with ` +
+        `${uv === undefined ? 'pip' : 'uv'}.`,
     );
     const folder = await this.#store.createFolder(owner, key);
     try {

@@ -115,7 +115,8 @@ function versionFromFile(image: string, folder: string): PythonProject['version'
   if (wanted === undefined || wanted === 'system') return null;
   if (!PYTHON_VERSION.test(wanted))
     throw ruleError(
-      `${VERSION_FILE} of the image ${JSON.stringify(image)} says ${JSON.stringify(wanted.slice(0, 80))}; allowed: a version such as 3.12 or 3.12.4`,
+      `${VERSION_FILE} of the image ${JSON.stringify(image)} says ` +
+        `${JSON.stringify(wanted.slice(0, 80))}; allowed: a version such as 3.12 or 3.12.4`,
     );
   return { wanted, source: VERSION_FILE };
 }

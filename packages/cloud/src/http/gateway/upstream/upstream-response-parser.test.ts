@@ -47,7 +47,8 @@ describe('the parser of upstream responses', () => {
 
   test('reads chunks with extensions and trailers', () => {
     const parsed = whole(
-      'HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n5;a=b\r\nhello\r\nA \r\n, and more\r\n000\r\nX-Sum: 1\r\nX-B: 2\r\n\r\n',
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n5;a=b\r\nhello\r\nA \r\n, and more\r\n' +
+        '000\r\nX-Sum: 1\r\nX-B: 2\r\n\r\n',
     );
     assert.deepEqual(
       [parsed.body, parsed.trailers, parsed.reusable],
@@ -79,7 +80,8 @@ describe('the parser of upstream responses', () => {
 
   test('skips interim responses', () => {
     const parsed = whole(
-      'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok',
+      'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\n' +
+        'Content-Length: 2\r\n\r\nok',
     );
     assert.deepEqual([parsed.heads.length, parsed.heads[0]?.status, parsed.body], [1, 200, 'ok']);
   });
@@ -160,7 +162,8 @@ describe('the parser of upstream responses', () => {
                 : '';
           const bytes = Buffer.concat([
             Buffer.from(
-              `${interim ? 'HTTP/1.1 100 Continue\r\n\r\n' : ''}HTTP/1.1 ${status} Words\r\n${lines(headers)}${framed}\r\n`,
+              `${interim ? 'HTTP/1.1 100 Continue\r\n\r\n' : ''}HTTP/1.1 ${status} Words\r\n` +
+                `${lines(headers)}${framed}\r\n`,
             ),
             ...(framing === 'chunked'
               ? [

@@ -75,7 +75,8 @@ async function authorize(acme: AcmeTransport, url: string, options: OrderOptions
   if (status === 'valid') return;
   const reason = challenges.find(({ error }) => error !== undefined)?.error?.detail ?? status;
   throw new AcmeError(
-    `${name} could not be confirmed: ${reason}. http://${name}/.well-known/acme-challenge/ must lead to this server, on port 80`,
+    `${name} could not be confirmed: ${reason}. http://${name}/.well-known/acme-challenge/ must lead ` +
+      'to this server, on port 80',
   );
 }
 
