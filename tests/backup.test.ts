@@ -205,7 +205,7 @@ for (const kind of DATABASES) {
       );
     });
 
-    test('the server dies while it makes a backup: no file looks whole, and the rest is removed at the next start', async () => {
+    test('the server dies during a backup: no file looks complete, and the next start cleans up', async () => {
       const second = await createTestDatabase(kind, { empty: true });
       databases.push(second);
       const dying = await startServerProcess(second, ENV);

@@ -140,7 +140,7 @@ for (const kind of DATABASES) {
       }
     });
 
-    test('members follow their cluster: no change and no end by themselves, in any interface; other actions are theirs', async () => {
+    test('members are changed and deleted only with their cluster, in any interface; other actions work', async () => {
       const { id } = await create({ compute: { ...compute, podCount: 2 } });
       await allRun(id, 2);
       const [member] = await membersOf(id);

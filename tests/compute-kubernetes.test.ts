@@ -101,7 +101,7 @@ await withKubernetes((cluster) => {
       );
     });
 
-    test('usage is billed by the times of the container, also of one that ended while the server was away', async () => {
+    test("usage is billed by the container's times, also if it ended while the server was away", async () => {
       const containers = async (): Promise<ContainerStatus[]> =>
         (
           await engine.cluster.get<{ items: PodObject[] }>(`/api/v1/namespaces/${engine.namespace}/pods`)

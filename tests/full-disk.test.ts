@@ -146,7 +146,7 @@ describe('a full disk', { skip: process.getuid?.() !== 0 || process.platform !==
     await waitFor('the reserve is whole again', () => statSync(join(data, 'reserve')).size >= RESERVE_BYTES);
   });
 
-  test('what is left of a nearly full disk is shared: an account that floods the queue does not get the last of it', async () => {
+  test('a nearly full disk is shared: an account that floods the queue does not get the last of it', async () => {
     await waitFor('there is space', async () => (await client.call('GET', '/readyz')).status === 200);
     const [flooder, other] = await Promise.all(
       ['flooder', 'other'].map(async (name) => {

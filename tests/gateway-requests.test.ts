@@ -27,7 +27,7 @@ const LIMIT = 30 * MEGABYTE;
 describe('requests to a load balancing endpoint', () => {
   const stage = loadBalancerFixture();
 
-  test('arrive with any method and any path, the words of the job interface too, and say where they came from', async () => {
+  test('arrive with any method and path, also those of the job API, and say where they came from', async () => {
     const endpoint = await stage.endpoint();
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']) {
       const { status, headers, body } = await endpoint.call<Seen>(

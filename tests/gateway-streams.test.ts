@@ -59,7 +59,7 @@ describe('streams through a load balancing endpoint', () => {
     await once(refused, 'error');
   });
 
-  test('200 MB on their way to a worker that does not read stay with their senders, and arrive whole when it does', async () => {
+  test('200 MB for a worker that does not read stay with their senders, and arrive whole when it does', async () => {
     const endpoint = await stage.endpoint();
     const [uploads, each] = [8, 25 * MEGABYTE];
     const before = residentMegabytes(stage.server.process.pid);

@@ -69,7 +69,7 @@ describe('the workers of a load balancing endpoint', () => {
     for (const asking of requests) asking.destroy();
   });
 
-  test('get the next request when they have the least to do, and a certain one when a request asks for it', async () => {
+  test('get the next request when least busy, or when a request asks for this worker', async () => {
     const endpoint = await stage.endpoint({ workers: { min: 2, max: 2 } });
     const ready = await waitForReadyWorkers(stage.client, endpoint.id, 2);
     const [first = '', second = ''] = ready;

@@ -14,17 +14,28 @@ const USER =
 const RUNTIME =
   'runtime { uptimeInSeconds ports { ip isIpPublic privatePort publicPort type } gpus { id ' +
   'gpuUtilPercent memoryUtilPercent } container { cpuPercent memoryPercent } }';
-const POD = `id name imageName desiredStatus costPerHr containerDiskInGb volumeInGb volumeMountPath gpuCount vcpuCount memoryInGb dockerArgs dockerId env podType port ports machineId
-  lastStatusChange uptimeSeconds containerRegistryAuthId networkVolumeId clusterIp lastStartedAt latestTelemetry { state time averageGpuMetrics { percentUtilization } individualGpuMetrics { id } }
-  machine { podHostId gpuDisplayName location gpuTypeId gpuType { id } cpuTypeId cpuType { displayName } vcpuTotal memoryTotal gpuAvailable } ${RUNTIME}`;
-const ENDPOINT = `id name aiKey gpuIds gpuCount idleTimeout locations networkVolumeId networkVolumeIds { networkVolumeId dataCenterId } scalerType scalerValue templateId type userId version
-  workersMin workersMax workersStandby env { key value } createdAt networkVolume { id dataCenterId } allowedCudaVersions minCudaVersion executionTimeoutMs flashBootType instanceIds compliance
-  modelReferences pods { desiredStatus } template { id imageName } hubReleaseId workerState(input: { granularity: LIVE }) { time ready running }`;
-const TEMPLATE = `id name imageName dockerArgs env { key value } ports volumeMountPath volumeInGb containerDiskInGb containerRegistryAuthId startJupyter startSsh startScript isServerless isPublic
+const POD = `id name imageName desiredStatus costPerHr containerDiskInGb volumeInGb volumeMountPath gpuCount
+  vcpuCount memoryInGb dockerArgs dockerId env podType port ports machineId
+  lastStatusChange uptimeSeconds containerRegistryAuthId networkVolumeId clusterIp lastStartedAt
+  latestTelemetry { state time averageGpuMetrics { percentUtilization } individualGpuMetrics { id } }
+  machine { podHostId gpuDisplayName location gpuTypeId gpuType { id } cpuTypeId cpuType { displayName }
+  vcpuTotal memoryTotal gpuAvailable } ${RUNTIME}`;
+const ENDPOINT = `id name aiKey gpuIds gpuCount idleTimeout locations networkVolumeId networkVolumeIds {
+  networkVolumeId dataCenterId } scalerType scalerValue templateId type userId version
+  workersMin workersMax workersStandby env { key value } createdAt networkVolume { id dataCenterId }
+  allowedCudaVersions minCudaVersion executionTimeoutMs flashBootType instanceIds compliance
+  modelReferences pods { desiredStatus } template { id imageName } hubReleaseId workerState(input: {
+  granularity: LIVE }) { time ready running }`;
+const TEMPLATE = `id name imageName dockerArgs env { key value } ports volumeMountPath volumeInGb
+  containerDiskInGb containerRegistryAuthId startJupyter startSsh startScript isServerless isPublic
   readme advancedStart category isRunpod portsConfig { port name }`;
-const GPU_TYPE = `id displayName manufacturer memoryInGb cudaCores secureCloud communityCloud securePrice communityPrice secureSpotPrice communitySpotPrice clusterPrice oneMonthPrice threeMonthPrice
-  sixMonthPrice oneWeekPrice maxGpuCount maxGpuCountCommunityCloud maxGpuCountSecureCloud minPodGpuCount nodeGroupDatacenters { id }
-  lowestPrice(input: $price) { gpuName gpuTypeId minimumBidPrice uninterruptablePrice minMemory minVcpu stockStatus compliance countryCode maxUnreservedGpuCount availableGpuCounts gpuTypeCudaVersions { cudaVersion availability } }`;
+const GPU_TYPE = `id displayName manufacturer memoryInGb cudaCores secureCloud communityCloud securePrice
+  communityPrice secureSpotPrice communitySpotPrice clusterPrice oneMonthPrice threeMonthPrice
+  sixMonthPrice oneWeekPrice maxGpuCount maxGpuCountCommunityCloud maxGpuCountSecureCloud minPodGpuCount
+  nodeGroupDatacenters { id }
+  lowestPrice(input: $price) { gpuName gpuTypeId minimumBidPrice uninterruptablePrice minMemory minVcpu
+  stockStatus compliance countryCode maxUnreservedGpuCount availableGpuCounts gpuTypeCudaVersions {
+  cudaVersion availability } }`;
 const LISTING =
   'id title description category type language tags repoId repoName repoOwner stars views deploys ' +
   'createdAt updatedAt listedRelease { id name tagName config readme createdAt build { id imageName } }';
@@ -85,9 +96,14 @@ describe('the documents that clients send', () => {
     assert.deepEqual([gpuTypes.length, typeof gpuTypes[0]?.lowestPrice.stockStatus], [1, 'string']);
     const rest = await ask<
       Record<string, unknown[]>
-    >(`query { dataCenters { id name location listed storageSupport gpuAvailability(input: { gpuCount: 1 }) { gpuTypeId displayName stockStatus available } } countryCodes serverlessGpuPools { id gpuTypeIds }
-      cpuTypes { id displayName } cpuFlavors(input: { id: "cpu3c" }) { id displayName groupId minVcpu maxVcpu vcpuBurstable ramMultiplier diskLimitPerVcpu specifics(input: { dataCenterId: "LOCAL-1", instanceId: "cpu3c-2-4" }) { stockStatus securePrice slsPrice } }
-      listings(input: { searchQuery: "echo", limit: 5, offset: 0, orderBy: "title", orderDirection: "asc" }) { ${LISTING} } allAiApiPublicConfigs { id aiApiId modelName displayName description metadata isLive createdAt updatedAt } }`);
+    >(`query { dataCenters { id name location listed storageSupport gpuAvailability(input: { gpuCount: 1 })
+      { gpuTypeId displayName stockStatus available } } countryCodes serverlessGpuPools { id gpuTypeIds }
+      cpuTypes { id displayName } cpuFlavors(input: { id: "cpu3c" }) { id displayName groupId minVcpu
+      maxVcpu vcpuBurstable ramMultiplier diskLimitPerVcpu specifics(input: { dataCenterId: "LOCAL-1",
+      instanceId: "cpu3c-2-4" }) { stockStatus securePrice slsPrice } }
+      listings(input: { searchQuery: "echo",
+      limit: 5, offset: 0, orderBy: "title", orderDirection: "asc" }) { ${LISTING} } allAiApiPublicConfigs {
+      id aiApiId modelName displayName description metadata isLive createdAt updatedAt } }`);
     assert.deepEqual(
       [rest['dataCenters']?.length, rest['cpuFlavors']?.length, rest['allAiApiPublicConfigs']?.length],
       [1, 1, 0],
@@ -447,8 +463,11 @@ describe('the documents that clients send', () => {
 
   test('spending is reported by kind', async () => {
     const { myself } = await ask<{ myself: { billing: Record<string, unknown[]> } }>(
-      `query ($input: UserBillingInput) { myself { spendDetails { localStoragePerHour networkStoragePerHour gpuComputePerHour } billing(input: $input) { gpuCloud { gpuTypeId time timeBilledSeconds amount }
-      cpuCloud { cpuFlavorId time timeBilledSeconds amount } serverless { endpointId gpuTypeId time timeBilledSeconds amount } storage { time amount diskSpaceBilledGB } runpodEndpoint { time amount } summary { time gpuCloudAmount serverlessAmount storageAmount } } } }`,
+      `query ($input: UserBillingInput) { myself { spendDetails { localStoragePerHour networkStoragePerHour
+        gpuComputePerHour } billing(input: $input) { gpuCloud { gpuTypeId time timeBilledSeconds amount }
+      cpuCloud { cpuFlavorId time timeBilledSeconds amount } serverless { endpointId gpuTypeId time
+      timeBilledSeconds amount } storage { time amount diskSpaceBilledGB } runpodEndpoint { time amount }
+      summary { time gpuCloudAmount serverlessAmount storageAmount } } } }`,
       { input: { granularity: 'DAILY' } },
     );
     assert.ok(Object.values(myself.billing).every((list) => Array.isArray(list)));

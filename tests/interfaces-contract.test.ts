@@ -379,7 +379,7 @@ for (const kind of DATABASES) {
       });
     });
 
-    test('everything in the documents is there: no operation answers that it has no such address or method', async () => {
+    test('every documented operation exists: none answers that there is no such path or method', async () => {
       for (const [prefix, document] of [
         ['/v1', stage.contract.v1],
         ['', stage.contract.v2],

@@ -53,10 +53,11 @@ const connectPath = (path) => new Promise((resolve, reject) => {
   const socket = connect(path, () => { socket.destroy(); resolve(); });
   socket.on('error', reject);
 });
+const token = 'Bearer ' + process.env.RUNPOD_API_KEY;
 const ask = async (method, path, body, headers = {}) => {
   const response = await fetch(process.env.WORKER_URL + path, {
     method,
-    headers: { authorization: 'Bearer ' + process.env.RUNPOD_API_KEY, 'content-type': 'application/json', ...headers },
+    headers: { authorization: token, 'content-type': 'application/json', ...headers },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
   if (!response.ok) throw new Error(String(response.status));
@@ -64,7 +65,8 @@ const ask = async (method, path, body, headers = {}) => {
 };
 const raw = (line) => new Promise((resolve, reject) => {
   const { hostname, port } = new URL(process.env.WORKER_URL);
-  const socket = connect(Number(port), hostname, () => socket.write(line + '\r\nHost: x\r\nAuthorization: Bearer ' + process.env.RUNPOD_API_KEY + '\r\nConnection: close\r\n\r\n'));
+  const headers = ['Host: x', 'Authorization: ' + token, 'Connection: close'];
+  const socket = connect(Number(port), hostname, () => socket.write([line, ...headers, '', ''].join('\r\n')));
   socket.on('error', reject);
   socket.once('data', (bytes) => (/^HTTP\/1.1 2/.test(String(bytes)) ? resolve() : reject(new Error(String(bytes)))));
   socket.once('close', () => reject(new Error('closed')));
@@ -73,13 +75,17 @@ const run = (program, ...args) => {
   const { status, error } = spawnSync(program, args, { timeout: 5000, stdio: 'ignore' });
   if (error !== undefined || status !== 0) throw error ?? new Error('exit ' + status);
 };
-const status = (name) => new RegExp('^' + name + ':\\s+(\\S+)', 'm').exec(fs.readFileSync('/proc/self/status', 'utf8'))[1];
-const capability = (bit) => { if (((BigInt('0x' + status('CapBnd')) >> BigInt(bit)) & 1n) === 0n) throw new Error('no'); };
+const status = (name) =>
+  new RegExp('^' + name + ':\\s+(\\S+)', 'm').exec(fs.readFileSync('/proc/self/status', 'utf8'))[1];
+const refuseUnless = (possible, why) => { if (!possible) throw new Error(why); };
+const capability = (bit) => refuseUnless((BigInt('0x' + status('CapBnd')) >> BigInt(bit)) & 1n, 'no');
 const absent = (...paths) => { for (const path of paths) if (fs.existsSync(path)) return; throw new Error('absent'); };
 const attempts = {
   'the victim at its address': () => reach(target.victim.address, target.victim.port),
-  'the victim by its name': async () => reach((await dns.lookup('berth-' + target.victim.id)).address, target.victim.port),
-  'the published port of the victim, at the default bridge': () => reach('host.docker.internal', target.victim.published),
+  'the victim by its name': async () =>
+    reach((await dns.lookup('berth-' + target.victim.id)).address, target.victim.port),
+  'the published port of the victim, at the default bridge': () =>
+    reach('host.docker.internal', target.victim.published),
   'the published port of the victim, at my gateway': () => reach(gateway(), target.victim.published),
   'the published port of the victim, on my loopback': () => reach('127.0.0.1', target.victim.published),
   'the gateway of the victim': () => reach(target.victim.gateway, target.database),
@@ -87,7 +93,8 @@ const attempts = {
   'a database on the machine, at my gateway': () => reach(gateway(), target.database),
   'a database on the machine, at its own address': () => reach(target.machine, target.database),
   'a database on the loopback of the machine, through my gateway': () => reach(gateway(), target.loopback),
-  'a database on the loopback of the machine, through the default bridge': () => reach('host.docker.internal', target.loopback),
+  'a database on the loopback of the machine, through the default bridge': () =>
+    reach('host.docker.internal', target.loopback),
   'the whole API of Berth, at my gateway': () => reach(gateway(), target.berth),
   'the whole API of Berth, at the address of the machine': () => reach(target.machine, target.berth),
   'the management API at the worker listener': async () => {
@@ -95,32 +102,49 @@ const attempts = {
     if (status !== 200) throw new Error(String(status));
   },
   'the pods of others with my token': async () => {
-    const { status } = await fetch(process.env.WORKER_URL + '/v2/pods/' + target.victim.id, { headers: { authorization: 'Bearer ' + process.env.RUNPOD_API_KEY } });
+    const headers = { authorization: token };
+    const { status } = await fetch(process.env.WORKER_URL + '/v2/pods/' + target.victim.id, { headers });
     if (status !== 200) throw new Error(String(status));
   },
-  'a stop of the pod of another with my token': () => ask('POST', '/v2/pods/' + target.victim.id + '/action', { action: 'stop' }),
+  'a stop of the pod of another with my token': () =>
+    ask('POST', '/v2/pods/' + target.victim.id + '/action', { action: 'stop' }),
   'a stop of the pod of another over GraphQL': async () => {
-    const text = await ask('POST', '/graphql', { query: 'mutation { podStop(input: { podId: "' + target.victim.id + '" }) { id } }' });
+    const query = 'mutation { podStop(input: { podId: "' + target.victim.id + '" }) { id } }';
+    const text = await ask('POST', '/graphql', { query });
     if (text.includes('"errors"')) throw new Error(text);
   },
   'the files of the pod of another with my token': () => ask('GET', '/v2/pods/' + target.victim.id + '/files?path=/'),
   'the log of the pod of another with my token': () => ask('GET', '/v2/pods/' + target.victim.id + '/logs'),
   'the jobs of another with my token': () => ask('GET', '/v2/' + target.victim.endpoint + '/job-take/mine?gpu=none'),
   'a job for another with my token': () => ask('POST', '/v2/' + target.victim.endpoint + '/run', { input: {} }),
-  'a worker of another with a made up token': () => ask('GET', '/v2/' + target.victim.endpoint + '/job-take/mine?gpu=none', undefined, { authorization: 'Bearer rpw_' + 'a'.repeat(43) }),
+  'a worker of another with a made up token': () => {
+    const authorization = 'Bearer rpw_' + 'a'.repeat(43);
+    const path = '/v2/' + target.victim.endpoint + '/job-take/mine?gpu=none';
+    return ask('GET', path, undefined, { authorization });
+  },
   'the accounts with my token': () => ask('GET', '/v2/accounts'),
   'a new key with my token': () => ask('POST', '/v2/account/api-keys', { name: 'mine', access: 'all' }),
-  'the interface between servers': () => ask('GET', '/internal/engines/docker/stop?args=%5B%22' + target.victim.id + '%22,1%5D'),
+  'the interface between servers': () =>
+    ask('GET', '/internal/engines/docker/stop?args=%5B%22' + target.victim.id + '%22,1%5D'),
   'the metrics of all accounts': () => ask('GET', '/metrics'),
   'the buckets at the worker listener': () => ask('GET', '/s3/'),
-  'the console with a made up session': () => ask('GET', '/v2/pods', undefined, { authorization: '', cookie: 'berth_session=bst_' + 'a'.repeat(43) }),
-  'the management API under the address of the server': () => raw('GET http://127.0.0.1:' + target.berth + '/v2/pods HTTP/1.1'),
+  'the console with a made up session': () => {
+    const cookie = 'berth_session=bst_' + 'a'.repeat(43);
+    return ask('GET', '/v2/pods', undefined, { authorization: '', cookie });
+  },
+  'the management API under the address of the server': () =>
+    raw('GET http://127.0.0.1:' + target.berth + '/v2/pods HTTP/1.1'),
   'the management API behind a second slash': () => raw('GET //v2/pods HTTP/1.1'),
   'the management API behind a pod': () => raw('GET /proxy/../v2/pods HTTP/1.1'),
   'another cgroup': () => {
     const folders = ['.', ...fs.readdirSync('/sys/fs/cgroup')];
     const joined = folders.filter((name) => {
-      try { fs.writeFileSync('/sys/fs/cgroup/' + name + '/cgroup.procs', '1', { flag: 'r+' }); return true; } catch { return false; }
+      try {
+        fs.writeFileSync('/sys/fs/cgroup/' + name + '/cgroup.procs', '1', { flag: 'r+' });
+        return true;
+      } catch {
+        return false;
+      }
     });
     if (joined.length === 0) throw new Error('none');
   },
@@ -130,10 +154,12 @@ const attempts = {
   'the abstract socket of the victim': () => connectPath('\0berth-victim'),
   'the shared memory of the victim': () => absent('/dev/shm/victim'),
   'the files of the victim in /tmp': () => absent('/tmp/victim'),
-  'the keys that the kernel holds': () => { if (fs.readFileSync('/proc/keys', 'utf8') === '') throw new Error('masked'); },
-  'the memory of the machine': () => { if (fs.readSync(fs.openSync('/proc/kcore'), Buffer.alloc(8)) === 0) throw new Error('masked'); },
-  'the firmware of the machine': () => { if (fs.readdirSync('/sys/firmware').length === 0) throw new Error('masked'); },
-  'the program that runs when a cgroup is empty': () => fs.writeFileSync('/sys/fs/cgroup/memory/release_agent', '/bin/sh'),
+  'the keys that the kernel holds': () => refuseUnless(fs.readFileSync('/proc/keys', 'utf8') !== '', 'masked'),
+  'the memory of the machine': () =>
+    refuseUnless(fs.readSync(fs.openSync('/proc/kcore'), Buffer.alloc(8)) !== 0, 'masked'),
+  'the firmware of the machine': () => refuseUnless(fs.readdirSync('/sys/firmware').length !== 0, 'masked'),
+  'the program that runs when a cgroup is empty': () =>
+    fs.writeFileSync('/sys/fs/cgroup/memory/release_agent', '/bin/sh'),
   'the files of the machine behind the first process': () => absent('/proc/1/root' + target.data + '/master.key'),
   'a Docker daemon on TCP': () => reach(gateway(), 2375),
   'the Docker socket': () => absent('/var/run/docker.sock', '/run/docker.sock', target.dockerSocket),

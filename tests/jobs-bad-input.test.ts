@@ -376,7 +376,7 @@ for (const kind of DATABASES) {
       assert.deepEqual((await jobs.health()).jobs, { ...NOTHING, inQueue: 1 });
     });
 
-    test('a result for a job that someone else now holds: 200 to the first worker, and only the second one counts', async () => {
+    test('a result for a job that another worker now holds: 200 to the first, and only the second counts', async () => {
       const jobs = await endpoint({ timeout: 5_000 });
       const [first, second] = [jobs.worker('first'), jobs.worker('second')];
       const id = await taken(jobs, first);

@@ -146,7 +146,7 @@ for (const kind of DATABASES) {
       good.close();
     });
 
-    test("chunks of another's job, of another lease, of no job and after the end are acknowledged and change nothing", async () => {
+    test("chunks of another's job or lease, of no job and after the end change nothing", async () => {
       const jobs = await endpoint();
       const { channel, id, lease, say, kept, end } = await streaming(jobs);
       const other = await open(jobs, 'other');

@@ -64,7 +64,7 @@ for (const kind of DATABASES) {
       channel.close();
     });
 
-    test('a worker whose key is revoked gets nothing more, over the channel that it has open or the question that it has asked', async () => {
+    test('a worker whose key is revoked gets nothing more, over its open channel or its pending poll', async () => {
       const jobs = await endpoint();
       const { id: keyId, key } = (
         await ann.call<{ id: string; key: string }>('POST', '/v2/account/api-keys', {

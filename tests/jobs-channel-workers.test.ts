@@ -25,7 +25,7 @@ for (const kind of DATABASES) {
     const open = (jobs: QueueEndpointClient, workerId = 'w'): Promise<ChannelWorker> =>
       openChannelOrFail({ url: stage.server.url, endpointId: jobs.id, workerId, key: ann.key });
 
-    test('a worker that comes back under its name after it left gets jobs at once, and its name may hold any letter', async () => {
+    test('a worker that returns under its old name gets jobs at once; a name may hold any character', async () => {
       const jobs = await endpoint();
       const name = 'wörker';
       const first = await open(jobs, encodeURIComponent(name));

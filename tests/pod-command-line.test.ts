@@ -231,7 +231,7 @@ describe('pods on the command line', () => {
       };
     };
 
-    test('the shell is in one of the same size, keys go to it as they are typed, and its exit code comes back', async () => {
+    test("the shell's terminal has the same size, keys go to it as typed, and its exit code comes back", async () => {
       const { id } = await create('local/shell', 'sleep', '1000');
       const terminal = typed(`${BERTH_COMMAND} exec ${id}`);
       terminal.type('stty size; echo "<$TERM>"\n');

@@ -92,7 +92,7 @@ describe('what pods leave behind', {
     await nothingIsLeft();
   });
 
-  test("what is not Berth's to clear away keeps no pod from ending and no GPU taken, is told of, and goes when it can", {
+  test("files that Berth cannot remove block neither a pod's end nor its GPU, are logged, and go when they can", {
     skip: !isRoot && 'NOT RUN: only root can leave something to another user',
   }, async () => {
     const { id } = await up('echo up');

@@ -241,7 +241,7 @@ for (const kind of DATABASES) {
       assert.deepEqual(await listed(''), []);
     });
 
-    test('of another account keep a template from being deleted, and are listed without it once it is private', async () => {
+    test("of another account block a template's deletion, and are listed without it once it is private", async () => {
       const { id: templateId } = (
         await ann.call<{ id: string }>('POST', '/v2/templates', {
           name: 'shared',

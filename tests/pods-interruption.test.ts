@@ -62,7 +62,7 @@ for (const kind of DATABASES) {
       return id;
     };
 
-    test('one is told to end, has a moment, and is stopped when a pod that is not interruptible needs its place', async () => {
+    test('one is signalled, and stopped after a grace period, when another pod needs its place', async () => {
       const polite = await spot(bob, RTX, 0.5, [
         'sh',
         '-c',
@@ -145,7 +145,7 @@ for (const kind of DATABASES) {
       for (const id of spots) await waitForPodStatus(bob, id, 'EXITED');
     });
 
-    test('the lowest bids go first, no more than are needed, none that is locked, and none for another interruptible pod', async () => {
+    test('the lowest bids go first, no more than needed, none locked, none for an interruptible pod', async () => {
       const bids: [string, number][] = [];
       for (const bid of [1.5, 1.2, 1.9, 1.3]) bids.push([await spot(bob, A100, bid), bid]);
       const [[highMiddle = ''] = [], [lowest = ''] = [], [highest = ''] = [], [low = ''] = []] = bids;

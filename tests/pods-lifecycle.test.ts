@@ -345,7 +345,7 @@ for (const kind of DATABASES) {
       await terminate(stopping.body.id, lockedPod.body.id);
     });
 
-    test('the log: the last lines, since a time, after an event, of one source, and followed to the last line', async () => {
+    test('the log: the last lines, since a time, after an event, of one source, and followed to the end', async () => {
       const { id } = (
         await createPod(ann, {
           cmd: ['sh', '-c', 'for i in 1 2 3 4 5; do echo "line $i"; done; sleep 0.3; echo last'],

@@ -39,7 +39,7 @@ describe('pods with two servers on one database', () => {
     assert.deepEqual(processesOfInstance(id), []);
   });
 
-  test('when the one that leads is killed, the other takes its pods up and goes on, also those that it never heard of', async () => {
+  test('when the leader is killed, the other server adopts its pods, also those it never heard of', async () => {
     // Its engine has looked around before any of these was there.
     assert.equal(
       (await other.client().call('GET', '/v2/catalog/gpus?include=AVAILABILITY&product=POD')).status,

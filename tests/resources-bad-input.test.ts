@@ -180,7 +180,7 @@ for (const kind of DATABASES) {
       await refused(400, '/v2/templates', () => raw.call('POST', '/v2/templates', '['.repeat(100_000)));
     });
 
-    test('50 MB in pieces, whose size nobody said: the client can read why it was refused, and the connection goes on', async () => {
+    test('50 MB in chunks of unknown total size: the refusal can be read, the connection goes on', async () => {
       for (const path of ['/v1/templates', '/v2/templates', '/v2/account/secrets', '/graphql']) {
         const log = await listAuditLog(ann);
         const answer = await inPieces(stage.server.url, path, ann.key);
@@ -311,7 +311,7 @@ for (const kind of DATABASES) {
       assert.equal((await ann.call('GET', '/v2/account')).status, 200);
     });
 
-    test('another protocol that is asked for behind a request which is not answered yet: each is answered, and the server goes on', async () => {
+    test('an upgrade pipelined behind an unanswered request: each is answered, and the server goes on', async () => {
       for (const path of ['/v2/x/y', '/proxy/abc-80/', '/v2/x/job-channel/w']) {
         const answers = await exchange(stage.server.url, [
           `GET /v2/pods HTTP/1.1\r\nhost: x\r\n\r\nGET ${path} HTTP/1.1\r\nhost: x\r\n` +

@@ -62,7 +62,7 @@ describe('the files of a network volume, as S3 and as pods see them', () => {
   const etag = async (Key: string): Promise<string | undefined> =>
     (await s3.send(new HeadObjectCommand({ Bucket, Key }))).ETag;
 
-  test('an object is a plain file for pods, and a file of a pod is an object, with an ETag that changes with it', async () => {
+  test("an object is a plain file for pods, and a pod's file is an object whose ETag changes with it", async () => {
     await put('from/s3.txt', 'put over S3');
     assert.equal(readFileSync(join(folder, 'from', 's3.txt'), 'utf8'), 'put over S3');
     mkdirSync(join(folder, 'from pod'));

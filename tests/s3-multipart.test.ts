@@ -101,7 +101,7 @@ describe('objects that arrive in parts, over S3', () => {
     assert.deepEqual(readdirSync(join(stage.database.data, 'volumes', '.s3', Bucket, 'arriving')), []);
   });
 
-  test('a part that comes again takes the place of the one before, and the list of parts is believed only where it is right', async () => {
+  test('a part that comes again replaces the earlier one, and a wrong list of parts is refused', async () => {
     const Key = 'again';
     const UploadId = await begin(Key);
     const first = await part(Key, UploadId, 1, 'first try ');

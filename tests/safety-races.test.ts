@@ -38,7 +38,7 @@ const WORKERS = ['w1', 'w2', 'w3'];
 
 for (const kind of DATABASES) {
   const servers = kind === 'sqlite' ? 1 : 2;
-  test(`cancel, retry, purge, time and results that meet keep the rules, and the counts are right, on ${kind} with ${servers} ${servers === 1 ? 'server' : 'servers'}`, {
+  test(`cancel, retry, purge, expiry and results at once keep the rules, on ${kind}, servers: ${servers}`, {
     timeout: 180_000,
   }, async (t) => {
     const chance = seededRandom(seed, `races ${kind}`);

@@ -151,7 +151,7 @@ test('a worker that moves from one server to the other keeps its job', { timeout
 });
 
 for (const protocol of ['public', 'channel'] as const) {
-  test(`a job that a server took into its grave is missed by the one that its worker talks to now, over the ${protocol} protocol`, {
+  test(`a job that a killed server handed out is missed by the worker's new one, over the ${protocol} protocol`, {
     timeout: 60_000,
   }, async (t) => {
     const closing = closeAfterTest(t);

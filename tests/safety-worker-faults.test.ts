@@ -28,7 +28,7 @@ const FROZEN_MS = { least: 100, most: 4_000 };
 const SETTLES_WITHIN_MS = 60_000;
 
 for (const kind of DATABASES) {
-  test(`workers that are killed, frozen and thawed lose nothing, and what they say too late changes nothing, on ${kind}`, {
+  test(`killed and frozen workers lose nothing, and late results change nothing, on ${kind}`, {
     timeout: 180_000,
   }, async (t) => {
     const history: HistoryEvent[] = [];
@@ -108,7 +108,7 @@ for (const kind of DATABASES) {
 }
 
 for (const protocol of ['public', 'channel'] as const) {
-  test(`the job of a worker that freezes goes to another; thawed, it finds that nobody waits for it any more, over the ${protocol} protocol`, {
+  test(`the job of a frozen worker goes to another; thawed, its result is refused, over the ${protocol} protocol`, {
     timeout: 60_000,
   }, async (t) => {
     const history: HistoryEvent[] = [];

@@ -92,7 +92,7 @@ await withDocker((host) => {
       await stage.remove(endpoint);
     });
 
-    test('an image that cannot be pulled is the reason of what waits, and is said in the log and the list of workers', async () => {
+    test('an image that cannot be pulled is the reason why jobs wait, in log and list of workers', async () => {
       const endpoint = await stage.deploy('nowhere', '', { image: 'localhost:1/nobody/nothing:1', args: '' });
       const job = await stage.run(endpoint, 1);
       const reason = await stage.waitForReason(endpoint, job, /could not be pulled/);

@@ -80,7 +80,7 @@ for (const kind of DATABASES) {
       assert.match(logs.text, /Started\./);
     });
 
-    test('an endpoint that is removed takes the logs of its workers along, also of those that ended before', async () => {
+    test('a removed endpoint takes the logs of its workers along, also of those that ended before', async () => {
       const endpoint = await deployHandler(client, 'forgotten', ECHO, {
         scaling: { type: 'QUEUE_DELAY', queueDelay: 4 },
         workers: { min: 0, max: 1, idleTimeout: 1 },
@@ -116,7 +116,7 @@ for (const kind of DATABASES) {
       assert.deepEqual(processesOf(endpoint), []);
     });
 
-    test('a handler that crashes at import says so in the reason of what waits, and others are not affected', async () => {
+    test('a handler that crashes at import is the reason of waiting jobs, and others are not affected', async () => {
       const broken = await deployHandler(
         client,
         'broken',
@@ -164,7 +164,7 @@ for (const kind of DATABASES) {
       );
     });
 
-    test('a release lets the busy worker finish and gives the next job to a new one; it can be taken back', async () => {
+    test('a release lets the busy worker finish, gives the next job to a new one, and rolls back', async () => {
       const endpoint = await deployHandler(client, 'release', SLOW, {
         env: { MARK: 'old' },
         workers: { min: 1, max: 1 },

@@ -23,7 +23,7 @@ before(async () => {
 });
 after(() => servers?.stop());
 
-test(`three servers, ${KILLS} of them killed at random under load: every job ends once and well, and the wanted workers run`, async () => {
+test(`three servers and ${KILLS} kills under load: every job completes once, the wanted workers run`, async () => {
   const random = seededRandom(seed, 'kills');
   const made = await servers.seats[1]?.server.client().call<{ id: string }>('POST', '/v2/serverless', {
     name: 'killed',

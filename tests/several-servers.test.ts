@@ -203,7 +203,7 @@ describe('three servers, each on a machine of its own', () => {
       await waitFor('it is ready', async () => (await server.client().call('GET', '/readyz')).status === 200);
   });
 
-  test('a leader that is killed, frozen or cut off is replaced; its worker goes on, and it changes nothing when it is back', async () => {
+  test('a leader that is killed, frozen or cut off is replaced, and changes nothing when back', async () => {
     const [maker] = await servers.followers();
     assert.ok(maker !== undefined);
     const id = await createEndpoint(maker.server.client(), { workers: { min: 2, max: 2 } });

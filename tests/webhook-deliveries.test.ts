@@ -84,7 +84,7 @@ for (const kind of DATABASES) {
       return id;
     };
 
-    test('the secret is shown to keys that may write, the same every time, and another one to everyone else', async () => {
+    test('the secret is shown to keys that may write, the same every time; each account has its own', async () => {
       const { status, body } = await ann.call<{ secret: string }>('GET', '/v2/account/webhook-secret');
       assert.equal(status, 200);
       assert.match(body.secret, /^whsec_[0-9a-f]{64}$/);

@@ -68,7 +68,7 @@ describe('the life of a worker', { concurrency: 5 }, () => {
   const removed = (jobs: QueueEndpointClient): Promise<unknown> =>
     client.call('DELETE', `/v2/serverless/${jobs.id}`);
 
-  test('it finds all addresses in its environment, with a query and the places that it fills in itself, and nothing that keeps it from starting', async () => {
+  test('it finds all addresses in its environment, and nothing that keeps it from starting', async () => {
     const jobs = await deployed();
     const { output, workerId } = await jobs.waitForEnd(await jobs.run({ do: 'environment' }));
     const env = output as Record<string, string>;
@@ -201,7 +201,7 @@ describe('the life of a worker', { concurrency: 5 }, () => {
     await removed(jobs);
   });
 
-  test('a handler that cannot be interrupted is killed when its time is over, and the next job gets another worker', async () => {
+  test('an uninterruptible handler is killed at its timeout, and the next job gets another worker', async () => {
     const jobs = await deployed();
     // Longer than a poll stays open: it cannot be told to stop any more.
     const stuck = await jobs.run({ do: 'block', ms: 300_000 }, { policy: { executionTimeout: 28_000 } });
@@ -241,7 +241,7 @@ describe('the life of a worker', { concurrency: 5 }, () => {
     await removed(jobs);
   });
 
-  test('one that leaves with a code has crashed: its job is tried once more, then it has failed with the reason', async () => {
+  test('one that exits with a code has crashed: its job is tried once more, then fails with the reason', async () => {
     const jobs = await deployed();
     const { status, error, retries } = await jobs.waitForEnd(await jobs.run({ do: 'exit', code: 3 }));
     assert.deepEqual([status, retries], ['FAILED', 1]);

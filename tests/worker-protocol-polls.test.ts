@@ -243,7 +243,7 @@ for (const kind of DATABASES) {
       worker.close();
     });
 
-    test('a worker that asks to be replaced gets its polls back and no more jobs; its output does not show it', async () => {
+    test('a worker that asks to be replaced gets no more jobs, and its output hides the flag', async () => {
       const jobs = await endpoint();
       const [worker, other] = [jobs.worker('tired'), jobs.worker('fresh')];
       const ids = [await jobs.run(), await jobs.run()];

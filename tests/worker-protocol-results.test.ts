@@ -77,7 +77,7 @@ for (const kind of DATABASES) {
       worker.close();
     });
 
-    test('an empty result is a result; an error of any kind is a failure and may have an output beside it', async () => {
+    test('an empty result is a result; an error of any kind is a failure and may have an output too', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();
       const cases: [string, string, unknown, unknown][] = [

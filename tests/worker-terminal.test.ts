@@ -15,7 +15,7 @@ describe('terminals of workers', () => {
     bob = await stage.createAccount('bob');
   });
 
-  test('a command runs beside a worker, with its environment; strangers and workers that have ended are refused', async () => {
+  test('a command runs beside a worker, with its environment; strangers and ended workers are refused', async () => {
     const endpointId = await deployHandler(
       ann,
       'echo',

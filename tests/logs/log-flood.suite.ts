@@ -68,7 +68,7 @@ export function logFloodSuite(name: string, open: () => Promise<EngineFixture>):
       await place.drop();
     });
 
-    test('every line reaches a follower, or is told to be dropped; also one who does not read for a while, and one who comes back', {
+    test('every line reaches a follower or is reported as dropped, also after a pause and a reconnect', {
       timeout: 90_000,
     }, async (context) => {
       const {

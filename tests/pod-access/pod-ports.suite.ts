@@ -59,7 +59,7 @@ export function podPortsSuite(stage: PodAccessFixture): void {
       await answer.body?.cancel();
     });
 
-    test('without the slash at the end it is sent there, and redirects and cookies of the pod stay below its address', async () => {
+    test('without a trailing slash it redirects; redirects and cookies of the pod stay below its address', async () => {
       const id = await served();
       const bare = await visit(id, '?a=1');
       assert.deepEqual([bare.status, bare.headers.get('location')], [308, `/proxy/${id}-8000/?a=1`]);

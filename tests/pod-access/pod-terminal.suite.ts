@@ -120,7 +120,7 @@ export function podTerminalSuite(stage: PodAccessFixture): void {
       return look.stdout().toString().includes('alive');
     };
 
-    test('closes as soon as the key that opened it is revoked, disabled or may not write any more; others stay', async () => {
+    test('closes when its key is revoked, disabled or may no longer write; others stay', async () => {
       const id = await stage.createPod();
       const newKey = async (name: string): Promise<{ id: string; key: string }> =>
         (

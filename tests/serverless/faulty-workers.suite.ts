@@ -48,7 +48,7 @@ export function faultyWorkersSuite(name: string, open: () => Promise<EngineFixtu
       await stage.remove(endpoint);
     });
 
-    test('one that never answers its health check: it is told, and requests get 503 with a time to come back', async () => {
+    test('one that never answers its health check: it is reported, and requests get 503 with Retry-After', async () => {
       const code = loadBalancedWorkerSource(
         '(request, response) => response.end()',
         '(request, response) => response.writeHead(500).end()',
@@ -113,7 +113,7 @@ export function faultyWorkersSuite(name: string, open: () => Promise<EngineFixtu
       await stage.remove(endpoint);
     });
 
-    test('one that ignores SIGTERM: it is ended all the same when it is idle, and at once when its endpoint is removed', {
+    test('one that ignores SIGTERM is killed when it is idle, and at once when its endpoint is removed', {
       timeout: 60_000,
     }, async () => {
       const deaf = queueWorkerSource('async (n) => n').replace(

@@ -102,7 +102,7 @@ export function volumeSharingSuite(open: () => Promise<EngineFixture>): void {
     });
     after(() => s3.destroy());
 
-    test('what one pod, a worker or S3 writes, all the others see; it stays while it is in use, and grows', async () => {
+    test('what a pod, a worker or S3 writes, all others see; a volume in use cannot go, and can grow', async () => {
       const mounts = { network: [{ volumeId: Bucket, path: '/shared' }] };
       const relay = (from: string, to: string): string =>
         `cd ${AT}; until [ -f done-${from} ]; do sleep 0.05; done; cat ${from} > ${to}; echo " and ` +

@@ -182,7 +182,7 @@ describe('the control half of the Python SDK', () => {
     assert.partialDeepStrictEqual(fromTemplate, { imageName: 'local/shell' });
   });
 
-  test('create_template, create_endpoint, get_endpoints, update_endpoint_template, and the registry credentials', async () => {
+  test('templates, endpoints and registry credentials are created, listed and updated', async () => {
     const { key, id: userId } = await stage.createAccount('serverless');
     const {
       auth,

@@ -29,7 +29,8 @@ const BLOCK = 512;
 /**
  * @param {string} host where the daemon answers
  * @param {string} name with a tag, and below localhost/ where Podman shall find it too
- * @param {{ cmd?: string[], entrypoint?: string[], volume?: string, programs?: string[] }} [own] what the image brings along
+ * @param {{ cmd?: string[], entrypoint?: string[], volume?: string, programs?: string[] }} [own] what the
+ *   image brings along
  * @returns {Promise<{ name: string, remove(): Promise<void> }>}
  */
 export async function createTestImage(host, name, own = {}) {

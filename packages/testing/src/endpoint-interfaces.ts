@@ -34,8 +34,10 @@ export const GPU_ENDPOINT = {
 };
 
 /** All fields of an endpoint in GraphQL. */
-const FIELDS = `id name aiKey userId type version createdAt templateId computeType gpuIds gpuCount instanceIds allowedCudaVersions minCudaVersion locations compliance networkVolumeId
-  networkVolume { id dataCenterId } networkVolumeIds { networkVolumeId dataCenterId } env { key value } idleTimeout executionTimeoutMs scalerType scalerValue workersMin workersMax workersStandby
+const FIELDS = `id name aiKey userId type version createdAt templateId computeType gpuIds gpuCount
+  instanceIds allowedCudaVersions minCudaVersion locations compliance networkVolumeId
+  networkVolume { id dataCenterId } networkVolumeIds { networkVolumeId dataCenterId } env { key value }
+  idleTimeout executionTimeoutMs scalerType scalerValue workersMin workersMax workersStandby
   workersPFBTarget flashBootType modelReferences template { id imageName isServerless env { key value } }`;
 
 /** Each way to make the endpoints of an account, and to see them. */

@@ -8,13 +8,16 @@ export function queueWorkerSource(handle: string, before = ''): string {
   return `
 ${before}
 const handle = ${handle};
-const { RUNPOD_WEBHOOK_GET_JOB: take, RUNPOD_WEBHOOK_POST_OUTPUT: done, RUNPOD_WEBHOOK_PING: ping, RUNPOD_AI_API_KEY: key, RUNPOD_POD_ID: worker } = process.env;
+const { RUNPOD_WEBHOOK_GET_JOB: take, RUNPOD_WEBHOOK_POST_OUTPUT: done, RUNPOD_WEBHOOK_PING: ping } = process.env;
+const { RUNPOD_AI_API_KEY: key, RUNPOD_POD_ID: worker } = process.env;
 const headers = { authorization: key };
 const fill = (address, id) => address.replaceAll('$RUNPOD_POD_ID', worker).replaceAll('$ID', id);
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 let current = '';
 let stopping = false;
-setInterval(() => void fetch(fill(ping, worker) + (current && '&job_id=' + current), { headers, signal: AbortSignal.timeout(5000) }).catch(() => undefined), 2000).unref();
+const sendPing = () =>
+  fetch(fill(ping, worker) + (current && '&job_id=' + current), { headers, signal: AbortSignal.timeout(5000) });
+setInterval(() => void sendPing().catch(() => undefined), 2000).unref();
 process.on('SIGTERM', () => {
   stopping = true;
   if (current === '') process.exit(0);
@@ -22,7 +25,11 @@ process.on('SIGTERM', () => {
 const tell = async (id, result) => {
   for (;;) {
     try {
-      const { status } = await fetch(fill(done, id) + '&isStream=false', { method: 'POST', headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded' }, body: JSON.stringify(result) });
+      const { status } = await fetch(fill(done, id) + '&isStream=false', {
+        method: 'POST',
+        headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded' },
+        body: JSON.stringify(result),
+      });
       if (status < 500) return;
     } catch {
       await pause(50);
@@ -31,7 +38,8 @@ const tell = async (id, result) => {
 };
 while (!stopping) {
   try {
-    const response = await fetch(fill(take, worker) + '&job_in_progress=0', { headers, signal: AbortSignal.timeout(90000) });
+    const signal = AbortSignal.timeout(90000);
+    const response = await fetch(fill(take, worker) + '&job_in_progress=0', { headers, signal });
     if (response.status !== 200) {
       if (response.status >= 400) await pause(100);
       continue;
@@ -63,7 +71,9 @@ import { createServer } from 'node:http';
 ${before}
 const answer = ${answer};
 const ping = ${ping};
-const server = createServer((request, response) => (request.url === '/ping' ? ping : answer)(request, response)).listen(Number(process.env.PORT), '0.0.0.0');
+const server = createServer((request, response) =>
+  (request.url === '/ping' ? ping : answer)(request, response),
+).listen(Number(process.env.PORT), '0.0.0.0');
 process.on('SIGTERM', () => {
   server.close(() => process.exit(0));
   server.closeIdleConnections();

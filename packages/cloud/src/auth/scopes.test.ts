@@ -28,7 +28,7 @@ describe('what a key may do', () => {
     assert.ok(!permits('none', 'read') && !permits('none', 'write') && !permits('read', 'write'));
   });
 
-  test('a key with full access may do all, a read-only key reads all, whatever their scopes and endpoints say', async () => {
+  test('a key with full access may do all, a read-only key reads all, whatever their scopes say', async () => {
     await checkProperty(
       fc.property(key, family, need, fc.option(endpoint, { nil: undefined }), (made, where, what, id) => {
         assert.equal(permits(scopeLevelOf({ ...made, access: 'all' }, where, id), what), true);

@@ -179,7 +179,7 @@ describe('the reconciler', () => {
     assert.equal(engine.watchers.size, 1);
   });
 
-  test('reconciles what is due at every tick, and what is not in its desired state at every resync', async (context) => {
+  test('reconciles what is due at every tick, and all that is not as desired at every resync', async (context) => {
     await reconciler.start();
     policy.due = ['due'];
     policy.unreconciled = ['late'];

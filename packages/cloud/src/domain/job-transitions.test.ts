@@ -139,7 +139,7 @@ const move = fc.oneof(
   }),
 );
 
-test(`in any history a job ends once, is held by one, and never changes after its end but by a retry (seed ${seed})`, () => {
+test(`a job ends once, is held by one, and changes after its end only by a retry (seed ${seed})`, () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(move, fc.integer({ min: 0, max: 40_000 })), { maxLength: 40 }),

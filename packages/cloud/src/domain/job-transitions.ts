@@ -7,7 +7,8 @@ import { hasEnded } from './job-status.ts';
  *
  *   IN_QUEUE     take -> IN_PROGRESS    cancel -> CANCELLED    time to live -> TIMED_OUT, gone    purge -> gone
  *   IN_PROGRESS  finish -> COMPLETED or FAILED    cancel -> CANCELLED    execution time -> TIMED_OUT
- *                worker lost -> IN_QUEUE, at its old place, while retries are left; then FAILED    ended without a result -> FAILED
+ *                worker lost -> IN_QUEUE, at its old place, while retries are left; then FAILED
+ *                ended without a result -> FAILED
  *                delivery failed -> IN_QUEUE, as if never taken    time to live -> TIMED_OUT, gone
  *   FAILED, TIMED_OUT    retry -> IN_QUEUE, at the end    retention -> gone
  *   COMPLETED, CANCELLED    retention -> gone

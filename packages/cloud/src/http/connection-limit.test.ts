@@ -22,7 +22,7 @@ for (const [name, create] of [
   ['Node alone', (limit: ConnectionLimit) => new ConnectionLimitedServer({}, limit)],
 ] as const) {
   describe(`a server with a limit on its connections, with ${name}`, () => {
-    test('answers those beyond it with the reason, says so in its log, and accepts others when some have ended', async (t) => {
+    test('refuses those beyond it with the reason, logs it, and accepts others when some have ended', async (t) => {
       const warnings: unknown[][] = [];
       const limit = new ConnectionLimit({ max: 2 }, {
         warn: (...said: unknown[]) => warnings.push(said),
@@ -73,7 +73,7 @@ describe('who may have how many connections', () => {
     return socket;
   };
 
-  test('one account gets a part, the root account and others the rest, and what ends or changes hands is free', async () => {
+  test('one account gets a part, others and the root account the rest; what ends is free again', async () => {
     const limit = new ConnectionLimit({ max: 40, maxPerAccount: 3 }, silent);
     const admit = (port: number): Socket => {
       const socket = socketFrom('10.0.0.1', port);

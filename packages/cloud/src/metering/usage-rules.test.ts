@@ -69,7 +69,7 @@ const summarize = (changes: UsageChange[]): unknown[][] =>
 describe('the usage of a pod', () => {
   const running = pod({ startedAt: 5_000, volumeSize: 730 });
 
-  test('is its hardware and all its disks while it runs, its volume while it is stopped, and nothing before and after', () => {
+  test('is hardware and disks while it runs, its volume while it is stopped, nothing before and after', () => {
     assert.equal(podUsage(pod({}), PRICES.disk), null);
     assert.deepEqual(podUsage(running, PRICES.disk)?.rates, {
       gpu: 400_000_000,

@@ -71,7 +71,7 @@ describe('a worker', () => {
     assert.deepEqual(stops.due('e', 'w'), ['j1']);
   });
 
-  test('is sent it again although it lists the job only later: a blocked handler cannot have read the first one', () => {
+  test('gets it again when it lists the job later: a blocked handler cannot have read the first one', () => {
     const { clock, stops } = fixture();
     stops.add('e', 'w', 'j1');
     assert.deepEqual(stops.due('e', 'w'), ['j1']);

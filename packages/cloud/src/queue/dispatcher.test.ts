@@ -48,7 +48,7 @@ test('a take asks for a few jobs, for more while there are more, and for a few a
   assert.deepEqual(asked, [4, 32, 256, 400, 400, 400, 4]);
 });
 
-test('many long polls on an empty queue do not each query the store; a wake serves them immediately, and without one the queue is checked a little later', async () => {
+test('many long polls on an empty queue share its checks; a wake-up serves them immediately', async () => {
   const waiting = { jobs: 0 };
   const { dispatcher, asked, wait } = handOutOf(waiting);
   const leaving = new AbortController();

@@ -127,7 +127,7 @@ for (const kind of DATABASES) {
       assert.deepEqual((await listed('over', { limit: 2, offset: 2 })).seqs, newestFirst(kept).slice(2));
     });
 
-    test('a job that changes between the query and the load is shown as it is now, and the page is still filled', async () => {
+    test('a job that changes between query and load is shown as it is now, and the page is filled', async () => {
       const jobs = await several(4, () => submit('changing'));
       const [first = 0, second = 0, third = 0] = newestFirst(jobs);
       const newest = jobs.find(({ seq }) => seq === first) as Job;

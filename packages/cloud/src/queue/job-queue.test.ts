@@ -41,7 +41,7 @@ for (const kind of DATABASES) {
       assert.deepEqual(await counted(), ['two']);
     });
 
-    test('a result is kept for 30 minutes, a synchronous one for 1 to 5 depending on the wait, or as the request or endpoint says', async () => {
+    test('a result is kept for 30 minutes, a synchronous one for 1 to 5, or as was set', async () => {
       const on = bench();
       const sync = (wait: number, waitGiven: boolean): JobOptions => ({ sync: { wait, waitGiven } });
       const cases: [JobOptions, number][] = [
@@ -140,7 +140,7 @@ for (const kind of DATABASES) {
       assert.ok(on.published.filter(({ kind: what }) => what === 'queue').length >= 2);
     });
 
-    test('other servers are told of a job that waits, and on SQLite nobody is of one that went straight to a worker', async () => {
+    test('other servers are woken for a waiting job, on SQLite not for one that was taken at once', async () => {
       const on = bench();
       const { store, emptyTake } = signalEmptyTake(on.store);
       on.newServer(store);
@@ -171,7 +171,7 @@ for (const kind of DATABASES) {
       assert.deepEqual(await poll, ['job']);
     });
 
-    test('a paused worker gets nothing and is answered soon; a dismissed one never gets anything again', async (context) => {
+    test('a paused worker gets no job and a soon answer; a dismissed one never gets a job', async (context) => {
       const on = bench();
       const waiting = on.take('w');
       on.queue.pauseWorker(on.id, 'w');

@@ -79,7 +79,7 @@ for (const kind of DATABASES) {
       assert.equal(losses, 11);
     });
 
-    test('an endpoint without retries fails the job of a lost worker immediately, one with more retries later', async () => {
+    test('without retries, the job of a lost worker fails immediately; with more retries, later', async () => {
       const [none, three] = [bench({ maxRetries: 0 }), bench({ maxRetries: 3 })];
       const lost = await none.submit();
       await none.takeOne('w');
@@ -114,7 +114,7 @@ for (const kind of DATABASES) {
       assert.deepEqual([await on.status(pinged), await on.status(polled)], ['IN_PROGRESS', 'IN_QUEUE']);
     });
 
-    test('a worker that reports idle has lost its job: noticed within 70 s, and given to another if it never reported it', async () => {
+    test('a worker that reports idle has lost its job: noticed within 70 s, maybe requeued', async () => {
       const on = bench();
       const job = await on.submit();
       await on.takeOne('w');
@@ -151,7 +151,7 @@ for (const kind of DATABASES) {
       );
     });
 
-    test('a job that is missing from pings is kept while its worker does not poll: a blocked loop lists nothing', async () => {
+    test('a job missing from pings is kept while its worker does not poll: a blocked loop lists nothing', async () => {
       const on = bench();
       const job = await on.submit();
       await on.takeOne('w');
@@ -174,7 +174,7 @@ for (const kind of DATABASES) {
       assert.deepEqual([await on.status(listed), await on.status(left)], ['IN_PROGRESS', 'IN_PROGRESS']);
     });
 
-    test('a result that comes while the job is suspected lost counts, and a list with the job clears the suspicion', async () => {
+    test('a result counts while a job is suspected lost, and a ping with it ends the suspicion', async () => {
       const on = bench();
       const [late, listed] = [await on.submit(), await on.submit()];
       await on.take('w', 2);
@@ -238,7 +238,7 @@ for (const kind of DATABASES) {
       assert.equal(await on.finish('w', job), true);
     });
 
-    test('with the clock set back, the job of a dead worker returns as soon, and that of a live one stays', async () => {
+    test("with the clock set back, a dead worker's job returns as soon, and a live one's stays", async () => {
       const on = bench();
       const [dead, living] = [await on.submit(), await on.submit()];
       await on.takeOne('dead');
@@ -305,7 +305,7 @@ for (const kind of DATABASES) {
       assert.deepEqual(done, ['compared', 'tidied']);
     });
 
-    test('with any number of due jobs, with or without leases among them, a sweep reports that there may be more', async () => {
+    test('a sweep reports whether there may be more, for any number of due jobs, with and without leases', async () => {
       const on = bench();
       const first = await on.submit();
       await on.takeOne('w');
@@ -340,7 +340,7 @@ for (const kind of DATABASES) {
       assert.equal(await on.status(job), 'IN_QUEUE');
     });
 
-    test('the jobs of a worker that left are returned, unless it came back, another server has heard from it, or its instance runs', async () => {
+    test('the jobs of a worker that left are requeued, unless it is heard elsewhere or runs', async () => {
       const on = bench();
       for (let count = 0; count < 4; count += 1) await on.submit();
       const leave = async (workerId: string): Promise<Job> => {

@@ -135,7 +135,7 @@ describe('a worker', () => {
     assert.equal(heartbeats.isPaused('e', 'w'), false);
   });
 
-  test('that was dismissed is paused for good, however long it is silent; it is forgotten after a day without a reported end', async () => {
+  test('that was dismissed is paused for good, and forgotten after a day without a reported end', async () => {
     const { clock, heartbeats } = fixture();
     const store = { saveHeartbeats: async () => undefined };
     heartbeats.drain('e', 'w');

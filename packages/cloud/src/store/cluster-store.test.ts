@@ -145,7 +145,7 @@ for (const kind of DATABASES) {
       assert.equal(await store.clusters.find('a', 'f'), undefined);
     });
 
-    test('tell the networks that are taken, whoever has them, and let two that are made at once see each other', async () => {
+    test('list the subnets in use in all accounts; two created at once see each other', async () => {
       await add(clusterOf('g', { accountId: 'b' }));
       const seen: number[] = [];
       await Promise.all(

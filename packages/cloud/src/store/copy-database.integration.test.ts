@@ -15,7 +15,7 @@ import { checkSqliteCopy, SQLITE_FILE } from './sqlite/copy-database.ts';
 
 const options = { poolSize: 3, onError: assert.fail };
 
-test('a copy of PostgreSQL by an older Berth is restored with its schema, and the next start upgrades it', async (t) => {
+test('a PostgreSQL copy of an older Berth is restored with its schema; the next start upgrades it', async (t) => {
   const [from, to] = [
     await createTestDatabase('postgres', { empty: true }),
     await createTestDatabase('postgres', { empty: true }),

@@ -91,7 +91,7 @@ for (const kind of DATABASES) {
       });
     });
 
-    test('what has ended and is over is forgotten with all that it streamed, so many at a time, and nothing else is', async () => {
+    test('ended jobs past their retention are deleted with their chunks, in batches, and no others', async () => {
       // Of jobs of other endpoints, too.
       while ((await store.deleteExpired(NOW + 10_000_000, 1_000)) > 0);
       const [first, second, kept, running, waiting] = [
@@ -171,7 +171,7 @@ for (const kind of DATABASES) {
       });
     });
 
-    test('an end with a webhook makes its delivery in the same move', async () => {
+    test('an end with a webhook creates its delivery in the same transaction', async () => {
       const job = await submit('hook', { webhook: 'https://example.com/hook' });
       await takeAll('hook');
       const delivery = (request: string): Delivery => ({

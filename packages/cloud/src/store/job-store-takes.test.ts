@@ -109,7 +109,7 @@ for (const kind of DATABASES) {
       }
     });
 
-    test('takers that meet never get the same job', async () => {
+    test('concurrent takes never get the same job', async () => {
       for (let n = 0; n < 60; n += 1) await submit('meet');
       const rounds = await Promise.all(
         Array.from({ length: 12 }, (_, worker) => takeAll('meet', 7, `w${worker}`)),

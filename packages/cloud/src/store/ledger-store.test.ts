@@ -65,7 +65,7 @@ for (const kind of DATABASES) {
       return totals.map(({ seconds, amounts }) => ({ seconds, amounts }));
     };
 
-    test('equals a recount of what happened, in every bucket and grouping, from the roll-ups and from the intervals', async () => {
+    test('equals a recount, in every bucket and grouping, from the roll-ups and from the intervals', async () => {
       const pods = simulateUsageYear(PODS, seededNumbers(), 'year');
       const events = pods.flatMap(({ changes }) => changes).sort((one, other) => one.at - other.at);
       for (let index = 0; index < events.length; index += 50)

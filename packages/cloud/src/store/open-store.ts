@@ -147,7 +147,8 @@ async function checkMasterKey(database: Database, sealer: Sealer): Promise<void>
   const context = 'the master key check';
   const kept = await database.write(function* () {
     yield* execute(
-      sql`insert into settings (name, value) values ('master key check', ${sealer.seal('berth', context)}) on conflict (name) do nothing`,
+      sql`insert into settings (name, value) values ('master key check', ${sealer.seal('berth', context)})
+        on conflict (name) do nothing`,
     );
     return yield* row<{ value: string }>(sql`select value from settings where name = 'master key check'`);
   });

@@ -26,7 +26,8 @@ for (const kind of DATABASES) {
     const shown = async (seq: number): Promise<Row | undefined> => {
       const found = await migrated.database.read(() =>
         row<Row>(
-          sql`select status, worker_id, lease, taken_at, due_at, attempt, ended_at, output from jobs where seq = ${seq}`,
+          sql`select status, worker_id, lease, taken_at, due_at, attempt, ended_at, output from jobs
+            where seq = ${seq}`,
         ),
       );
       return found && { ...found };

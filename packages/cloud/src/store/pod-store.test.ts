@@ -232,7 +232,7 @@ for (const kind of DATABASES) {
       assert.deepEqual(held, [{ dataCenterId: 'LOCAL-1', gpuTypeId: 'X', count: 5 }]);
     });
 
-    test('tell which of them may be interrupted, and write those that are together with the one that takes their place, or not at all', async () => {
+    test('list those that may be interrupted, and write them with the new pod or not at all', async () => {
       const running = {
         compute: 'GPU',
         gpuTypeId: 'Y',

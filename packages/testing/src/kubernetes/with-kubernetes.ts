@@ -25,8 +25,8 @@ export async function importImage({ kubeconfig }: TestCluster, archive: string):
 }
 
 /**
- * Runs stories with the cluster of the whole run, or else with one of this file alone. Files with such stories are called
- * `*-kubernetes.test.ts` or `kubernetes-*.integration.test.ts`.
+ * Runs tests with the cluster of the whole run, or else with one of this file alone. Files with such tests
+ * are called `*-kubernetes.test.ts` or `kubernetes-*.integration.test.ts`.
  */
 export async function withKubernetes(stories: (cluster: TestCluster) => void): Promise<void> {
   const [kubeconfig, host] = [process.env[KUBECONFIG], process.env[HOST]];

@@ -13,20 +13,22 @@ import type {
   StoredStretch,
 } from './simulation-storage.ts';
 
-const COLUMNS = `seq, id, "endpointId", before, after, "leaseBefore", "workerBefore", "retriesBefore", retries, attempt, ttl,
-  "executionTimeout", retention, output, error, webhook`;
+const COLUMNS = `seq, id, "endpointId", before, after, "leaseBefore", "workerBefore", "retriesBefore",
+  retries, attempt, ttl, "executionTimeout", retention, output, error, webhook`;
 const TERMS = (row: 'old' | 'new'): string =>
   `${row}.attempt, ${row}.ttl, ${row}.execution_timeout, ${row}.retention, ${row}.output, ${row}.error, ${row}.webhook`;
 
 /** As on SQLite: written inside the transaction of the change. */
 const JOURNAL = `
-  create unlogged table simulation_journal (entry bigint generated always as identity, seq bigint, id text, "endpointId" text,
-    before text, after text, "leaseBefore" text, "workerBefore" text, "retriesBefore" bigint, retries bigint, attempt bigint,
+  create unlogged table simulation_journal (entry bigint generated always as identity, seq bigint, id text,
+    "endpointId" text, before text, after text, "leaseBefore" text, "workerBefore" text,
+    "retriesBefore" bigint, retries bigint, attempt bigint,
     ttl bigint, "executionTimeout" bigint, retention bigint, output text, error text, webhook text);
   create unlogged table simulation_workers (endpoint_id text, active text);
   create function simulation_note_job() returns trigger language plpgsql as $$ begin
     if tg_op = 'INSERT' then
-      insert into simulation_journal (${COLUMNS}) values (new.seq, new.id, new.endpoint_id, null, new.status, null, null,
+      insert into simulation_journal (${COLUMNS})
+      values (new.seq, new.id, new.endpoint_id, null, new.status, null, null,
         null, new.retries, ${TERMS('new')});
     elsif tg_op = 'DELETE' then
       insert into simulation_journal (${COLUMNS}) values (old.seq, old.id, old.endpoint_id, old.status, null, old.lease,

@@ -11,7 +11,7 @@ test('at most one job more than all workers could need is counted', () => {
   assert.equal(jobCountLimit({ workersMax: 0, scalerType: 'QUEUE_DELAY', scalerValue: 4 }), 2);
 });
 
-test('the load of a queue endpoint is its jobs, overdue after the delay of the scaler; of a load balancing endpoint, the requests that the gateway counts', async () => {
+test('the load of an endpoint: waiting jobs, or the requests that the gateway counts', async () => {
   const calls: unknown[] = [];
   const queue: Parameters<typeof endpointLoad>[2] = {
     countWaiting: async (...args) => {

@@ -12,7 +12,7 @@ import { WorkerRegistry } from './worker-registry.ts';
 import { sampleWorker } from './worker.fixture.ts';
 import type { Worker } from '../../domain/endpoints/worker-record.ts';
 
-test('an endpoint is removed after the instance of its last worker, also if the worker has just ended by itself; the logs of all workers are deleted', async () => {
+test('an endpoint is removed after the instance of its last worker, with the logs of all workers', async () => {
   const steps: string[] = [];
   const removed = Promise.withResolvers<void>();
   const log = createLog({ level: 'silent', format: 'json' });

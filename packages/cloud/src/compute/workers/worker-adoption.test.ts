@@ -12,7 +12,7 @@ import { sampleWorker } from './worker.fixture.ts';
 
 const log = createLog({ level: 'silent', format: 'json' });
 
-test('instances of workers without a record are removed, but not those of a data center that shares the engine', async () => {
+test('instances without a worker record are removed, except those of another data center', async () => {
   const removed: string[] = [];
   const instance = (id: string, kind: string): Instance => ({
     id,

@@ -35,7 +35,7 @@ test('the record of an ended worker is kept as long as its log', async () => {
   await reconciler.close();
 });
 
-test('heartbeats apply to queue workers only, and a load balancing worker keeps the result of its health check', async () => {
+test("heartbeats apply to queue workers; a load balancing worker keeps its health check's result", async () => {
   const store = {
     listLiveWorkers: async () => [
       sampleWorker('w', { endpointId: 'e', state: 'ready', handle: '{}', startedAt: 1, readyAt: 2 }),

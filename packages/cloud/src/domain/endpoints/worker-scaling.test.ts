@@ -96,7 +96,7 @@ const anySettings = fc.record({
   scalerValue: fc.integer({ min: 1, max: 10 }),
 });
 
-test(`never exceeds the maximum, goes below the minimum, starts and stops at once, or stops a busy or starting worker for being idle (seed ${seed})`, () => {
+test(`keeps to minimum and maximum, and stops no busy or starting worker (seed ${seed})`, () => {
   fc.assert(
     fc.property(
       anySettings,

@@ -61,7 +61,7 @@ describe('the life of a pod', () => {
     });
   });
 
-  test('an end that nobody asked for has a reason and is an error; of one that never ran there is no end to tell', () => {
+  test('an unrequested end has a reason and is an error; a pod that never ran has no end', () => {
     assert.partialDeepStrictEqual(markEnded(running, { at: 900, exitCode: 3, reason: 'code 3' }), {
       wanted: 'stopped',
       status: 'ERROR',
@@ -109,7 +109,7 @@ describe('the life of a pod', () => {
     throw new Error('it never rests');
   }
 
-  test('whatever is asked and whatever happens, it comes to rest where it is wanted, with one instance of the right generation or none', () =>
+  test('any history ends in the wanted state, with one instance of the right generation or none', () =>
     checkProperty(
       fc.property(
         fc.array(

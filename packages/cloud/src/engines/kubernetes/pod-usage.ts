@@ -1,7 +1,13 @@
 /** Reads the container's own cgroup, in version 2 or 1. */
 const COMMAND = `cd /sys/fs/cgroup 2>/dev/null || exit 1
-if [ -e cpu.stat ] && [ -e memory.current ]; then cat cpu.stat memory.current; grep '^inactive_file ' memory.stat
-else echo "usage_nsec $(cat cpuacct/cpuacct.usage)"; cat memory/memory.usage_in_bytes; grep '^total_inactive_file ' memory/memory.stat; fi`;
+if [ -e cpu.stat ] && [ -e memory.current ]; then
+  cat cpu.stat memory.current
+  grep '^inactive_file ' memory.stat
+else
+  echo "usage_nsec $(cat cpuacct/cpuacct.usage)"
+  cat memory/memory.usage_in_bytes
+  grep '^total_inactive_file ' memory/memory.stat
+fi`;
 
 export const USAGE_COMMAND: readonly string[] = ['sh', '-c', COMMAND];
 

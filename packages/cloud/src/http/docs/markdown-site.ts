@@ -103,9 +103,13 @@ export class MarkdownSite {
   #home(groups: DocsGroup[]): string {
     const { hero, features } = parse(frontMatter(readFileSync(this.#file('index'), 'utf8'))) as Home;
     const link = (path: string, text: string): string => `<a href="/docs${path}">${escapeHtml(text)}</a>`;
-    const content = `<h1>${escapeHtml(hero.name)}: ${escapeHtml(hero.text)}</h1><p>${escapeHtml(hero.tagline)}</p>
+    const items = features.map(
+      ({ title, details, link: path }) => `<li>${link(path, title)}: ${escapeHtml(details)}</li>`,
+    );
+    const content = `<h1>${escapeHtml(hero.name)}: ${escapeHtml(hero.text)}</h1>
+      <p>${escapeHtml(hero.tagline)}</p>
       <p class="actions">${hero.actions.map(({ text, link: path }) => link(path, text)).join(' ')}</p>
-      <ul>${features.map(({ title, details, link: path }) => `<li>${link(path, title)}: ${escapeHtml(details)}</li>`).join('')}</ul>`;
+      <ul>${items.join('')}</ul>`;
     return docsHtml({ title: hero.name, groups, path: '', content, outline: [] });
   }
 
@@ -253,5 +257,6 @@ function snippet(text: string, words: readonly string[]): string {
     html += `${escapeHtml(shown.slice(at, match.index))}<mark>${escapeHtml(match[0])}</mark>`;
     at = match.index + match[0].length;
   }
-  return `${start > 0 ? '… ' : ''}${html}${escapeHtml(shown.slice(at))}${text.length > start + shown.length ? ' …' : ''}`;
+  const [before, after] = [start > 0 ? '… ' : '', text.length > start + shown.length ? ' …' : ''];
+  return `${before}${html}${escapeHtml(shown.slice(at))}${after}`;
 }

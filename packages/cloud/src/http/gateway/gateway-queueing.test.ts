@@ -315,7 +315,7 @@ describe('the choice of a worker and the waiting room', () => {
       assert.deepEqual(await named('strict-resume old'), [404, undefined, 'affinity_worker_gone']);
     });
 
-    test('strict whose worker cannot be reached goes to no other: it waits for its own, and is 404 where that is gone', async () => {
+    test('strict: a request waits for its own worker, goes to no other, and is 404 once that is gone', async () => {
       await start({});
       await stopWorker(await stage.worker('dead', holding('dead')));
       await stage.worker('b', (_request, response) => response.end());

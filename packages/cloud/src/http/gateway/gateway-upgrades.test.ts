@@ -250,7 +250,7 @@ describe('other protocols through the gateway', () => {
     await waitUntil(() => stage.gateway.demand('ep1') === 0);
   });
 
-  test('an offer of another version of HTTP is passed over: the request is answered as any other, with its body', async () => {
+  test('an offer to upgrade to another HTTP version is ignored: the request is answered with its body', async () => {
     const seen: Record<string, unknown>[] = [];
     await stage.worker('h1', (request, response) => {
       seen.push(request.headers);

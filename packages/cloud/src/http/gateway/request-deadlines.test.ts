@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RequestDeadlines } from './request-deadlines.ts';
 
-test('who is not done in time is told so once, in the order of their beginning; who is done hears nothing', (context) => {
+test('requests past their deadline time out once, oldest first; finished ones do not', (context) => {
   context.mock.timers.enable({ apis: ['setTimeout'] });
   let now = 0;
   context.mock.method(performance, 'now', () => now);

@@ -15,8 +15,10 @@ describe('the account', () => {
 
   test('tells of itself what is so on a machine of one’s own', async () => {
     const answer = await berth.ask(`{ myself {
-      id authId email pubKey clientBalance currentSpendPerHr clientLifetimeSpend spendLimit minBalance underBalance machineQuota maxServerlessConcurrency
-      notifyPodsStale notifyPodsGeneral notifyLowBalance notifyOther signedTermsOfService multiFactorEnabled isTeam datacenters { id }
+      id authId email pubKey clientBalance currentSpendPerHr clientLifetimeSpend spendLimit minBalance
+      underBalance machineQuota maxServerlessConcurrency
+      notifyPodsStale notifyPodsGeneral notifyLowBalance notifyOther signedTermsOfService multiFactorEnabled
+      isTeam datacenters { id }
     } }`);
     assert.deepEqual(answer.data, {
       myself: {

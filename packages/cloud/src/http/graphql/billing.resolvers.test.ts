@@ -3,9 +3,11 @@ import { after, before, describe, test } from 'node:test';
 import { startGraphqlFixture } from './graphql.fixture.ts';
 import type { GraphqlFixture } from './graphql.fixture.ts';
 
-const ASK = `{ myself { currentSpendPerHr clientLifetimeSpend spendDetails { localStoragePerHour networkStoragePerHour gpuComputePerHour }
+const ASK = `{ myself { currentSpendPerHr clientLifetimeSpend spendDetails { localStoragePerHour
+  networkStoragePerHour gpuComputePerHour }
   billing(input: {granularity: MONTHLY}) {
-    gpuCloud { gpuTypeId amount } cpuCloud { cpuFlavorId amount timeBilledSeconds } serverless { endpointId amount } storage { time amount diskSpaceBilledGB } runpodEndpoint { amount }
+    gpuCloud { gpuTypeId amount } cpuCloud { cpuFlavorId amount timeBilledSeconds } serverless { endpointId
+    amount } storage { time amount diskSpaceBilledGB } runpodEndpoint { amount }
     summary { time gpuCloudAmount cpuCloudAmount serverlessAmount storageAmount runpodEndpointAmount }
   } } }`;
 

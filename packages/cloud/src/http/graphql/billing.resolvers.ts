@@ -35,10 +35,16 @@ const sdl = `
   }
   type GpuCloudBilling { gpuTypeId: String time: DateTime timeBilledSeconds: Int amount: Float }
   type CpuCloudBilling { cpuFlavorId: String time: DateTime timeBilledSeconds: Int amount: Float }
-  type ServerlessBilling { endpointId: String gpuTypeId: String instanceId: String time: DateTime timeBilledSeconds: Int amount: Float }
+  type ServerlessBilling {
+    endpointId: String gpuTypeId: String instanceId: String time: DateTime timeBilledSeconds: Int
+    amount: Float
+  }
   type StorageBilling { time: DateTime amount: Float diskSpaceBilledGB: Int }
   type EndpointBilling { time: DateTime amount: Float }
-  type SummaryBilling { time: DateTime gpuCloudAmount: Float cpuCloudAmount: Float serverlessAmount: Float storageAmount: Float runpodEndpointAmount: Float }
+  type SummaryBilling {
+    time: DateTime gpuCloudAmount: Float cpuCloudAmount: Float serverlessAmount: Float
+    storageAmount: Float runpodEndpointAmount: Float
+  }
 `;
 
 type Granularity = 'HOURLY' | 'DAILY' | 'WEEKLY' | 'MONTHLY';

@@ -22,8 +22,10 @@ describe('the catalog', () => {
     (await gpus(RTX_4090, `lowestPrice(input: {${input}}) { ${selection} }`))[0]?.lowestPrice;
 
   test('shows a GPU type whole', async () => {
-    const selection = `displayName manufacturer memoryInGb cudaCores secureCloud communityCloud securePrice communityPrice secureSpotPrice communitySpotPrice clusterPrice
-      oneWeekPrice oneMonthPrice threeMonthPrice sixMonthPrice maxGpuCount maxGpuCountCommunityCloud maxGpuCountSecureCloud minPodGpuCount nodeGroupGpuSizes nodeGroupDatacenters { id } throughput virtual`;
+    const selection = `displayName manufacturer memoryInGb cudaCores secureCloud communityCloud securePrice
+      communityPrice secureSpotPrice communitySpotPrice clusterPrice
+      oneWeekPrice oneMonthPrice threeMonthPrice sixMonthPrice maxGpuCount maxGpuCountCommunityCloud
+      maxGpuCountSecureCloud minPodGpuCount nodeGroupGpuSizes nodeGroupDatacenters { id } throughput virtual`;
     assert.deepEqual(await gpus(RTX_4090, selection), [
       {
         id: 'NVIDIA GeForce RTX 4090',
@@ -230,7 +232,9 @@ describe('the catalog', () => {
   test('lists data centers with their stock', async () => {
     const { data } = await berth.ask(
       `{ dataCenters { id name location listed storageSupport compliance globalNetwork
-      gpuAvailability(input: {gpuCount: 2}) { id gpuTypeId displayName gpuTypeDisplayName stockStatus available gpuType { id virtual } } none: gpuAvailability(input: {gpuCount: 9}) { stockStatus available } } countryCodes }`,
+      gpuAvailability(input: {gpuCount: 2}) { id gpuTypeId displayName gpuTypeDisplayName stockStatus
+      available gpuType { id virtual } } none: gpuAvailability(input: {gpuCount: 9}) { stockStatus available
+      } } countryCodes }`,
       { key: null },
     );
     const { dataCenters, countryCodes } = data as {

@@ -116,7 +116,7 @@ const sdl = `
     isServerless: Boolean
     config: JSON
   }
-  "With an id, the given fields change; without one, an endpoint is made, which needs templateId, template or hubReleaseId"
+  "With an id, the given fields change; without one, an endpoint is made from templateId, template or hubReleaseId"
   input EndpointInput {
     id: String
     name: String

@@ -67,7 +67,8 @@ describe('runpodctl', () => {
           volumeInGb: 0, ports: "8888/http", isServerless: true}) { id } }`,
       ),
     );
-    const read = `query { myself { podTemplates { id name imageName dockerArgs env { key value } ports volumeMountPath volumeInGb containerDiskInGb containerRegistryAuthId
+    const read = `query { myself { podTemplates { id name imageName dockerArgs env { key value } ports
+      volumeMountPath volumeInGb containerDiskInGb containerRegistryAuthId
       startJupyter startSsh startScript isServerless isPublic readme advancedStart category } } }`;
     const state = async (): Promise<Record<string, unknown> | undefined> =>
       (
@@ -132,9 +133,11 @@ describe('runpod-python', () => {
       mutation {
         saveTemplate(
           input: {
-            name: "from python", imageName: "a:1", dockerArgs: "", containerDiskInGb: 10, volumeInGb: 0, ports: "", env: [], isServerless: false, startSsh: true, isPublic: false, readme: ""${more}
+            name: "from python", imageName: "a:1", dockerArgs: "", containerDiskInGb: 10, volumeInGb: 0,
+            ports: "", env: [], isServerless: false, startSsh: true, isPublic: false, readme: ""${more}
           }
-        ) { id name imageName dockerArgs containerDiskInGb volumeInGb volumeMountPath ports env { key value } isServerless }
+        ) { id name imageName dockerArgs containerDiskInGb volumeInGb volumeMountPath ports env { key value
+        } isServerless }
       }`;
     const { saveTemplate } = answered(await berth.ask(create(', containerRegistryAuthId: ""'))) as {
       saveTemplate: Record<string, unknown>;
@@ -224,7 +227,9 @@ describe('dstack and gpuhunt', () => {
 
   test('send variables that the document does not declare, and nulls', async () => {
     const query = `query GpuTypes($lowestPriceInput: GpuLowestPriceInput, $gpuTypesInput: GpuTypeFilter) {
-      gpuTypes(input: $gpuTypesInput) { id maxGpuCount clusterPrice nodeGroupDatacenters { id } lowestPrice(input: $lowestPriceInput) { minimumBidPrice uninterruptablePrice minVcpu minMemory stockStatus compliance countryCode __typename } } }`;
+      gpuTypes(input: $gpuTypesInput) { id maxGpuCount clusterPrice nodeGroupDatacenters { id }
+      lowestPrice(input: $lowestPriceInput) { minimumBidPrice uninterruptablePrice minVcpu minMemory
+      stockStatus compliance countryCode __typename } } }`;
     const lowestPriceInput = {
       secureCloud: true,
       dataCenterId: 'LOCAL-1',

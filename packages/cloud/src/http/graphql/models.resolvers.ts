@@ -9,7 +9,10 @@ import type { GraphqlModule } from './graphql-module.ts';
 const sdl = `
   enum ModelVersionStatus { PENDING READY POD_REMOVED FAILED }
   input MyModelsInput { provider: String name: String }
-  input AddModelToRepoInput { owner: String name: String provider: String credentialType: String credentialReference: String metadata: JSON modelStatus: String }
+  input AddModelToRepoInput {
+    owner: String name: String provider: String credentialType: String credentialReference: String
+    metadata: JSON modelStatus: String
+  }
   input RemoveModelFromRepoInput { owner: String name: String }
   input CreateModelRepoUploadInput {
     owner: String
@@ -24,7 +27,9 @@ const sdl = `
     credentialReference: String
   }
   input CompleteModelRepoUploadInput { sessionId: String }
-  type RepoModelUser { userId: String credentialType: String credentialReference: String status: String updatedAt: DateTime }
+  type RepoModelUser {
+    userId: String credentialType: String credentialReference: String status: String updatedAt: DateTime
+  }
   type RepoModelVersion { uuid: ID hash: ID status: String metadata: JSON createdAt: DateTime updatedAt: DateTime }
   "A model that the account has written down"
   type RepoModel {
@@ -56,7 +61,9 @@ const sdl = `
   }
   type RepoUploadCompletion { success: Boolean message: String sessionId: String status: String }
   type RepoVersionResult { success: Boolean message: String modelVersion: RepoModelVersion }
-  type RepoUploadResult { success: Boolean message: String model: RepoModel version: RepoModelVersion upload: RepoUpload }
+  type RepoUploadResult {
+    success: Boolean message: String model: RepoModel version: RepoModelVersion upload: RepoUpload
+  }
 
   extend type Query {
     myModels(input: MyModelsInput): [RepoModel]

@@ -10,7 +10,9 @@ import { V1_VOLUME_SIZE_GB } from '../../domain/limits.ts';
 
 const sdl = `
   "A disk that outlives what mounts it, in one data center"
-  type NetworkVolume { id: String name: String "In GB" size: Int dataCenterId: String dataCenter: DataCenter type: String }
+  type NetworkVolume {
+    id: String name: String "In GB" size: Int dataCenterId: String dataCenter: DataCenter type: String
+  }
   input CreateNetworkVolumeInput {
     name: String
     size: Int

@@ -52,7 +52,10 @@ const sdl = `
     "Null: nothing is sold at a discount"
     serverlessDiscount: Discount
   }
-  type Discount { type: String discountFactor: Float expirationDate: DateTime activeDiscountFactor: Float activeWorkers: Int }
+  type Discount {
+    type: String discountFactor: Float expirationDate: DateTime activeDiscountFactor: Float
+    activeWorkers: Int
+  }
 `;
 
 /** The machine of a pod, or of a worker: both say where they are. */

@@ -118,7 +118,9 @@ const sdl = `
     machineType: String
     cpuCount: Int
   }
-  type PodRuntime { uptimeInSeconds: Int ports: [PodRuntimePorts] gpus: [PodRuntimeGpus] container: PodRuntimeContainer }
+  type PodRuntime {
+    uptimeInSeconds: Int ports: [PodRuntimePorts] gpus: [PodRuntimeGpus] container: PodRuntimeContainer
+  }
   type PodRuntimePorts { ip: String isIpPublic: Boolean privatePort: Int publicPort: Int type: String }
   type PodRuntimeGpus { id: String gpuUtilPercent: Float memoryUtilPercent: Float }
   type PodRuntimeContainer { cpuPercent: Float memoryPercent: Float }
@@ -134,7 +136,10 @@ const sdl = `
     lastStateTransitionTimestamp: Float
   }
   "Per cent"
-  type GpuTelemetry { id: String percentUtilization: Float temperatureCelcius: Float memoryUtilization: Float powerWatts: Float }
+  type GpuTelemetry {
+    id: String percentUtilization: Float temperatureCelcius: Float memoryUtilization: Float
+    powerWatts: Float
+  }
 
   input SavingsPlanInput { planLength: String upfrontCost: Float }
   input PodFilter { podId: String }

@@ -3,8 +3,10 @@ import { after, before, describe, test } from 'node:test';
 import { startGraphqlFixture } from './graphql.fixture.ts';
 import type { GraphqlFixture, GraphqlResponse } from './graphql.fixture.ts';
 
-const ALL = `id name imageName dockerArgs containerArgs env { key value } ports portsConfig { port name } containerDiskInGb containerRegistryAuthId volumeInGb volumeMountPath
-  readme category advancedStart startScript startSsh startJupyter isPublic isRunpod isServerless boundEndpointId earned runtimeInMin userId config`;
+const ALL = `id name imageName dockerArgs containerArgs env { key value } ports portsConfig { port name }
+  containerDiskInGb containerRegistryAuthId volumeInGb volumeMountPath
+  readme category advancedStart startScript startSsh startJupyter isPublic isRunpod isServerless
+  boundEndpointId earned runtimeInMin userId config`;
 const SAVE = `mutation ($input: SaveTemplateInput) { saveTemplate(input: $input) { ${ALL} } }`;
 
 type Shown = Record<string, unknown> & { id: string; name: string };

@@ -113,7 +113,7 @@ test('of a job whose caller has left nobody asks why it waits', async () => {
   assert.equal(asked, 1);
 });
 
-test('a caller who left before the server stopped is no matter for the log, though the store is closed by then', async () => {
+test('a caller who left before the server stopped causes no log line, though the store is closed by then', async () => {
   const errors: unknown[] = [];
   const listening = Object.assign(Object.create(log) as FastifyBaseLogger, {
     error: (...said: unknown[]) => errors.push(said),

@@ -38,7 +38,11 @@ const CONFIGURATION = {
 export function apiReferencePage(title: string): string {
   return html`<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${title}</title></head>
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title>
+</head>
 <body>
 <noscript>This page needs JavaScript. The same description is at <a href="openapi.json">openapi.json</a>.</noscript>
 <script id="api-reference" data-configuration="${JSON.stringify(CONFIGURATION)}"></script>

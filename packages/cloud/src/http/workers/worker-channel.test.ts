@@ -73,7 +73,7 @@ for (const kind of DATABASES) {
   describe(`the channel of a worker, on ${kind}`, () => {
     const bench = queueFixtures(kind);
 
-    test('is a sign of its worker once more when it has been open for a moment: the server that the worker left may be slow to notice', (context) => {
+    test('counts as a heartbeat again a moment after it opened: another server may notice late', (context) => {
       context.mock.timers.enable({ apis: ['setInterval'] });
       const on = bench();
       const [near] = duplexPair();
@@ -94,7 +94,7 @@ for (const kind of DATABASES) {
       assert.equal(on.queue.heartbeats.isGoneSince(on.id, 'w', noticed), false);
     });
 
-    test('of values that a job shows faster than they are kept, the last one is, and the result does not wait for the others', async (context) => {
+    test('of progress faster than it is stored, the last is kept, and the result does not wait', async (context) => {
       const on = bench();
       const progress = context.mock.method(on.queue, 'progress');
       const [near, far] = duplexPair();
@@ -191,7 +191,7 @@ for (const kind of DATABASES) {
       assert.deepEqual(pair.open, [false, true], 'the one that is left is alone');
     });
 
-    test('stays open beside another one that speaks as often, or is as silent, or was heard first after a silence of both', async (context) => {
+    test('stays open beside another that is as active, as silent, or was heard first', async (context) => {
       const pair = new Pair(context, bench());
       for (let passed = 0; passed < 5 * WORKER_TIMEOUT_MS; passed += PING_MS) {
         await pair.beat(0);

@@ -188,7 +188,7 @@ test('jobs of which no answer can be made go back as if never taken', async () =
   }
 });
 
-test('a ping as long as the longest that a worker sends may have been cut off: jobs beyond it are not taken for lost', async () => {
+test('a ping of the maximum length may have been cut off: jobs that it does not list are not lost', async () => {
   const on = await serving();
   const job = await submit(on, 'beyond the list');
   assert.equal((await on.ask('job-take/w?job_in_progress=0')).status, 200);

@@ -21,7 +21,7 @@ for (const kind of DATABASES) {
       assert.ok((leasedUntil ?? 0) >= NOW + OPTIONS.timeout);
     });
 
-    test('a delivery that a server abandoned is sent by another, and the first one can no longer change it', async () => {
+    test('a delivery that a server abandoned is sent by another, and the first can no longer change it', async () => {
       const [store, clock, hook] = [
         bench.recordingStore(),
         new ManualClock(NOW),

@@ -69,7 +69,8 @@ for (const kind of DATABASES) {
         const after = createStore(before, new Sealer(Buffer.alloc(32, 7)));
         const all = (): Steps<Row[]> =>
           rows<Row>(
-            sql`select account_id, grouping_by, kind, level, bucket, group_id, days from usage_sums order by 1, 2, 3, 4, 5, 6`,
+            sql`select account_id, grouping_by, kind, level, bucket, group_id, days from usage_sums
+              order by 1, 2, 3, 4, 5, 6`,
           );
         const told = (list: Row[]): unknown[] =>
           list.map(({ days, ...key }) => ({

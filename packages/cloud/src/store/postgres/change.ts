@@ -50,8 +50,10 @@ export function changeJobs(context: QueueContext): Pick<JobStore, 'change' | 'ch
   // In the order of their keys, so that two servers never wait for each other. `lateral` has each row found
   // by its key.
   const lockJobs = queue.arrays(
-    `select job.* from (select distinct endpoint_id, seq from ${unnest(JOB_KEY_COLUMNS)} order by endpoint_id, seq) as given,
-      lateral (select ${JOB_SELECT} from jobs as job where job.endpoint_id = given.endpoint_id and job.seq = given.seq for update) as job`,
+    `select job.* from
+      (select distinct endpoint_id, seq from ${unnest(JOB_KEY_COLUMNS)} order by endpoint_id, seq) as given,
+      lateral (select ${JOB_SELECT} from jobs as job
+        where job.endpoint_id = given.endpoint_id and job.seq = given.seq for update) as job`,
     'lock jobs',
   );
   const update = queue.rows(

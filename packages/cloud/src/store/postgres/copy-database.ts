@@ -61,7 +61,8 @@ export async function copyPostgres(pool: Pool, folder: string): Promise<number> 
 
 async function listTables(client: PoolClient): Promise<Omit<CopiedTable, 'rows'>[]> {
   const { rows: columns } = await client.query<{ table: string; name: string; type: string }>(
-    `select class.relname as table, attribute.attname as name, format_type(attribute.atttypid, attribute.atttypmod) as type
+    `select class.relname as table, attribute.attname as name,
+        format_type(attribute.atttypid, attribute.atttypmod) as type
       from pg_class as class join pg_attribute as attribute on attribute.attrelid = class.oid
       where class.relnamespace = current_schema()::regnamespace and class.relkind = 'r'
         and attribute.attnum > 0 and not attribute.attisdropped and attribute.attgenerated = ''
@@ -69,7 +70,8 @@ async function listTables(client: PoolClient): Promise<Omit<CopiedTable, 'rows'>
   );
   const { rows: references } = await client.query<{ from: string; to: string }>(
     `select child.relname as from, parent.relname as to
-      from pg_constraint as it join pg_class as child on child.oid = it.conrelid join pg_class as parent on parent.oid = it.confrelid
+      from pg_constraint as it join pg_class as child on child.oid = it.conrelid
+        join pg_class as parent on parent.oid = it.confrelid
       where it.contype = 'f' and child.relnamespace = current_schema()::regnamespace`,
   );
   const names = [...new Set(columns.map(({ table }) => table))];

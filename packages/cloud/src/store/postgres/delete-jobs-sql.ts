@@ -1,6 +1,6 @@
 /**
- * Deletes the jobs of a query of `endpoint_id` and `seq`, which locks them, with all that belongs to them; answers how many.
- * `also` is a further step, which may use the table `gone`.
+ * Deletes jobs with all that belongs to them, and answers how many. `selected` is a query of their
+ * `endpoint_id` and `seq` that locks them; `also` is a further step, which may use the table `gone`.
  */
 export function deleteJobsSql(selected: string, also = ''): string {
   const deleteFrom = (table: string): string =>

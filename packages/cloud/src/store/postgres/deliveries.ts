@@ -38,8 +38,9 @@ export function jobDeliveries({
   );
   /** Only if it is still as it was seen: another attempt may have been made since. */
   const update = statements.rows(
-    `update webhook_deliveries set ${assign((column) => `:${column}`)} where id = :seen_id and endpoint_id = :seen_endpoint_id
-      and next_at is not distinct from :seen_next_at and attempts = :seen_attempts returning id`,
+    `update webhook_deliveries set ${assign((column) => `:${column}`)}
+      where id = :seen_id and endpoint_id = :seen_endpoint_id
+        and next_at is not distinct from :seen_next_at and attempts = :seen_attempts returning id`,
   );
   const deleteEnded = statements.rows(
     'delete from webhook_deliveries where next_at is null and updated_at < :before',

@@ -41,14 +41,18 @@ const FINISH_HANDED_OUT = `with finished as (
       due_at = given.due_at, output = given.output, error = given.error
     from (select * from ${unnest(GIVEN_COLUMNS)} order by endpoint_id, seq) as given
     where jobs.endpoint_id = given.endpoint_id and jobs.seq = given.seq
-      and jobs.lease = given.lease and jobs.due_at = given.lease_due_at and jobs.ttl_at = given.ttl_at and jobs.drained = given.drained
-    returning jobs.endpoint_id, jobs.seq, jobs.status, given.minute, given.wait_bucket, given.wait_ms, given.run_bucket, given.run_ms
+      and jobs.lease = given.lease and jobs.due_at = given.lease_due_at and jobs.ttl_at = given.ttl_at
+      and jobs.drained = given.drained
+    returning jobs.endpoint_id, jobs.seq, jobs.status, given.minute, given.wait_bucket, given.wait_ms,
+      given.run_bucket, given.run_ms
   ), counted as (${addCountsSql(
     `select endpoint_id, :lane, 0, -count(*), count(*) filter (where status = 'COMPLETED'),
-      count(*) filter (where status in ('FAILED', 'TIMED_OUT')), 0 from finished group by endpoint_id order by endpoint_id`,
+      count(*) filter (where status in ('FAILED', 'TIMED_OUT')), 0
+      from finished group by endpoint_id order by endpoint_id`,
   )}), recorded as (${addHistorySql(
     `select endpoint_id, minute, :lane, added.name, count(*), sum(added.total) from finished,
-      lateral (values (status, 0), ('wait/' || wait_bucket, wait_ms), ('run/' || run_bucket, run_ms)) as added (name, total)
+      lateral (values (status, 0), ('wait/' || wait_bucket, wait_ms), ('run/' || run_bucket, run_ms))
+        as added (name, total)
       group by 1, 2, 4 order by 1, 2, 4`,
   )})
   select case when (select count(*) from finished) < :expected::int

@@ -24,8 +24,10 @@ export function workerHeartbeats({
   // Another server may have seen a worker later; but a time that is far ahead is from before a clock was set
   // back.
   const save = statements.rows(
-    `insert into job_workers (${HEARTBEAT_COLUMNS.join(', ')}) select * from ${unnest(HEARTBEAT_COLUMNS)} order by endpoint_id, worker_id
-      on conflict (endpoint_id, worker_id) do update set busy = excluded.busy, unhealthy = excluded.unhealthy, accelerated = excluded.accelerated,
+    `insert into job_workers (${HEARTBEAT_COLUMNS.join(', ')}) select * from ${unnest(HEARTBEAT_COLUMNS)}
+      order by endpoint_id, worker_id
+      on conflict (endpoint_id, worker_id) do update
+      set busy = excluded.busy, unhealthy = excluded.unhealthy, accelerated = excluded.accelerated,
         seen_at = case when job_workers.seen_at > excluded.seen_at + ${MAX_CLOCK_SKEW_MS} then excluded.seen_at
           else greatest(job_workers.seen_at, excluded.seen_at) end`,
   );

@@ -123,7 +123,7 @@ describe('jobs that wait and are held together', () => {
     ['PostgreSQL with two servers', () => servers],
   ];
   for (const [name, stores] of shared) {
-    test(`a store that writes each by itself and one that writes them together agree: ${name} (seed ${seed})`, async () => {
+    test(`stores with and without batches agree: ${name} (seed ${seed})`, async () => {
       const endpointId = `agree on ${name}`;
       const together = stores();
       const known: number[] = [];
@@ -283,7 +283,7 @@ describe('jobs that wait and are held together', () => {
     });
   });
 
-  test('one that leaves while others of its place are taken is taken or cancelled, and never both', async () => {
+  test('a job of a batch that is taken and cancelled at once is one of the two, never both', async () => {
     const jobs = Array.from({ length: 300 }, () => made('leaving'));
     await submitAll(store, jobs);
     const cancelled: number[] = [];
@@ -313,7 +313,7 @@ describe('jobs that wait and are held together', () => {
     });
   });
 
-  test('another server sees, ends and cancels what one holds, and the rest is ended as if nothing had been', async () => {
+  test('another server sees, ends and cancels the jobs of a batch; the rest ends as usual', async () => {
     const jobs = Array.from({ length: 30 }, () => made('elsewhere'));
     await submitAll(store, jobs);
     const taken = await take(store, 'elsewhere', 30);
@@ -334,7 +334,7 @@ describe('jobs that wait and are held together', () => {
     });
   });
 
-  test('results that are too large for one statement are kept all the same, and the bundle goes with the last of them', async () => {
+  test('results too large for one statement are kept, and the batch is removed with the last of them', async () => {
     await submitAll(
       store,
       Array.from({ length: 24 }, () => made('large')),

@@ -15,7 +15,8 @@ const GIVEN_COLUMNS = ['endpoint_id', ...COUNT_COLUMNS] as const;
 export const addCountsSql = (
   source: string,
 ): string => `insert into job_counts (endpoint_id, lane, ${COUNT_COLUMNS.join(', ')}) ${source}
-  on conflict (endpoint_id, lane) do update set ${COUNT_COLUMNS.map((column) => `${column} = job_counts.${column} + excluded.${column}`).join(', ')}`;
+  on conflict (endpoint_id, lane) do update
+  set ${COUNT_COLUMNS.map((column) => `${column} = job_counts.${column} + excluded.${column}`).join(', ')}`;
 
 /** For sums that are made here. */
 export const ADD_COUNTS = addCountsSql(

@@ -12,7 +12,8 @@ const GIVEN_COLUMNS = ['endpoint_id', 'minute', 'name', 'count', 'total'] as con
 export const addHistorySql = (
   source: string,
 ): string => `insert into job_history (endpoint_id, minute, lane, name, count, total) ${source}
-  on conflict (endpoint_id, minute, lane, name) do update set count = job_history.count + excluded.count, total = job_history.total + excluded.total`;
+  on conflict (endpoint_id, minute, lane, name) do update
+  set count = job_history.count + excluded.count, total = job_history.total + excluded.total`;
 
 /** For sums that are made here. */
 export const ADD_HISTORY = addHistorySql(

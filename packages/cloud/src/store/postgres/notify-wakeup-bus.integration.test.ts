@@ -112,7 +112,7 @@ describe('wake-ups between servers', () => {
     assert.deepEqual(errors, []);
   });
 
-  test('that no message carries take no others with them, and with the next message everybody looks again', async (t) => {
+  test('too large for a message do not block others; with the next message every server checks again', async (t) => {
     const [a, b] = [await server('a'), await server('b')];
     t.after(() => Promise.all([a.wakeups.close(), b.wakeups.close()]));
     await met(a, b);
@@ -155,7 +155,7 @@ describe('wake-ups between servers', () => {
     t.mock.method(clock, 'now', () => now() + milliseconds);
   };
 
-  test('that a server kept to itself, for it thought that it was alone, are made good as soon as it hears of another', async (t) => {
+  test('not sent by a server that believed it was alone are made up for once it learns of another', async (t) => {
     const [a, b] = [await server('a'), await server('b')];
     t.after(() => Promise.all([a.wakeups.close(), b.wakeups.close()]));
     await met(a, b);

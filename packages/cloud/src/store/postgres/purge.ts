@@ -20,9 +20,11 @@ export function purgeJobs({ statements, server }: QueueContext): Pick<JobStore, 
   const selectHighest = statements.rows<{ seq: number }>(
     `with recursive served (endpoint_id) as (
         (select endpoint_id from jobs order by endpoint_id limit 1)
-        union all select (select endpoint_id from jobs where endpoint_id > served.endpoint_id order by endpoint_id limit 1)
+        union all select
+          (select endpoint_id from jobs where endpoint_id > served.endpoint_id order by endpoint_id limit 1)
           from served where served.endpoint_id is not null)
-      select coalesce(max((select max(seq) from jobs where jobs.endpoint_id = served.endpoint_id)), 0) as seq from served`,
+      select coalesce(max((select max(seq) from jobs where jobs.endpoint_id = served.endpoint_id)), 0) as seq
+        from served`,
   );
 
   return {

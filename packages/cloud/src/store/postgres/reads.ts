@@ -58,7 +58,8 @@ export function readJobs({
   );
   const countAhead = statements.rows<{ ahead: number }>(
     `select count(*) as ahead from (select 1 from jobs where endpoint_id = :endpoint_id and status = 'IN_QUEUE'
-      and (low_priority < :low_priority or (low_priority = :low_priority and position < :position)) limit :limit) as ahead`,
+      and (low_priority < :low_priority or (low_priority = :low_priority and position < :position))
+      limit :limit) as ahead`,
   );
   const selectRunning = statements.arrays(
     `select ${JOB_SELECT} from jobs as job where job.status = 'IN_PROGRESS' order by job.endpoint_id, job.seq`,
@@ -100,7 +101,8 @@ export function readJobs({
         `select job.seq from jobs as job where ${scanned} order by job.seq desc limit 1 offset :offset`,
       )({ endpoint_id, before, offset: maxRowsScanned - 1 });
       const jobs = await statements.rows<{ seq: number; bytes: number }>(
-        `select job.seq, ${PAYLOAD_BYTES} as bytes from ${withRequests()} where ${scanned} and job.seq >= :last ${hasStatus}
+        `select job.seq, ${PAYLOAD_BYTES} as bytes from ${withRequests()}
+          where ${scanned} and job.seq >= :last ${hasStatus}
           and (job.status in ('IN_QUEUE', 'IN_PROGRESS') or job.due_at > :now) order by job.seq desc`,
       )({ endpoint_id, before, last: last?.seq ?? 0, now });
       return { jobs, next: last?.seq };

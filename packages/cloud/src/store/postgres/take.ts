@@ -9,11 +9,11 @@ import type { QueueContext } from './queue-context.ts';
 /**
  * Hands out jobs: one statement, which is its own transaction.
  *
- * Jobs go in this order: normal before low priority, within that the accounts in turn, within an account by position.
- * `queues` steps from one queue (priority and account) to the next over the index `jobs_waiting`, without counting jobs.
- * Of each queue as many jobs are locked as are wanted; those that another server holds a lock on are skipped, so servers
- * never wait for each other and never take the same job. `picked` puts jobs and claims side by side by unnesting
- * arrays: an element of an array of texts is found by walking over all before it.
+ * Jobs go in this order: normal before low priority, within that the accounts in turn, within an account by
+ * position. `queues` steps from one queue (priority and account) to the next over the index `jobs_waiting`,
+ * without counting jobs. Of each queue as many jobs are locked as are wanted; those that another server has
+ * locked are skipped, so servers never wait for each other and never take the same job. `picked` pairs jobs
+ * with claims by unnesting arrays: reading an element of a text array by its index walks over all before it.
  *
  * The commit does not wait for the disk: after a crash that undoes a take the job waits again, and whoever
  * has it finds that its lease is gone. The end of the job waits for the disk, and brings the take there with
@@ -36,19 +36,24 @@ export const TAKE_JOBS = `with recursive queues as (
         and low_priority = queues.low_priority and account_id = queues.account_id
       order by position, seq limit :wanted for update skip locked) as head
   ), in_turn as (
-    select low_priority, account_id, seq, row_number() over (partition by low_priority, account_id order by position, seq) as turn
+    select low_priority, account_id, seq,
+      row_number() over (partition by low_priority, account_id order by position, seq) as turn
     from heads
   ), picked as materialized (
     select seq, claim, worker_id, lease from unnest(
       (select array_agg(seq order by low_priority, turn, account_id <= :served_last, account_id) from in_turn),
       :worker_ids::text[], :leases::text[]) with ordinality as pair (seq, worker_id, lease, claim)
     where seq is not null and lease is not null
-  ), counted as (${addCountsSql('select :endpoint_id, :lane, -count(*), count(*), 0, 0, 0 from picked having count(*) > 0')})
-  update jobs as job set status = 'IN_PROGRESS', attempt = job.attempt + 1, worker_id = picked.worker_id, lease = picked.lease,
+  ), counted as (${addCountsSql(
+    'select :endpoint_id, :lane, -count(*), count(*), 0, 0, 0 from picked having count(*) > 0',
+  )})
+  update jobs as job set status = 'IN_PROGRESS', attempt = job.attempt + 1, worker_id = picked.worker_id,
+    lease = picked.lease,
     taken_at = :taken_at::bigint,
     due_at = least(:lease_check_at::bigint, job.ttl_at, :taken_at::bigint + nullif(job.execution_timeout, 0))
   from picked, job_requests as request
-  where job.endpoint_id = :endpoint_id and job.seq = picked.seq and request.endpoint_id = :endpoint_id and request.seq = picked.seq
+  where job.endpoint_id = :endpoint_id and job.seq = picked.seq
+    and request.endpoint_id = :endpoint_id and request.seq = picked.seq
   returning ${JOB_SELECT}, request.request, picked.claim`;
 
 export function takeJobs({ queue, server, handedOut }: QueueContext): Pick<JobStore, 'take'> {

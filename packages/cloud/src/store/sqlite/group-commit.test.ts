@@ -62,7 +62,7 @@ describe('work of one turn', () => {
     assert.equal(connection.isTransaction, false);
   });
 
-  test('of the same kind is done together, unless something else comes between or one of it cannot be done', async () => {
+  test('of the same kind is batched, unless another kind comes between or one of them fails', async () => {
     const { connection, group, names } = fixture();
     const batches: string[][] = [];
     const addAll = (items: readonly string[]): string[] => {
@@ -113,7 +113,7 @@ describe('work of one turn', () => {
     assert.deepEqual([names(), rolledBack, connection.isTransaction], [['a', 'b', 'c'], 2, false]);
   });
 
-  test('fails as a whole where the database is away: nothing is kept, everyone is told, and the next turn goes on', async () => {
+  test('fails as a whole without a database: all callers get the error, the next batch goes on', async () => {
     const { connection, group, names } = fixture();
     let away = true;
     group.hooks = {
@@ -136,7 +136,7 @@ describe('work of one turn', () => {
     assert.deepEqual(names(), ['c']);
   });
 
-  test('that is large waits for the disk beside everything else, and what is read meanwhile waits with it', async () => {
+  test('that is large is synced beside other work; reads that depend on it wait with it', async () => {
     const { connection } = fixture();
     const synced = Promise.withResolvers<void>();
     const disk: { -readonly [name in keyof DiskSync]: DiskSync[name] } = {

@@ -22,13 +22,16 @@ export class JobCounters {
     this.#add = statements.write(
       `insert into job_counts (endpoint_id, lane, queued, running, completed, failed, retried)
         values (:endpoint_id, 'sqlite', :queued, :running, :completed, :failed, :retried)
-        on conflict (endpoint_id, lane) do update set queued = queued + excluded.queued, running = running + excluded.running,
-          completed = completed + excluded.completed, failed = failed + excluded.failed, retried = retried + excluded.retried`,
+        on conflict (endpoint_id, lane) do update
+        set queued = queued + excluded.queued, running = running + excluded.running,
+          completed = completed + excluded.completed, failed = failed + excluded.failed,
+          retried = retried + excluded.retried`,
     );
     this.#addHistory = statements.write(
       `insert into job_history (endpoint_id, minute, lane, name, count, total)
         values (:endpoint_id, :minute, 'sqlite', :name, :count, :total)
-        on conflict (endpoint_id, minute, lane, name) do update set count = count + excluded.count, total = total + excluded.total`,
+        on conflict (endpoint_id, minute, lane, name) do update
+        set count = count + excluded.count, total = total + excluded.total`,
     );
   }
 

@@ -118,7 +118,8 @@ export function readJobs({
         const jobs = statements
           .rows<{ seq: number; bytes: number }>(
             `select job.seq, ${PAYLOAD_BYTES} as bytes from ${withRequests(`jobs as job indexed by ${index}`)}
-              where ${scanned} and job.seq >= :last ${hasStatus} and (job.status in ('IN_QUEUE', 'IN_PROGRESS') or job.due_at > :now)
+              where ${scanned} and job.seq >= :last ${hasStatus}
+                and (job.status in ('IN_QUEUE', 'IN_PROGRESS') or job.due_at > :now)
               order by job.seq desc`,
           )
           .all({ endpoint_id, before, last: last?.seq ?? 0, now });

@@ -84,7 +84,8 @@ describe('the order of takes on SQLite', () => {
   test('reads the index of waiting jobs, and sorts nothing', async () => {
     for (const statement of [
       sql`explain query plan select seq from jobs indexed by jobs_waiting
-        where endpoint_id = 'e' and low_priority = 0 and account_id = 'one' and status = 'IN_QUEUE' order by position, seq limit 10`,
+        where endpoint_id = 'e' and low_priority = 0 and account_id = 'one' and status = 'IN_QUEUE'
+        order by position, seq limit 10`,
     ]) {
       const plan = await migrated.database.read(() => rows<{ detail: string }>(statement));
       assert.deepEqual(

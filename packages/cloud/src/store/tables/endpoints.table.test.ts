@@ -371,7 +371,7 @@ for (const kind of DATABASES) {
       assert.equal(await store.templates.remove(ONE, 'shared1', audit(ONE, 'shared1', 'delete')), true);
     });
 
-    test('that come to a template while the endpoint goes that brought it find it, or are told that it is gone', async () => {
+    test('that use a template while its endpoint is deleted find it, or learn that it is gone', async () => {
       for (let round = 0; round < 10; round += 1) {
         const [templateId, first, second] = [`meet-t${round}`, `meet-a${round}`, `meet-b${round}`];
         await insert({ ...linked(first, templateId), templateBound: true }, {}, template(templateId));

@@ -32,7 +32,8 @@ export function endpointTable(database: Database, sealer: Sealer): EndpointStore
       templateId === undefined
         ? undefined
         : yield* row<Row>(
-            sql`select * from templates where id = ${templateId} and account_id = ${accountId}${changesTemplate === true ? forUpdate : forShare}`,
+            sql`select * from templates where id = ${templateId}
+              and account_id = ${accountId}${changesTemplate === true ? forUpdate : forShare}`,
           );
     const ids =
       volumeIds.length === 0
@@ -45,7 +46,8 @@ export function endpointTable(database: Database, sealer: Sealer): EndpointStore
       ids === undefined
         ? []
         : yield* rows<Row>(
-            sql`select * from network_volumes where account_id = ${accountId} and id in (${ids}) order by id${forShare}`,
+            sql`select * from network_volumes where account_id = ${accountId} and id in (${ids})
+              order by id${forShare}`,
           );
     return {
       registryIds: heldRegistries,

@@ -52,7 +52,8 @@ export function ledgerTable(database: Database, usage?: UsageRules): LedgerStore
           RATE_COLUMNS.map((column) => `cast(sum(${column}) as bigint) as ${column}`).join(', '),
         );
         const found = yield* rows<Row>(
-          sql`select kind, ${sumOf} from usage_stretches where account_id = ${accountId} and ended_at = ${raw(String(OPEN_END))} group by kind`,
+          sql`select kind, ${sumOf} from usage_stretches where account_id = ${accountId}
+            and ended_at = ${raw(String(OPEN_END))} group by kind`,
         );
         return found.map(
           (one): CurrentRates => ({ kind: one['kind'] as UsageKind, rates: ratesFromRow(one) }),
@@ -68,14 +69,16 @@ export function ledgerTable(database: Database, usage?: UsageRules): LedgerStore
     savePrices: (text) =>
       database.write(function* () {
         yield* execute(
-          sql`insert into settings (name, value) values (${PRICES_SETTING}, ${text}) on conflict (name) do update set value = excluded.value`,
+          sql`insert into settings (name, value) values (${PRICES_SETTING}, ${text})
+            on conflict (name) do update set value = excluded.value`,
         );
       }),
 
     listBillableUnits: () =>
       database.read(function* () {
         const pods = yield* rows<{ id: string }>(
-          sql`select id from pods where started_at is not null and (wanted <> 'terminated' or ended_at is null) order by id`,
+          sql`select id from pods where started_at is not null
+            and (wanted <> 'terminated' or ended_at is null) order by id`,
         );
         const workers = yield* rows<{ id: string }>(
           sql`select id from workers where ended_at is null order by id`,
@@ -119,7 +122,8 @@ export function* recordUsage(list: readonly UsageChange[]): Steps<void> {
 /** Where units end without a word of their own: those of an endpoint that is removed. */
 export function* endUsage(accountId: string, kind: UsageKind, resourceId: string, at: number): Steps<void> {
   const open = yield* rows<{ unit_id: string }>(
-    sql`select unit_id from usage_stretches where account_id = ${accountId} and kind = ${kind} and resource_id = ${resourceId} and ended_at = ${raw(String(OPEN_END))}`,
+    sql`select unit_id from usage_stretches where account_id = ${accountId} and kind = ${kind}
+      and resource_id = ${resourceId} and ended_at = ${raw(String(OPEN_END))}`,
   );
   yield* recordUsage(open.map(({ unit_id }) => ({ unitId: unit_id, usage: null, at })));
 }
@@ -209,7 +213,8 @@ function* beginInterval(
   for (const part of COST_PARTS) values[`${COST_PART_COLUMN[part]}_rate`] = use.rates[part];
   // Another server may begin it at the same moment; it is written once.
   const written = yield* execute(
-    sql`insert into usage_stretches ${rowValues(values)} on conflict (unit_id) where ended_at = ${raw(String(OPEN_END))} do nothing`,
+    sql`insert into usage_stretches ${rowValues(values)}
+      on conflict (unit_id) where ended_at = ${raw(String(OPEN_END))} do nothing`,
   );
   if (written === 0) return;
   rollUps.add(use, 1, beganAt, addedInGb);

@@ -24,7 +24,8 @@ export function networkVolumeTable(database: Database, usage?: UsageRules): Coll
     // Asked after the row is gone: whoever held it for an endpoint has written that endpoint by then.
     *onRemove(accountId, id, at) {
       const user = yield* row<{ id: string; name: string }>(
-        sql`select id, name from endpoints where account_id = ${accountId} and network_volume_ids like ${`%"${id}"%`} limit 1`,
+        sql`select id, name from endpoints where account_id = ${accountId}
+          and network_volume_ids like ${`%"${id}"%`} limit 1`,
       );
       if (user !== undefined)
         throw new BerthError(
@@ -33,7 +34,8 @@ export function networkVolumeTable(database: Database, usage?: UsageRules): Coll
             'the endpoint, or delete the endpoint first',
         );
       const pod = yield* row<{ id: string; name: string }>(
-        sql`select id, name from pods where network_volume_id = ${id} and account_id = ${accountId} and wanted <> 'terminated' limit 1`,
+        sql`select id, name from pods where network_volume_id = ${id} and account_id = ${accountId}
+          and wanted <> 'terminated' limit 1`,
       );
       if (pod !== undefined)
         throw new BerthError(

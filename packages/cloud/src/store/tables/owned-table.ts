@@ -32,6 +32,7 @@ export function ownedTable<T extends OwnedRecord>(
   { table, toRow, fromRow, listFilter, onRemove, onWrite }: OwnedTable<T>,
 ): Collection<T> {
   const from = raw(table);
+  const filtered = listFilter === undefined ? sql`` : sql` and ${listFilter}`;
   return {
     insert: (record, audit) =>
       database.write(function* () {
@@ -51,7 +52,8 @@ export function ownedTable<T extends OwnedRecord>(
     list: (accountId, page) =>
       database.read(function* () {
         const found = yield* rows<Row>(
-          sql`select * from ${from} where account_id = ${accountId}${listFilter === undefined ? sql`` : sql` and ${listFilter}`}${older(page)} order by created_at desc, id desc${limit(page)}`,
+          sql`select * from ${from} where account_id = ${accountId}${filtered}${older(page)}
+            order by created_at desc, id desc${limit(page)}`,
         );
         return found.map(fromRow);
       }),

@@ -162,7 +162,8 @@ export function* lockPodReferences(
   const movable =
     needsPlacement === true
       ? (yield* rows<Row>(
-          sql`select * from pods where active = 1 and gpu_count > 0 and (interruptible = 1 or wanted <> 'running') order by id${forUpdate}`,
+          sql`select * from pods where active = 1 and gpu_count > 0
+            and (interruptible = 1 or wanted <> 'running') order by id${forUpdate}`,
         )).map(fromRow)
       : [];
   const [interruptible, leaving] = [
@@ -200,7 +201,8 @@ function* gpusInUse(): Steps<GpusInUse[]> {
     held: number;
   }>(sql`select data_center_id, gpu_type_id, sum(gpu_count) as held from (
     select data_center_id, gpu_type_id, gpu_count from pods where active = 1 and gpu_type_id is not null
-    union all select data_center_id, gpu_type_id, gpu_count from workers where ended_at is null and gpu_type_id is not null
+    union all select data_center_id, gpu_type_id, gpu_count from workers
+      where ended_at is null and gpu_type_id is not null
   ) as holders group by data_center_id, gpu_type_id`);
   return found.map((holder) => ({
     dataCenterId: holder.data_center_id,

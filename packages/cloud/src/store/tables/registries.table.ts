@@ -30,7 +30,8 @@ export function registryTable(database: Database, sealer: Sealer): Collection<Re
     // without credentials.
     *onRemove(accountId, id) {
       const pod = yield* row<{ id: string; name: string }>(
-        sql`select id, name from pods where registry_id = ${id} and account_id = ${accountId} and wanted <> 'terminated' limit 1`,
+        sql`select id, name from pods where registry_id = ${id} and account_id = ${accountId}
+          and wanted <> 'terminated' limit 1`,
       );
       if (pod !== undefined)
         throw new BerthError(

@@ -14,7 +14,8 @@ export function s3KeyTable(database: Database, sealer: Sealer): S3KeyStore {
     insert: (key, secret, audit) =>
       database.write(function* () {
         yield* execute(
-          sql`insert into s3_keys ${rowValues({ ...toRow(key), sealed_secret: sealer.seal(secret, contextOf(key.id)) })}`,
+          sql`insert into s3_keys
+            ${rowValues({ ...toRow(key), sealed_secret: sealer.seal(secret, contextOf(key.id)) })}`,
         );
         yield* recordAudit(audit);
       }),
@@ -30,7 +31,8 @@ export function s3KeyTable(database: Database, sealer: Sealer): S3KeyStore {
     findWithSecret: (id) =>
       database.read(function* () {
         const found = yield* row<Row>(
-          sql`select * from s3_keys where id = ${id} and account_id in (select id from accounts where status = 'active')`,
+          sql`select * from s3_keys where id = ${id}
+            and account_id in (select id from accounts where status = 'active')`,
         );
         return found === undefined
           ? undefined

@@ -47,7 +47,9 @@ export function serverTable(database: Database, fenced: Database): ServerStore {
         if (reports.length === 0) return;
         yield* execute(
           sql`insert into worker_reports (endpoint_id, report, at)
-            select column1, column2, ${now} from (values ${tuples(reports.map(({ endpointId, report }) => [endpointId, report]))}) as made where true
+            select column1, column2, ${now} from
+              (values ${tuples(reports.map(({ endpointId, report }) => [endpointId, report]))}) as made
+            where true
             on conflict (endpoint_id) do update set report = excluded.report, at = excluded.at`,
         );
       }),

@@ -33,7 +33,8 @@ export function sessionTable(database: Database): SessionStore {
     list: (accountId, now) =>
       database.read(function* () {
         const found = yield* rows<Row>(
-          sql`select * from sessions where account_id = ${accountId} and expires_at > ${now} and last_used_at > ${now - SESSION_IDLE_MS} order by created_at desc, id desc`,
+          sql`select * from sessions where account_id = ${accountId} and expires_at > ${now}
+            and last_used_at > ${now - SESSION_IDLE_MS} order by created_at desc, id desc`,
         );
         return found.map(fromRow);
       }),
@@ -45,7 +46,8 @@ export function sessionTable(database: Database): SessionStore {
     insertLink: ({ hash, accountId, keyId, expiresAt }) =>
       database.write(function* () {
         yield* execute(
-          sql`insert into sign_in_links ${rowValues({ hash, account_id: accountId, key_id: keyId, expires_at: expiresAt })}`,
+          sql`insert into sign_in_links
+            ${rowValues({ hash, account_id: accountId, key_id: keyId, expires_at: expiresAt })}`,
         );
       }),
 

@@ -117,7 +117,8 @@ export function templateWriter(sealer: Sealer): (changed: AuditedTemplateChange)
       updateLinked === undefined
         ? []
         : yield* rows<Row>(
-            sql`select * from endpoints where account_id = ${record.accountId} and template_id = ${record.id} and template_linked = 1 order by id${forUpdate}`,
+            sql`select * from endpoints where account_id = ${record.accountId}
+              and template_id = ${record.id} and template_linked = 1 order by id${forUpdate}`,
           );
     for (const endpoint of linked.map(endpoints.fromRow)) {
       const changed = updateLinked?.(endpoint);
@@ -135,7 +136,8 @@ export function templateWriter(sealer: Sealer): (changed: AuditedTemplateChange)
 /** Who still uses a template, and what to do about it. */
 export function* templateInUseReason(accountId: string, id: string): Steps<string | undefined> {
   const endpoint = yield* row<{ id: string; name: string }>(
-    sql`select id, name from endpoints where account_id = ${accountId} and template_id = ${id} and template_linked = 1 limit 1`,
+    sql`select id, name from endpoints where account_id = ${accountId} and template_id = ${id}
+      and template_linked = 1 limit 1`,
   );
   if (endpoint !== undefined)
     return (
@@ -145,7 +147,8 @@ export function* templateInUseReason(accountId: string, id: string): Steps<strin
   // Of a public one, also pods of other accounts are made. One's own is named first: something can be done
   // about it.
   const pod = yield* row<{ id: string; name: string; account_id: string }>(
-    sql`select id, name, account_id from pods where template_id = ${id} and wanted <> 'terminated' order by case when account_id = ${accountId} then 0 else 1 end limit 1`,
+    sql`select id, name, account_id from pods where template_id = ${id} and wanted <> 'terminated'
+      order by case when account_id = ${accountId} then 0 else 1 end limit 1`,
   );
   if (pod === undefined) return undefined;
   if (pod.account_id === accountId)

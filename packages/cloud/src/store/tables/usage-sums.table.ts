@@ -203,7 +203,8 @@ export function* readRollup(
   const only = sql`account_id = ${accountId} and grouping_by = ${grouping} and kind = ${kind}`;
   const month = startOf('month', from);
   const found = yield* rows<Row>(
-    sql`select ${beforeSelected} from usage_sums where ${only} and level = 'month' and bucket < ${month} group by group_id having ${stillUsed}`,
+    sql`select ${beforeSelected} from usage_sums where ${only} and level = 'month' and bucket < ${month}
+      group by group_id having ${stillUsed}`,
   );
   const before = found.map(
     (one): UsageState => ({
@@ -221,7 +222,8 @@ export function* readRollup(
 /** The first is the start of a month. */
 function* daysBetween(only: Statement, from: number, to: number): Steps<RollupSlice[]> {
   const months = yield* rows<Row>(
-    sql`select group_id, days from usage_sums where ${only} and level = 'month' and bucket >= ${from} and bucket < ${to} order by bucket, group_id`,
+    sql`select group_id, days from usage_sums where ${only} and level = 'month' and bucket >= ${from}
+      and bucket < ${to} order by bucket, group_id`,
   );
   return months.map((found): RollupSlice => {
     const days = unpackDays(found['days']);
@@ -238,7 +240,8 @@ function* rowsBetween(
   to: number,
 ): Steps<RollupSlice[]> {
   const found = yield* rows<Row>(
-    sql`select ${selected[level]} from usage_sums where ${only} and level = ${level} and bucket >= ${from} and bucket < ${to} order by bucket, group_id`,
+    sql`select ${selected[level]} from usage_sums where ${only} and level = ${level} and bucket >= ${from}
+      and bucket < ${to} order by bucket, group_id`,
   );
   const columns = level === 'month' ? [...PACKED_COLUMNS, ...LATE_DAYS_COLUMNS] : PACKED_COLUMNS;
   const packed = PackedSums.of(
@@ -334,11 +337,13 @@ function* writeDays(months: readonly Row[]): Steps<void> {
   );
   const [accountId = null, grouping = null, kind = null, bucket = null, group = null, days = null] = first;
   // PostgreSQL takes the types of all from the first.
-  const typed = sql`(${accountId}, ${grouping}, ${kind}, cast(${bucket} as bigint), ${group}, cast(${days} as ${byDialect({ sqlite: 'blob', postgres: 'bytea' })}))`;
+  const typed = sql`(${accountId}, ${grouping}, ${kind}, cast(${bucket} as bigint), ${group},
+    cast(${days} as ${byDialect({ sqlite: 'blob', postgres: 'bytea' })}))`;
   const values = others.length === 0 ? typed : sql`${typed}, ${tuples(others)}`;
   yield* execute(sql`with given (account_id, grouping_by, kind, bucket, group_id, days) as (values ${values})
     update usage_sums set days = given.days from given
-    where usage_sums.account_id = given.account_id and usage_sums.grouping_by = given.grouping_by and usage_sums.kind = given.kind
+    where usage_sums.account_id = given.account_id and usage_sums.grouping_by = given.grouping_by
+      and usage_sums.kind = given.kind
       and usage_sums.level = 'month' and usage_sums.bucket = given.bucket and usage_sums.group_id = given.group_id`);
 }
 

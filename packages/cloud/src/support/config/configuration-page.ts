@@ -17,15 +17,21 @@ Berth runs without any configuration. What can be set is set in one of four plac
 3. a YAML file, named by \`--config\` or \`${FILE_VARIABLE}\`;
 4. the default.
 
-\`berth config\` prints a file with every default and a comment on each. A value that is not allowed stops the start with a
-message that names the setting, its place and what is allowed, and so does an unknown flag or an unknown key of the file. An unknown
-variable that starts with \`BERTH_\` is only mentioned in the log. Secret values are never shown.
+\`berth config\` prints a file with every default and a comment on each. A value that is not allowed stops the
+start with a message that names the setting, its place and what is allowed, and so does an unknown flag or an
+unknown key of the file. An unknown variable that starts with \`BERTH_\` is only mentioned in the log. Secret
+values are never shown.
 
 | setting | variable | default |
 |---|---|---|
-${settingList.map(({ path, setting, variable }) => `| [\`${path}\`](#${anchor(path)}) | ${variable === undefined ? 'file only' : `\`${variable}\``} | \`${setting.type.toYaml(setting.default)}\` |`).join('\n')}
+${settingList.map(tableRow).join('\n')}
 
 ${settingList.map(section).join('\n')}`;
+}
+
+function tableRow({ path, setting, variable }: (typeof settingList)[number]): string {
+  const from = variable === undefined ? 'file only' : `\`${variable}\``;
+  return `| [\`${path}\`](#${anchor(path)}) | ${from} | \`${setting.type.toYaml(setting.default)}\` |`;
 }
 
 function section({ path, setting, variable }: (typeof settingList)[number]): string {

@@ -18,7 +18,8 @@ export interface PythonInterpreter {
 const NAME = /^python3(?:\.\d+)?$/;
 const PROBE_TIMEOUT_MS = 10_000;
 const PROBE = `import json, sys, sysconfig
-print(json.dumps([getattr(sys, "_base_executable", sys.executable), "%d.%d.%d" % sys.version_info[:3], sysconfig.get_platform()]))`;
+executable = getattr(sys, "_base_executable", sys.executable)
+print(json.dumps([executable, "%d.%d.%d" % sys.version_info[:3], sysconfig.get_platform()]))`;
 
 const run = promisify(execFile);
 
