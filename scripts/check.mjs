@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 /** Less garbage collection: a program of 2,000 files outgrows the usual space for young objects at once. */
 const NODE = ['node', '--max-semi-space-size=128'];
 const SOURCES = [...NODE, 'scripts/check-sources.mjs'];
-const LANES = [
+const SIDE_BY_SIDE = [
   [{ name: 'types and lint', argv: [...SOURCES, 'tsconfig.json', '--ignore', 'packages/console/**', '.'] }],
   [
     {
@@ -21,7 +21,7 @@ const LANES = [
 ];
 
 const outcomes = await Promise.all(
-  LANES.map(async (steps) => {
+  SIDE_BY_SIDE.map(async (steps) => {
     let passed = true;
     for (const step of steps) passed = (await run(step)) && passed;
     return passed;
