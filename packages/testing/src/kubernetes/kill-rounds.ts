@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ListWatch } from '../../../cloud/src/engines/kubernetes/client/list-watch.ts';
-import type { PodObject } from '../../../cloud/src/engines/kubernetes/kubernetes-objects.ts';
+import type { NodeObject, PodObject } from '../../../cloud/src/engines/kubernetes/kubernetes-objects.ts';
 import { readDetails } from '../../../cloud/src/engines/kubernetes/pod-labels.ts';
 import type { ApiClient } from '../api-client.ts';
 import { listWorkers } from '../deploy-handler.ts';
@@ -13,15 +13,17 @@ import { type ServerProcess, startServerProcess } from '../server-process.ts';
 import type { TestDatabase } from '../test-database.ts';
 import { waitFor } from '../wait-for.ts';
 import { nodeCommand, queueWorkerSource } from '../worker-sources.ts';
-import type { ClusterPart, KubernetesForTests } from './kubernetes-cluster.ts';
+import type { KubernetesForTests } from './kubernetes-cluster.ts';
 import { kubernetesEngineFixture, type KubernetesEngineFixture } from './kubernetes-engine-fixture.ts';
 
 const SERVERS = [0, 1];
+export const KILLED_PARTS = ['server-0', 'server-1', 'apiserver', 'etcd', 'node-1'] as const;
 const MASTER_KEY = '7'.repeat(64);
 const WITHIN_MS = 180_000;
 const CPU = { id: 'cpu3c', vcpuCount: 2 };
 const SUBMIT_INTERVAL_MS = 100;
 const JOB_MS = 300;
+const LOOK_INTERVAL_MS = 250;
 /** A container's times are whole seconds, at its start and at its end. */
 const ROUNDING_MS = 2_000;
 const MS_PER_SECOND = 1000;
@@ -29,6 +31,8 @@ const MS_PER_SECOND = 1000;
 export interface KillRoundsOptions {
   workers: number;
   pods: number;
+  /** What is killed, in this order; server-0 leads at first. Default: all of them. */
+  parts?: readonly (typeof KILLED_PARTS)[number][];
   report?: (line: string) => void;
 }
 
@@ -53,8 +57,8 @@ interface ContainerRun {
 }
 
 /**
- * Kills each of two servers on one PostgreSQL, the API server, etcd and a node, one after the other, and
- * checks everything after that.
+ * Kills parts, one after the other: each of two servers on one PostgreSQL, the API server, etcd and a node.
+ * Everything is checked after each, and in the end.
  */
 export async function runKillRounds(
   cluster: KubernetesForTests,
@@ -116,22 +120,7 @@ class KillRounds {
     for (const index of SERVERS) await this.#startServer(index);
     await this.#fill();
     const loading = this.#load();
-    for (const index of SERVERS)
-      await this.#round(`server ${index}`, async () => {
-        this.#killed = index;
-        await this.#servers[index]?.kill();
-        await this.#settle();
-        await this.#startServer(index);
-        this.#killed = undefined;
-      });
-    for (const part of ['apiserver', 'etcd'] as const)
-      await this.#round(part, async () => {
-        this.#cluster.kill(part);
-        await waitFor(`${part} is missed`, async () => !(await this.#answers()));
-        this.#cluster.restore(part);
-        await waitFor('the API server answers again', () => this.#answers(), WITHIN_MS);
-      });
-    await this.#round('a node', () => this.#loseNode('node-1'));
+    for (const part of this.#options.parts ?? KILLED_PARTS) await this.#round(part);
     this.#isLoading = false;
     await loading;
     await this.#checkJobs();
@@ -209,51 +198,86 @@ class KillRounds {
     }
   }
 
-  async #round(what: string, kill: () => Promise<void>): Promise<void> {
+  async #round(part: (typeof KILLED_PARTS)[number]): Promise<void> {
     const began = performance.now();
-    // One more starts while it happens.
+    if (part === 'node-1') await this.#loseNode(part);
+    else {
+      // One more starts while it happens.
+      await this.#addWorker();
+      if (part === 'server-0' || part === 'server-1') await this.#killServer(Number(part.at(-1)));
+      else await this.#killControlPlane(part);
+    }
+    await this.#settle();
+    const seconds = ((performance.now() - began) / MS_PER_SECOND).toFixed(1);
+    this.#options.report?.(`killed ${part}: all as before after ${seconds} s`);
+  }
+
+  async #addWorker(): Promise<void> {
     this.#workers += 1;
     const { status, text } = await this.#client.call('PATCH', `/v2/serverless/${this.#endpointId}`, {
       workers: { min: this.#workers, max: this.#workers },
     });
     assert.equal(status, 200, text);
-    await kill();
-    await this.#settle();
-    const seconds = ((performance.now() - began) / MS_PER_SECOND).toFixed(1);
-    this.#options.report?.(`killed ${what}: all as before after ${seconds} s`);
   }
 
-  /** Until its workers have been replaced; then it boots. */
-  async #loseNode(node: ClusterPart): Promise<void> {
+  async #killServer(index: number): Promise<void> {
+    this.#killed = index;
+    await this.#servers[index]?.kill();
+    await this.#settle();
+    await this.#startServer(index);
+    this.#killed = undefined;
+  }
+
+  async #killControlPlane(part: 'apiserver' | 'etcd'): Promise<void> {
+    this.#cluster.kill(part);
+    await waitFor(`${part} is missed`, async () => !(await this.#answers()));
+    this.#cluster.restore(part);
+    await waitFor('the API server answers again', () => this.#answers(), WITHIN_MS);
+  }
+
+  /** Until its workers have been replaced, also one that was about to start there; then it boots. */
+  async #loseNode(node: 'node-1'): Promise<void> {
     const onNode = [...this.#runs.values()].filter((run) => run.node === node && run.endedAt === undefined);
     assert.ok(onNode.length > 0, `nothing runs on ${node}`);
     const podsOnNode = this.#pods.filter((id) => onNode.some((run) => run.id === id));
     const killedAt = Date.now();
     for (const run of onNode) run.killedAt = killedAt;
     this.#cluster.kill(node);
-    await waitFor(
-      'its workers run elsewhere',
-      async () => {
-        const workers = await this.#workerPods();
-        return workers.length === this.#workers && workers.every(({ spec }) => spec.nodeName !== node);
-      },
-      WITHIN_MS,
-    );
+    await this.#addWorkerOn(node);
+    await this.#waitFor('its workers run elsewhere', async () => {
+      const workers = await this.#workerPods();
+      return workers.length === this.#workers && workers.every(({ spec }) => spec.nodeName !== node);
+    });
     this.#cluster.restore(node);
     for (const id of podsOnNode) {
-      const ended = await waitFor(
-        `the end of ${id} is known`,
-        async () => {
-          const pod = await getPod(this.#client, id);
-          return pod.status !== 'RUNNING' && pod;
-        },
-        WITHIN_MS,
-      );
+      const ended = await this.#waitFor(`the end of ${id} is known`, async () => {
+        const pod = await getPod(this.#client, id);
+        return pod.status !== 'RUNNING' && pod;
+      });
       assert.equal(ended.status, 'ERROR', JSON.stringify(ended));
       // Its owner starts it again.
       const { status, text } = await this.#client.call('POST', `/v2/pods/${id}/action`, { action: 'start' });
       assert.equal(status, 200, text);
     }
+  }
+
+  /** The scheduler chooses this node for it, unless the cluster has noticed by now that the node is lost. */
+  async #addWorkerOn(node: string): Promise<void> {
+    const { cluster } = this.#engine;
+    const { items: nodes } = await cluster.get<{ items: NodeObject[] }>('/api/v1/nodes');
+    const others = nodes.map(({ metadata: { name } }) => name).filter((name) => name !== node);
+    const cordon = (unschedulable: boolean): Promise<unknown> =>
+      Promise.all(others.map((name) => cluster.merge(`/api/v1/nodes/${name}`, { spec: { unschedulable } })));
+    await cordon(true);
+    await this.#addWorker();
+    await this.#waitFor(`a worker is about to start on ${node}`, async () => {
+      const isChosen = (await this.#clusterPods()).some(
+        ({ spec, status }) => spec.nodeName === node && status?.phase === 'Pending',
+      );
+      const { status } = await cluster.get<NodeObject>(`/api/v1/nodes/${node}`);
+      return isChosen || status.conditions?.some(({ type, status: is }) => type === 'Ready' && is !== 'True');
+    });
+    await cordon(false);
   }
 
   async #answers(): Promise<boolean> {
@@ -286,26 +310,33 @@ class KillRounds {
   async #settle(): Promise<void> {
     const { pods } = this.#options;
     const workers = this.#workers;
-    await waitFor(
-      'everything that is wanted runs, once',
-      async () => {
-        const ready = (await listWorkers(this.#client, this.#endpointId)).filter(
-          ({ status }) => status === 'IDLE' || status === 'RUNNING',
-        );
-        const views: PodView[] = await Promise.all(this.#pods.map((id) => getPod(this.#client, id)));
-        const inCluster = await this.#clusterPods();
-        return (
-          ready.length === workers &&
-          views.every(({ status }) => status === 'RUNNING') &&
-          inCluster.length === workers + pods &&
-          inCluster.every(({ status }) => status?.phase === 'Running')
-        );
-      },
-      WITHIN_MS,
-    ).catch(async (error: unknown) => {
+    await this.#waitFor('everything that is wanted runs, once', async () => {
+      const ready = (await listWorkers(this.#client, this.#endpointId)).filter(
+        ({ status }) => status === 'IDLE' || status === 'RUNNING',
+      );
+      const views: PodView[] = await Promise.all(this.#pods.map((id) => getPod(this.#client, id)));
+      const inCluster = await this.#clusterPods();
+      return (
+        ready.length === workers &&
+        views.every(({ status }) => status === 'RUNNING') &&
+        inCluster.length === workers + pods &&
+        inCluster.every(({ status }) => status?.phase === 'Running')
+      );
+    });
+  }
+
+  /** Says what runs where it does not come to that. */
+  async #waitFor<T>(what: string, find: () => Promise<T | false | undefined>): Promise<T> {
+    const findSlowly = async (): Promise<T | false | undefined> => {
+      const found = await find();
+      // Each look asks for everything: more of them would be load.
+      if (found === undefined || found === false) await pause(LOOK_INTERVAL_MS);
+      return found;
+    };
+    return waitFor(what, findSlowly, WITHIN_MS).catch(async (error: unknown) => {
       const inCluster = (await this.#clusterPods()).map(
         ({ metadata, status, spec }) =>
-          `${metadata.name} ${spec.nodeName} ${status?.phase} ${metadata.deletionTimestamp ?? ''}`,
+          `${metadata.name} ${spec.nodeName} ${status?.phase} ${metadata.deletionTimestamp ?? ''} ${JSON.stringify(status?.conditions)}`,
       );
       const seen = await listWorkers(this.#client, this.#endpointId);
       throw new Error(

@@ -16,7 +16,7 @@ import { toKubernetesError } from './client/kubernetes.errors.ts';
 import { ListWatch } from './client/list-watch.ts';
 import { lazyClusterAccess } from './client/lazy-cluster-access.ts';
 import { clusterCapacity, clusterNodesReader } from './cluster-nodes.ts';
-import { deletePod, type KubernetesInstance, readPod } from './kubernetes-instance.ts';
+import { discardPod, type KubernetesInstance, readPod } from './kubernetes-instance.ts';
 import type { NodeObject, ObjectList, PodObject } from './kubernetes-objects.ts';
 import {
   type ClusterSettings,
@@ -214,7 +214,7 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
     const path = `${this.inventory.podsPath}/${podName(this.#installation, id)}`;
     const pod = await readPod(this.#client, path);
     if (pod?.metadata.labels?.[INSTALLATION] === labelValue(this.#installation))
-      await deletePod(this.#client, path, pod.metadata.uid, 1);
+      await discardPod(this.#client, path, pod);
   }
 
   async #listPods(): Promise<PodObject[]> {

@@ -303,3 +303,13 @@ export async function deletePod(
     if (!isNotFound(error) && !isConflict(error)) throw toKubernetesError(error);
   }
 }
+
+/** Deletes a pod whose end nobody waits for; where it has ended or its node was lost, at once. */
+export async function discardPod(
+  client: KubernetesClient,
+  path: string,
+  pod: PodObject | undefined,
+): Promise<void> {
+  if (pod === undefined) return;
+  await deletePod(client, path, pod.metadata.uid, podState(pod).status === 'exited' ? 0 : MIN_GRACE_SECONDS);
+}

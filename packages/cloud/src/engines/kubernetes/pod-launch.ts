@@ -7,7 +7,7 @@ import type { KubernetesClient } from './client/kubernetes-client.ts';
 import { isConflict, isTransient, toKubernetesError } from './client/kubernetes.errors.ts';
 import { joinClusterService } from './cluster-service.ts';
 import { productName, productsOf } from './gpu-nodes.ts';
-import { deletePod, readPod } from './kubernetes-instance.ts';
+import { discardPod, readPod } from './kubernetes-instance.ts';
 import type { EventObject, NodeObject, ObjectList, PodObject } from './kubernetes-objects.ts';
 import type { ClusterSettings } from './kubernetes-options.ts';
 import { INSTALLATION, labelValue } from './pod-labels.ts';
@@ -65,7 +65,8 @@ export async function launchPod(spec: InstanceSpec, deps: PodLaunchDeps): Promis
     return pod;
   } catch (error) {
     // Its secrets go with it.
-    if (created !== undefined) await deletePod(client, path, created.metadata.uid, 1);
+    if (created !== undefined)
+      await discardPod(client, path, await readPod(client, path, created.metadata.uid));
     else await deleteSecrets(manifests, deps);
     throw signal.aborted ? signal.reason : toKubernetesError(error);
   }
@@ -132,7 +133,7 @@ export async function createPod(
       throw new BerthError('unavailable', `the pod ${manifests.name} of the cluster is not Berth's`);
     if (existing.metadata.deletionTimestamp === undefined && podState(existing).status === 'starting')
       return existing;
-    await deletePod(client, path, existing.metadata.uid, podState(existing).status === 'exited' ? 0 : 1);
+    await discardPod(client, path, existing);
     await pause(DELETION_POLL_MS, undefined, { signal });
   }
 }
@@ -159,8 +160,9 @@ async function waitUntilRunning(
       (state.status === 'exited' && !state.neverRan && state.startedAt !== null && hasRun(pod))
     )
       return pod;
-    if (state.status === 'exited')
-      throw new BerthError(state.neverRan ? 'rule' : 'unavailable', reason ?? 'the pod ended before it ran');
+    // Another node may take it: what was done to it is no crash.
+    const code = state.neverRan ? 'rule' : state.isDisrupted ? 'capacity' : 'unavailable';
+    if (state.status === 'exited') throw new BerthError(code, reason ?? 'the pod ended before it ran');
     const waited = performance.now() - since;
     if (state.isPermanent) {
       pullFailedAt ??= waited;

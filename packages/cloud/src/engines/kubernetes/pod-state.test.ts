@@ -83,6 +83,17 @@ describe('what a pod says of its instance', () => {
     );
     assert.deepEqual([podState(lost).status, podState(lost).exitCode], ['exited', null]);
     assert.deepEqual(podState(lost).reasons, ['The node node-1 was lost.']);
+    const unstarted = pod(
+      {
+        phase: 'Pending',
+        conditions: [
+          { type: 'PodScheduled', status: 'True' },
+          { type: 'DisruptionTarget', status: 'True', reason: 'DeletionByTaintManager' },
+        ],
+      },
+      { deletionTimestamp: FINISHED },
+    );
+    assert.deepEqual([podState(unstarted).status, podState(unstarted).isDisrupted], ['exited', true]);
     const rebooted = container({ terminated: { exitCode: 255, reason: 'Unknown' } });
     assert.equal(reason(rebooted), 'The node node-1 was restarted.');
     assert.equal(reason(disrupted('EvictionByEvictionAPI')), 'Its node is drained.');

@@ -123,12 +123,15 @@ export function unschedulableReason(message: string): string {
     : `It waits for a node: none of ${nodes ?? 'its'} has ${causes.join(' and ')}.`;
 }
 
-/** The node does not answer, and Kubernetes has given the pod up. */
+/**
+ * The node does not answer, and Kubernetes has given the pod up. One that the node had not begun to start has
+ * no condition `Ready` at all.
+ */
 export function isLost(pod: PodObject): boolean {
   return (
     pod.metadata.deletionTimestamp !== undefined &&
     disruption(pod) === 'DeletionByTaintManager' &&
-    pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status !== 'True') === true
+    pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') !== true
   );
 }
 
