@@ -9,6 +9,7 @@ import { ManualClock } from '../../../support/clock.ts';
 import { randomIds } from '../../../support/ids.ts';
 import { PYTHON_WORKER_PACKAGE } from '../../../support/program-files.ts';
 import { runBuildCommand, type RunBuildCommand } from './build-command.ts';
+import { findInterpreters } from './python-interpreters.ts';
 import { PythonEnvironments, type PythonEnvironmentsOptions } from './python-environments.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'berth-python-'));
@@ -21,6 +22,8 @@ let count = 0;
 /** The settings of an operator without a network. */
 const SETTINGS = { PIP_NO_INDEX: '1', PIP_FIND_LINKS: wheels, UV_NO_INDEX: '1', UV_FIND_LINKS: wheels };
 const before_ = { ...process.env };
+/** Found once: every Python of the machine is asked, which takes seconds where they are wrappers. */
+const interpreters = findInterpreters();
 
 before(() => {
   for (const version of ['1.0', '2.0']) writeWheel(wheels, 'tiny', version, `VERSION = "${version}"\n`);
@@ -60,6 +63,7 @@ function open(more: Partial<PythonEnvironmentsOptions> = {}): {
     clock: new ManualClock(Date.now()),
     ids: randomIds,
     uv: null,
+    interpreters: () => interpreters,
     run,
     ...more,
     path,
@@ -268,7 +272,7 @@ describe('environments', () => {
   });
 
   test('for a Python that is not installed are refused with those that are', async () => {
-    const { environments } = open();
+    const { environments } = open({ interpreters: findInterpreters });
     const image = folder({ 'requirements.txt': 'tiny\n', '.python-version': '3.99\n' });
     await assert.rejects(
       ensure(environments, image),
