@@ -12,11 +12,12 @@ describe('a mistake in each layer is found', () => {
     database = await SimulationDatabase.create();
   });
 
-  for (const { layer, mistake, options, plant } of PLANTED_BUGS) {
+  for (const { layer, mistake, foundBy = 1, options, plant } of PLANTED_BUGS) {
     test(`${layer}: ${mistake}`, async (context) => {
       const takeOut = plant?.();
       try {
-        for (let seed = 1; seed <= MAX_SEEDS; seed += 1) {
+        for (let tried = 0; tried <= MAX_SEEDS; tried += 1) {
+          const seed = tried === 0 ? foundBy : tried;
           const { violation } = await simulate({ seed, database, ...options });
           if (violation === undefined) continue;
           context.diagnostic(`seed ${seed}: ${violation.message}`);

@@ -13,6 +13,8 @@ import type { SimulationOptions } from './simulation.ts';
 export interface PlantedBug {
   layer: string;
   mistake: string;
+  /** The seed that found it last: it is tried first. Any other may find it too. */
+  foundBy?: number;
   options?: Pick<SimulationOptions, 'wrapStore' | 'usage'>;
   /** Returns what takes it out again. */
   plant?(): () => void;
@@ -22,6 +24,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     layer: 'queue',
     mistake: 'a job that was read once is answered from memory',
+    foundBy: 8,
     plant: () => {
       const seen = new WeakMap<object, Map<number, ReturnType<JobQueue['find']>>>();
       return replace(
@@ -41,6 +44,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     layer: 'dispatcher',
     mistake: 'now and then a job that was taken is given to nobody',
+    foundBy: 12,
     plant: () => {
       let takes = 0;
       return replace(
@@ -58,11 +62,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     layer: 'store',
     mistake: 'the lease is checked on the job as it was read before the transaction',
+    foundBy: 67,
     options: { wrapStore: withStaleRules },
   },
   {
     layer: 'reconciler',
     mistake: 'the end of a worker that exits cleanly is not stored',
+    foundBy: 12,
     plant: () =>
       replace(
         WorkerRegistry.prototype,
@@ -93,6 +99,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     layer: 'heartbeats',
     mistake: 'a ping that lists its jobs counts as one that lists none',
+    foundBy: 12,
     plant: () =>
       replace(
         WorkerHeartbeats.prototype,
@@ -153,16 +160,19 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     layer: 'lease of webhooks',
     mistake: 'a webhook is leased without a check that it is as it was read',
+    foundBy: 28,
     options: { wrapStore: withUncheckedLease },
   },
   {
     layer: 'fence',
     mistake: 'a former leader that goes on after a pause is not fenced',
+    foundBy: 11,
     options: { wrapStore: withoutFence },
   },
   {
     layer: 'leadership',
     mistake: 'a server that has lost the lead goes on, and nothing is fenced',
+    foundBy: 17,
     options: { wrapStore: withoutFence },
     plant: () => {
       const started = replace(

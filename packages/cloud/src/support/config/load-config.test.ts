@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { repeats } from '../../../../testing/src/test-tier.ts';
 import { ConfigError } from './config-error.ts';
 import { configFileTemplate } from './config-file-template.ts';
 import type { Setting } from './setting.ts';
@@ -99,9 +100,13 @@ const anyValue: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom({ gpu: { A40: -1 } }, { disk: { container: '1' } }, { ram: { A40: 1 } }, { cpu: 3 }),
 );
 
+const samples = fc.sample(anyValue, 5_000);
+/** Values for each setting, of which there are many. */
+const numRuns = repeats({ usually: 10, long: 40 });
+
 function accepted({ type }: Setting): fc.Arbitrary<unknown> {
   const accepts = (value: unknown): boolean => type.fromFile(value) !== undefined;
-  assert.ok(fc.sample(anyValue, 2000).some(accepts), 'no form above suits this kind; add one');
+  assert.ok(samples.some(accepts), 'no form above suits this kind; add one');
   return anyValue.filter(accepts).map((value) => type.fromFile(value));
 }
 
@@ -162,7 +167,7 @@ describe('every setting', () => {
           assert.deepEqual(await valueAt(path, { env: { [variable]: words } }), value);
           if (setting.flag) assert.deepEqual(await valueAt(path, { argv: [`--${path}=${words}`] }), value);
         }),
-        { numRuns: 40 },
+        { numRuns },
       );
     });
 
@@ -190,7 +195,7 @@ describe('every setting', () => {
             }
           },
         ),
-        { numRuns: 40 },
+        { numRuns },
       );
     });
   }
