@@ -7,11 +7,12 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -34,7 +35,7 @@ serve<Input>(async ({ input }: Job<Input>, { progress }) => {
 });
 `;
 
-describe('the published packages, installed outside the repository', () => {
+describe('the published packages, installed outside the repository', { concurrency: true }, () => {
   let folder: string;
   let env: NodeJS.ProcessEnv;
   before(
@@ -46,14 +47,13 @@ describe('the published packages, installed outside the repository', () => {
         .filter((entry) => !entry.includes('node_modules'))
         .join(':');
       env = { PATH: path, HOME: process.env['HOME'], BERTH_DOCKER: 'off' };
-      await run(
-        'npm',
-        ['pack', '-w', 'packages/worker', '-w', 'packages/cloud', '--pack-destination', folder],
-        {
-          cwd: ROOT,
-          maxBuffer: 16 << 20,
-        },
-      );
+      const pack = ['pack', '-w', 'packages/worker', '-w', 'packages/cloud', '--pack-destination', folder];
+      await run('npm', pack, {
+        cwd: ROOT,
+        // packages/cloud/src/http/docs/docs.routes.test.ts checks the pages and their links.
+        env: { ...process.env, BERTH_PACKAGE_DOCS: 'off' },
+        maxBuffer: 16 << 20,
+      });
       const tarballs = readdirSync(folder)
         .filter((name) => name.endsWith('.tgz'))
         .map((name) => `./${name}`);
@@ -61,12 +61,7 @@ describe('the published packages, installed outside the repository', () => {
         './berth-cloud',
         './berth-worker',
       ]);
-      writeFileSync(join(folder, 'package.json'), '{"private": true, "type": "module"}');
-      await run('npm', ['install', '--no-audit', '--no-fund', '--omit=optional', ...tarballs], {
-        cwd: folder,
-        env: { ...process.env, PATH: path },
-        maxBuffer: 16 << 20,
-      });
+      await npmInstall(folder, ['--omit=optional', ...tarballs]);
       mkdirSync(join(folder, 'greeter'));
       writeFileSync(join(folder, 'greeter/handler.ts'), HANDLER);
     },
@@ -119,7 +114,8 @@ describe('the published packages, installed outside the repository', () => {
         BERTH_URL: /berth is up at (\S+)/.exec(output)?.[1],
         BERTH_API_KEY: readFileSync(join(data, 'root.key'), 'utf8').trim(),
       };
-      const { stdout } = await run('npx', ['berth', ...args, '--json'], { cwd: folder, env: clientEnv });
+      const program = join(folder, 'node_modules/.bin/berth');
+      const { stdout } = await run(program, [...args, '--json'], { cwd: folder, env: clientEnv });
       return JSON.parse(stdout) as Record<string, unknown>;
     };
     await berth('deploy', 'greeter', '--name', 'greeter');
@@ -137,40 +133,56 @@ describe('the published packages, installed outside the repository', () => {
       const node = join(modules, 'node/bin/node');
       assert.match((await run(node, ['--version'])).stdout, new RegExp(`^v${version}\\.`));
       const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
-      const options = [
-        '--noEmit',
-        '--strict',
-        '--module',
-        'nodenext',
-        '--target',
-        'es2023',
-        '--types',
-        'node',
-      ];
-      const roots = ['--typeRoots', join(modules, '@types')];
-      const handler = join(folder, 'greeter/handler.ts');
-      await run(node, [tsc, ...options, ...roots, handler], { cwd: folder });
-      const wrong = join(folder, 'greeter/wrong.ts');
-      writeFileSync(wrong, HANDLER.replace('input.name', 'input.nickname'));
-      await assert.rejects(run(node, [tsc, ...options, ...roots, wrong], { cwd: folder }), ({ stdout }) =>
-        /nickname/.test(stdout),
+      const project = join(folder, `greeter-${version}`);
+      const handler = join(project, 'handler.ts');
+      mkdirSync(project);
+      writeFileSync(handler, HANDLER);
+      writeFileSync(join(project, 'wrong.ts'), HANDLER.replace('input.name', 'input.nickname'));
+      writeFileSync(
+        join(project, 'tsconfig.json'),
+        JSON.stringify({
+          compilerOptions: {
+            noEmit: true,
+            strict: true,
+            module: 'nodenext',
+            target: 'es2023',
+            types: ['node'],
+            typeRoots: [join(modules, '@types')],
+          },
+        }),
       );
+      // Of the two, only the wrong one has an error.
+      await assert.rejects(run(node, [tsc], { cwd: project }), ({ stdout }: { stdout: string }) => {
+        const errors = stdout.split('\n').filter((line) => /error TS/.test(line));
+        assert.equal(errors.length, 1, stdout);
+        assert.match(errors[0] ?? '', /wrong\.ts.*nickname/);
+        return true;
+      });
       // A local run: the input comes from a file and the result goes to the log.
-      writeFileSync(join(dirname(handler), 'test_input.json'), '{"input": {"name": "Ada"}}');
-      const { stdout, stderr } = await run(node, [handler], { cwd: dirname(handler), env });
+      writeFileSync(join(project, 'test_input.json'), '{"input": {"name": "Ada"}}');
+      const { stdout, stderr } = await run(node, [handler], { cwd: project, env });
       assert.match(stdout + stderr, /hello Ada/);
     });
 
-  /** A folder of packages with this version of Node and its types; the repository has one of them. */
+  /** A folder of packages with this version of Node and its types: the repository's own, or one kept in its cache. */
   async function installNode(version: string): Promise<string> {
     if (process.version.startsWith(`v${version}.`)) return join(ROOT, 'node_modules');
-    const place = join(folder, `node-${version}`);
-    mkdirSync(place);
-    writeFileSync(join(place, 'package.json'), '{"private": true}');
-    await run('npm', ['install', '--no-audit', '--no-fund', `node@${version}`, `@types/node@${version}`], {
-      cwd: place,
+    const kept = join(ROOT, `node_modules/.cache/node-${version}`);
+    if (!existsSync(kept)) {
+      const place = mkdtempSync(`${kept}.`);
+      await npmInstall(place, [`node@${version}`, `@types/node@${version}`]);
+      renameSync(place, kept);
+    }
+    return join(kept, 'node_modules');
+  }
+
+  /** What an earlier installation has downloaded is not asked for again. */
+  async function npmInstall(cwd: string, words: string[]): Promise<void> {
+    writeFileSync(join(cwd, 'package.json'), '{"private": true, "type": "module"}');
+    await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', ...words], {
+      cwd,
       env: { ...process.env, PATH: env['PATH'] },
+      maxBuffer: 16 << 20,
     });
-    return join(place, 'node_modules');
   }
 });
