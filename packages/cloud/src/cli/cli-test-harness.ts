@@ -5,8 +5,6 @@ export interface CliResult {
   code: number;
   out: string;
   err: string;
-  /** Both, in the order in which they were written. */
-  transcript: string;
 }
 
 /** Runs a command line in this process and captures its output. */
@@ -17,18 +15,21 @@ export async function runBerth(
     terminal = false,
     input = '',
     interrupted,
+    onWrite,
   }: {
     env?: Record<string, string>;
     terminal?: boolean;
     input?: string;
     /** Ctrl-C. */
     interrupted?: AbortSignal;
+    /** Gets what is written to either stream, in order. */
+    onWrite?: (text: string) => void;
   } = {},
 ): Promise<CliResult> {
-  const ran: CliResult = { code: 0, out: '', err: '', transcript: '' };
+  const ran: CliResult = { code: 0, out: '', err: '' };
   const write = (stream: 'out' | 'err') => (text: string) => {
     ran[stream] += text;
-    ran.transcript += text;
+    onWrite?.(text);
   };
   ran.code = await runCommandLine(argv, {
     // Tests read lists as JSON, unless they look at what a person sees.

@@ -44,10 +44,12 @@ describe('run', () => {
       'GET /v2/e1/status-sync/j1?wait=1000': { body: { ...queued, reason: 'a worker is starting' } },
       'GET /v2/e1/status-sync/j1?wait=2000': { body: { id: 'j1', status: 'COMPLETED', output: [] } },
     });
-    const ran = await runBerth(['run', 'echo', '{}', '--stream'], { env: envOf(server), terminal: true });
-    const lines = withoutTimes(ran.transcript);
+    let transcript = '';
+    const onWrite = (text: string): void => void (transcript += text);
+    await runBerth(['run', 'echo', '{}', '--stream'], { env: envOf(server), terminal: true, onWrite });
+    const lines = withoutTimes(transcript);
     assert.equal(lines[0], 'job j1 waits in the queue');
-    assert.deepEqual(lines.slice(lines.indexOf('one')), ['one', 'two', 'is COMPLETED', ''], ran.transcript);
+    assert.deepEqual(lines.slice(lines.indexOf('one')), ['one', 'two', 'is COMPLETED', ''], transcript);
   });
 
   test('ends with 124 when the time is over, and says how to go on', async () => {
