@@ -155,7 +155,7 @@ describe('berth deploy', () => {
     assert.deepEqual((await endpoint(json.id)).gpu?.excludedTypes, []);
     const unknown = await berth('deploy', folder.path, '--name', 'none', '--gpu', 'NVIDIA Nonsense 9000');
     assert.equal(unknown.code, 1);
-    assert.match(unknown.stderr, /there is no GPU type or pool "NVIDIA Nonsense 9000" here/);
+    assert.match(unknown.stderr, /there is no GPU type or pool "NVIDIA Nonsense 9000"/);
   });
 
   test('an image is taken by its name', async () => {

@@ -4,18 +4,16 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Crowd } from './crowd.ts';
 import type { FloodPart, FloodPlan } from './flood-plan.ts';
-import { JobFlooder } from './job-flooder.ts';
-import { UploadFlooder } from './upload-flooder.ts';
+import { jobFlooder } from './job-flooder.ts';
+import { uploadFlooder } from './upload-flooder.ts';
 
-const PARTS: Record<FloodPart, new (plan: FloodPlan) => { start(): Promise<void> | void }> = {
-  crowd: Crowd,
-  jobs: JobFlooder,
-  uploads: UploadFlooder,
+const PARTS: Record<FloodPart, (plan: FloodPlan) => { start(): Promise<void> | void }> = {
+  crowd: (plan) => new Crowd(plan),
+  jobs: jobFlooder,
+  uploads: uploadFlooder,
 };
 
-const part = new PARTS[process.argv[2] as FloodPart](
-  JSON.parse(process.env['FLOOD_PLAN'] ?? '') as FloodPlan,
-);
+const part = PARTS[process.argv[2] as FloodPart](JSON.parse(process.env['FLOOD_PLAN'] ?? '') as FloodPlan);
 await part.start();
 const counts = createServer((_, response) => response.end(String(part))).listen(0, '127.0.0.1', () => {
   const { port } = counts.address() as AddressInfo;

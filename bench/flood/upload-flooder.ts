@@ -1,51 +1,36 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import { AnswerCounts } from './answer-counts.ts';
 import type { FloodPlan } from './flood-plan.ts';
+import { Flooder } from './flooder.ts';
+import type { FloodRequest } from './flooder.ts';
 
 const CONNECTIONS = 8;
 const UPLOAD_BYTES = 20_000_000;
 /** The disk of a laptop is not to be filled: the same objects are written again. */
 const OBJECTS = 4;
-const RETRY_MS = 10;
 
-/** One account that uploads as much as it can, and tries again at once if it is refused. */
-export class UploadFlooder {
-  readonly #plan: FloodPlan;
-  readonly #answers = new AnswerCounts();
+/** Uploads as much as it can. */
+export function uploadFlooder(plan: FloodPlan): Flooder {
+  const body = Buffer.alloc(UPLOAD_BYTES, 'x');
+  return new Flooder(
+    Array.from({ length: CONNECTIONS }, (_, index) => uploader(plan, `o-${index % OBJECTS}`, body)),
+  );
+}
 
-  constructor(plan: FloodPlan) {
-    this.#plan = plan;
-  }
-
-  start(): void {
-    for (let index = 0; index < CONNECTIONS; index += 1) void this.#upload(index);
-  }
-
-  toString(): string {
-    return this.#answers.toString();
-  }
-
-  async #upload(index: number): Promise<void> {
-    const { url, flooder } = this.#plan;
-    const client = new S3Client({
-      endpoint: `${url}/s3`,
-      region: 'LOCAL-1',
-      forcePathStyle: true,
-      credentials: { accessKeyId: flooder.s3.accessId, secretAccessKey: flooder.s3.secret },
-      maxAttempts: 1,
-    });
-    const body = Buffer.alloc(UPLOAD_BYTES, 'x');
-    for (;;) {
-      const put = new PutObjectCommand({ Bucket: flooder.volume, Key: `o-${index % OBJECTS}`, Body: body });
-      try {
-        await client.send(put);
-        this.#answers.add('upload 200');
-      } catch (error) {
-        const { $metadata } = error as { $metadata?: { httpStatusCode?: number } };
-        this.#answers.add(`upload ${$metadata?.httpStatusCode ?? 'broken off'}`);
-        await pause(RETRY_MS);
-      }
+function uploader({ url, flooder }: FloodPlan, key: string, body: Buffer): FloodRequest {
+  const client = new S3Client({
+    endpoint: `${url}/s3`,
+    region: 'LOCAL-1',
+    forcePathStyle: true,
+    credentials: { accessKeyId: flooder.s3.accessId, secretAccessKey: flooder.s3.secret },
+    maxAttempts: 1,
+  });
+  return async () => {
+    try {
+      await client.send(new PutObjectCommand({ Bucket: flooder.volume, Key: key, Body: body }));
+      return { answer: 'upload 200' };
+    } catch (error) {
+      const { $metadata } = error as { $metadata?: { httpStatusCode?: number } };
+      return { answer: `upload ${$metadata?.httpStatusCode ?? 'broken off'}`, refused: true };
     }
-  }
+  };
 }

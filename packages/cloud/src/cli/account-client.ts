@@ -1,6 +1,5 @@
-import { closestMatch } from '../support/config/did-you-mean.ts';
 import type { ApiClient } from './api-client.ts';
-import { CliError } from './cli.errors.ts';
+import { requireByIdOrName } from './find-by-id-or-name.ts';
 
 export interface AccountView {
   id: string;
@@ -28,25 +27,9 @@ export async function s3KeysPath(client: ApiClient, account: string | undefined)
 export async function accountPath(client: ApiClient, account: string | undefined): Promise<string> {
   if (account === undefined) return '/v2/account';
   const { rows } = await client.list<AccountView>('/v2/accounts', 'accounts');
-  const byId = rows.filter(({ id }) => id === account);
-  const found = byId.length > 0 ? byId : rows.filter(({ name }) => name === account);
-  if (found.length > 1)
-    throw new CliError(
-      `${found.length} accounts are called ${JSON.stringify(account)}; name one by its id: ` +
-        `${found.map(({ id }) => id).join(', ')}`,
-    );
-  const [only] = found;
-  if (only === undefined) {
-    const close = closestMatch(
-      account,
-      rows.map(({ name }) => name),
-    );
-    throw new CliError(
-      'there is no account ' +
-        `${JSON.stringify(account)}${close === undefined ? '; "berth account list" shows all' : `; did you mean ${JSON.stringify(close)}?`}`,
-    );
-  }
-  return `/v2/accounts/${encodeURIComponent(only.id)}`;
+  const words = { noun: 'account', listCommand: 'berth account list' };
+  const { id } = requireByIdOrName(rows, account, words);
+  return `/v2/accounts/${encodeURIComponent(id)}`;
 }
 
 export const KEY_SHOWN_ONCE = 'This key is shown once. Keep it now: Berth stores only its hash.';

@@ -115,6 +115,19 @@ export class ApiClient {
     return { answer, rows };
   }
 
+  /** All of a list that comes in pages. */
+  async listAll<T>(path: string, name: string): Promise<T[]> {
+    const found: T[] = [];
+    let cursor: string | null = null;
+    do {
+      const query: string = cursor === null ? '' : `?cursor=${encodeURIComponent(cursor)}`;
+      const { answer, rows } = await this.list<T>(`${path}${query}`, name);
+      found.push(...rows);
+      cursor = (answer as { pagination?: { nextCursor: string | null } }).pagination?.nextCursor ?? null;
+    } while (cursor !== null);
+    return found;
+  }
+
   /** Opens a two-way connection. It is paused, so that no data is lost before it is read. */
   async webSocket(path: string): Promise<WebSocket> {
     const { WebSocket: Socket } = await import('ws');

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { closestMatch } from '../support/config/did-you-mean.ts';
+import { noSuch } from './find-by-id-or-name.ts';
 import type { Environment } from '../support/config/config-from-environment.ts';
 import { writePrivateFile } from '../support/private-file.ts';
 import { CliError } from './cli.errors.ts';
@@ -58,9 +58,6 @@ export async function findContext(
   if (wanted === undefined) return undefined;
   const found = Object.hasOwn(contexts, wanted) ? contexts[wanted] : undefined;
   if (found !== undefined) return { ...found, name: wanted };
-  const close = closestMatch(wanted, Object.keys(contexts));
-  throw new CliError(
-    'there is no context ' +
-      `${JSON.stringify(wanted)}${close === undefined ? '; "berth context ls" shows all, "berth login URL" adds one' : `; did you mean ${JSON.stringify(close)}?`}`,
-  );
+  const otherwise = '"berth context ls" shows all, "berth login URL" adds one';
+  throw noSuch('context', wanted, Object.keys(contexts), otherwise);
 }

@@ -10,6 +10,7 @@ import { newJob } from '../queue/job-submission.ts';
 import type { HistoryStore } from './history-store.ts';
 import type { JobStore } from './job-store.ts';
 import { historyTable } from './tables/history.table.ts';
+import { queueSettings } from './queue-settings.fixture.ts';
 
 const HOUR = 3_600_000;
 const NOW = 1_800_000_000_000 - (1_800_000_000_000 % HOUR);
@@ -28,23 +29,7 @@ for (const kind of DATABASES) {
     after(() => place.drop());
 
     const submit = (id: string, at: number): ReturnType<JobStore['submit']> =>
-      jobs.submit(
-        newJob(
-          {
-            id,
-            accountId: 'a',
-            executionTimeout: 600_000,
-            jobTtl: 86_400_000,
-            retention: null,
-            maxRetries: 1,
-          },
-          'a',
-          '{"input":{}}',
-          {},
-          ++number,
-          at,
-        ),
-      );
+      jobs.submit(newJob(queueSettings(id, 'a'), 'a', '{"input":{}}', {}, ++number, at));
     /** Takes all that waits and ends it: each by its own means, so that every way of ending is counted. */
     const finish = async (
       id: string,

@@ -3,7 +3,8 @@ import { after, before, describe, test } from 'node:test';
 import { DATABASES } from '../../../testing/src/test-database.ts';
 import type { Delivery } from '../domain/job-records.ts';
 import * as transitions from '../domain/job-transitions.ts';
-import { JobStoreFixture, NOW } from './job-store.fixture.ts';
+import { JobStoreFixture } from './job-store.fixture.ts';
+import { NOW } from './queue-settings.fixture.ts';
 import type { JobStore } from './job-store.ts';
 
 for (const kind of DATABASES) {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { DATABASES } from '../../../testing/src/test-database.ts';
 import * as transitions from '../domain/job-transitions.ts';
-import { JobStoreFixture, NOW } from './job-store.fixture.ts';
+import { JobStoreFixture } from './job-store.fixture.ts';
+import { NOW } from './queue-settings.fixture.ts';
 import type { JobStore } from './job-store.ts';
 
 for (const kind of DATABASES) {

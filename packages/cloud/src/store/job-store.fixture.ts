@@ -4,19 +4,9 @@ import type { DatabaseKind } from '../../../testing/src/test-database.ts';
 import type { Job, JobWithPayloads } from '../domain/job-records.ts';
 import * as transitions from '../domain/job-transitions.ts';
 import { newJob } from '../queue/job-submission.ts';
-import type { EndpointQueueSettings, JobOptions } from '../queue/job-submission.ts';
+import type { JobOptions } from '../queue/job-submission.ts';
 import type { JobStore } from './job-store.ts';
-
-export const NOW = 1_800_000_000_000;
-
-export const queueSettings = (id: string): EndpointQueueSettings => ({
-  id,
-  accountId: 'one',
-  executionTimeout: 600_000,
-  jobTtl: 86_400_000,
-  retention: null,
-  maxRetries: 1,
-});
+import { NOW, queueSettings } from './queue-settings.fixture.ts';
 
 /** A job store on a database of its own, and short ways to fill it and to take from it. */
 export class JobStoreFixture {

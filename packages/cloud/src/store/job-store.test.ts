@@ -5,7 +5,8 @@ import { createMigratedDatabase } from '../../../testing/src/migrated-database.t
 import type { ChunkPosition, Job, JobWithPayloads } from '../domain/job-records.ts';
 import * as transitions from '../domain/job-transitions.ts';
 import { newJob } from '../queue/job-submission.ts';
-import { JobStoreFixture, NOW, queueSettings } from './job-store.fixture.ts';
+import { JobStoreFixture } from './job-store.fixture.ts';
+import { NOW, queueSettings } from './queue-settings.fixture.ts';
 import type { JobStore } from './job-store.ts';
 
 for (const kind of DATABASES) {

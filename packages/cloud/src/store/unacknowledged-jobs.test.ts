@@ -6,11 +6,11 @@ import { createMigratedDatabase } from '../../../testing/src/migrated-database.t
 import type { MigratedDatabase } from '../../../testing/src/migrated-database.ts';
 import { checkProperty } from '../../../testing/src/property-testing.ts';
 import { newJob } from '../queue/job-submission.ts';
-import type { EndpointQueueSettings } from '../queue/job-submission.ts';
 import * as transitions from '../domain/job-transitions.ts';
 import type { Job, JobChange, TakenJob } from '../domain/job-records.ts';
 import type { JobStore } from './job-store.ts';
 import { openDatabase } from './open-store.ts';
+import { queueSettings } from './queue-settings.fixture.ts';
 
 const NOW = 1_800_000_000_000;
 const WORKER = { workerId: 'w1' };
@@ -72,15 +72,6 @@ for (const kind of DATABASES) {
     });
     after(() => place.drop());
 
-    const settings = (id: string): EndpointQueueSettings => ({
-      id,
-      accountId: 'one',
-      executionTimeout: 600_000,
-      jobTtl: 86_400_000,
-      retention: null,
-      maxRetries: 1,
-    });
-
     /**
      * Plays the steps on an endpoint of its own. Answers all that can be seen of it, but for numbers and
      * names.
@@ -95,7 +86,7 @@ for (const kind of DATABASES) {
         seen[place] = await looking;
       };
       const submit = async (): Promise<void> => {
-        const whole = newJob(settings(endpointId), 'one', '{"input":{"float":1.0}}', {}, ++number, NOW);
+        const whole = newJob(queueSettings(endpointId), 'one', '{"input":{"float":1.0}}', {}, ++number, NOW);
         seqs.push(whole.job.seq);
         await store.submit(whole, undefined, untold);
       };
@@ -187,7 +178,7 @@ for (const kind of DATABASES) {
 
     test('are there when the database is opened again', async () => {
       const here = await createMigratedDatabase(kind);
-      const whole = newJob(settings('opened again'), 'one', '{"input":1}', {}, ++number, NOW);
+      const whole = newJob(queueSettings('opened again'), 'one', '{"input":1}', {}, ++number, NOW);
       const first = here.database.jobs();
       const take = (): Promise<TakenJob[]> =>
         first.take(
@@ -219,7 +210,7 @@ for (const kind of DATABASES) {
       const first = here.database.jobs();
       const ended: unknown[] = [];
       for (let count = 1; count <= 40; count += 1) {
-        const whole = newJob(settings('ended'), 'one', `{"input":${count}}`, {}, ++number, NOW);
+        const whole = newJob(queueSettings('ended'), 'one', `{"input":${count}}`, {}, ++number, NOW);
         const take = (): Promise<TakenJob[]> =>
           first.take(
             'ended',
@@ -253,7 +244,7 @@ for (const kind of DATABASES) {
     });
 
     test('are there once, also when the same submission is made again', async () => {
-      const whole = newJob(settings('again'), 'one', '{"input":1}', {}, ++number, NOW);
+      const whole = newJob(queueSettings('again'), 'one', '{"input":1}', {}, ++number, NOW);
       const taking = store.take(
         'again',
         transitions.takeRequest(() => [{ ...WORKER, lease: 'the lease' }], NOW),

@@ -8,7 +8,7 @@ import { serverOptions } from '../local-server.ts';
 import { escapeControlCharacters } from '../output.ts';
 import type { Output } from '../output.ts';
 import { deployImage } from '../serverless/deploy-image.ts';
-import { findByIdOrName, listEndpoints, type EndpointView } from '../serverless/endpoint-client.ts';
+import { findEndpointIn, listEndpoints, type EndpointView } from '../serverless/endpoint-client.ts';
 import { folderName, isFolder } from '../serverless/source-folder.ts';
 import { deployOptions, parseCount, parseDeploySettings } from '../serverless/deploy-options.ts';
 import { progressReporter, snapshotFolder, uploadFolder } from '../serverless/image-upload.ts';
@@ -122,7 +122,7 @@ async function checkImageExists(
   name: string,
   registry: string | undefined,
 ): Promise<void> {
-  const used = registry ?? findByIdOrName(await listEndpoints(client), name)?.registry ?? undefined;
+  const used = registry ?? findEndpointIn(await listEndpoints(client), name)?.registry ?? undefined;
   const query = new URLSearchParams({ image, ...(used !== undefined && { registry: used }) });
   const answer = await client.send('GET', `/v2/images/check?${query.toString()}`);
   // An older server does not have this.

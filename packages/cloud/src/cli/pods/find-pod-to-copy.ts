@@ -1,15 +1,10 @@
 import { ApiError } from '../api-client.ts';
 import type { ApiClient } from '../api-client.ts';
-import { CliError } from '../cli.errors.ts';
+import { requireByIdOrName } from '../find-by-id-or-name.ts';
 
 export interface PodToCopy {
   id: string;
   name: string;
-}
-
-interface PodPage {
-  pods: PodToCopy[];
-  pagination?: { nextCursor: string | null };
 }
 
 /** Finds a pod by id or by a unique name. */
@@ -19,21 +14,6 @@ export async function findPodToCopy(client: ApiClient, word: string): Promise<Po
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 404) throw error;
   }
-  const named: PodToCopy[] = [];
-  let cursor: string | null | undefined;
-  do {
-    const page: PodPage = await client.get<PodPage>(
-      `/v2/pods${cursor === null || cursor === undefined ? '' : `?cursor=${encodeURIComponent(cursor)}`}`,
-    );
-    named.push(...page.pods.filter(({ name }) => name === word));
-    cursor = page.pagination?.nextCursor;
-  } while (cursor !== null && cursor !== undefined);
-  if (named.length > 1)
-    throw new CliError(
-      `${named.length} pods are called ${JSON.stringify(word)}; name one by its id: ` +
-        `${named.map(({ id }) => id).join(', ')}`,
-    );
-  const [only] = named;
-  if (only === undefined) throw new CliError(`there is no pod ${JSON.stringify(word)}`);
-  return only;
+  const all = await client.listAll<PodToCopy>('/v2/pods', 'pods');
+  return requireByIdOrName(all, word, { noun: 'pod', listCommand: 'berth pod ls' });
 }

@@ -1,7 +1,7 @@
-import { closestMatch } from '../../support/config/did-you-mean.ts';
+import { noSuch } from '../find-by-id-or-name.ts';
 import type { ApiClient } from '../api-client.ts';
 import type { Options, OptionValues } from '../command-definition.ts';
-import { CliError, UsageError } from '../cli.errors.ts';
+import { UsageError } from '../cli.errors.ts';
 import { parseCount, parseCpu, parseVariable } from '../serverless/deploy-options.ts';
 import { DEFAULT_CPU_CHOICE } from '../../domain/catalog/cpu-selection.ts';
 import { POD_DEFAULTS } from '../../domain/pods/pod-input.ts';
@@ -131,14 +131,8 @@ async function gpuType(client: ApiClient, word: string): Promise<string> {
     [id, name].some((text) => text.toLowerCase() === word.toLowerCase()),
   );
   if (found !== undefined) return found.id;
-  const close = closestMatch(
-    word,
-    rows.flatMap(({ id, name }) => [id, name]),
-  );
-  throw new CliError(
-    `there is no GPU type ${JSON.stringify(word)} ` +
-      `here${close === undefined ? '; GET /v2/catalog/gpus lists them' : `; did you mean ${JSON.stringify(close)}?`}`,
-  );
+  const names = rows.flatMap(({ id, name }) => [id, name]);
+  throw noSuch('GPU type', word, names, 'GET /v2/catalog/gpus lists them');
 }
 
 /** For example, `ghcr.io/me/jupyter:1` becomes jupyter. */

@@ -1,9 +1,8 @@
-import { closestMatch } from '../../support/config/did-you-mean.ts';
 import { connect } from '../connect.ts';
 import type { ApiClient } from '../api-client.ts';
-import { CliError } from '../cli.errors.ts';
 import { command } from '../command-definition.ts';
 import type { Command } from '../command-definition.ts';
+import { requireByIdOrName } from '../find-by-id-or-name.ts';
 import { serverOptions } from '../local-server.ts';
 import type { Column } from '../output.ts';
 import { repeatWhileWatched, watchOption } from '../watch.ts';
@@ -115,18 +114,8 @@ function pathOf({ path }: ResourceDefinition, id: string): string {
   return `/v2${path}/${encodeURIComponent(id)}`;
 }
 
-/** All of them, page by page. */
-export async function listResources(client: ApiClient, definition: ResourceDefinition): Promise<Row[]> {
-  const name = definition.listName ?? definition.plural;
-  const found: Row[] = [];
-  let cursor: string | null = null;
-  do {
-    const query: string = cursor === null ? '' : `?cursor=${encodeURIComponent(cursor)}`;
-    const { answer, rows } = await client.list<Row>(`/v2${definition.path}${query}`, name);
-    found.push(...rows);
-    cursor = (answer as { pagination?: { nextCursor: string | null } }).pagination?.nextCursor ?? null;
-  } while (cursor !== null);
-  return found;
+function listResources(client: ApiClient, { path, listName, plural }: ResourceDefinition): Promise<Row[]> {
+  return client.listAll<Row>(`/v2${path}`, listName ?? plural);
 }
 
 /** One of them, by its id or its unique name. */
@@ -136,22 +125,8 @@ export async function findResource(
   word: string,
 ): Promise<{ id: string; name: string }> {
   const all = (await listResources(client, definition)) as { id: string; name: string }[];
-  const byId = all.filter(({ id }) => id === word);
-  const found = byId.length > 0 ? byId : all.filter(({ name }) => name === word);
-  if (found.length > 1)
-    throw new CliError(
-      `${found.length} ${definition.plural} are called ${JSON.stringify(word)}; name one by its id: ` +
-        `${found.map(({ id }) => id).join(', ')}`,
-    );
-  if (found[0] !== undefined) return found[0];
-  const close = closestMatch(
-    word,
-    all.map(({ name }) => name),
-  );
-  throw new CliError(
-    `there is no ${definition.noun} ` +
-      `${JSON.stringify(word)}${close === undefined ? `; "berth ${definition.noun} ls" shows all` : `; did you mean ${JSON.stringify(close)}?`}`,
-  );
+  const { noun, plural } = definition;
+  return requireByIdOrName(all, word, { noun, plural, listCommand: `berth ${noun} ls` });
 }
 
 function columnsOf({ columns }: ResourceDefinition): Column<Row>[] {

@@ -1,6 +1,6 @@
 import type { ApiClient } from '../api-client.ts';
 import type { EndpointView } from './endpoint-client.ts';
-import { endpointPath, listEndpoints, findByIdOrName } from './endpoint-client.ts';
+import { endpointPath, listEndpoints, findEndpointIn } from './endpoint-client.ts';
 import { fetchGpuChoice } from './gpu-choice.ts';
 import type { DeploySettings } from './deploy-options.ts';
 import { endpointUpdateBody, endpointCreateBody } from './deploy-options.ts';
@@ -14,7 +14,7 @@ export async function deployImage(
   order: DeploySettings,
   say: ReportProgress,
 ): Promise<{ endpoint: EndpointView; created: boolean }> {
-  const present = findByIdOrName(await listEndpoints(client), name);
+  const present = findEndpointIn(await listEndpoints(client), name);
   const gpu = order.gpu === undefined ? undefined : await fetchGpuChoice(client, order.gpu);
   if (present === undefined) {
     const endpoint = await client.post<EndpointView>(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { EndpointView } from './endpoint-client.ts';
-import { findByIdOrName } from './endpoint-client.ts';
+import { findEndpointIn } from './endpoint-client.ts';
 import { resolveGpuChoice } from './gpu-choice.ts';
 import { endpointUpdateBody, endpointCreateBody, parseDeploySettings } from './deploy-options.ts';
 
@@ -108,17 +108,17 @@ describe('GPUs by name', () => {
   test('that do not exist are refused with a suggestion', () => {
     assert.throws(
       () => resolveGpuChoice(types, ['A41']),
-      /there is no GPU type or pool "A41" here; did you mean "A40"/,
+      /there is no GPU type or pool "A41"; did you mean "A40"/,
     );
   });
 });
 
 test('an id takes precedence over a name', () => {
   const other = { ...present, id: 'e2', name: 'e1' };
-  assert.equal(findByIdOrName([other, present], 'e1'), present);
-  assert.equal(findByIdOrName([present], 'nobody'), undefined);
+  assert.equal(findEndpointIn([other, present], 'e1'), present);
+  assert.equal(findEndpointIn([present], 'nobody'), undefined);
   assert.throws(
-    () => findByIdOrName([present, { ...present, id: 'e3' }], 'app'),
+    () => findEndpointIn([present, { ...present, id: 'e3' }], 'app'),
     /2 endpoints are called "app"; name one by its id: e1, e3/,
   );
 });

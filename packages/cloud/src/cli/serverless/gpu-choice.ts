@@ -1,6 +1,5 @@
-import { closestMatch } from '../../support/config/did-you-mean.ts';
+import { noSuch } from '../find-by-id-or-name.ts';
 import type { ApiClient } from '../api-client.ts';
-import { CliError } from '../cli.errors.ts';
 import type { GpuChoice } from './deploy-options.ts';
 
 interface GpuType {
@@ -23,11 +22,8 @@ export function resolveGpuChoice(types: readonly GpuType[], words: readonly stri
     if (pool !== undefined) return types.filter((type) => type.pool === pool);
     const type = types.find(({ id, name }) => same(id) || same(name));
     if (type !== undefined) return [type];
-    const close = closestMatch(word, [...types.flatMap(({ id, name }) => [id, name]), ...pools]);
-    throw new CliError(
-      `there is no GPU type or pool ${JSON.stringify(word)} ` +
-        `here${close === undefined ? '; GET /v2/catalog/gpus lists them' : `; did you mean ${JSON.stringify(close)}?`}`,
-    );
+    const names = [...types.flatMap(({ id, name }) => [id, name]), ...pools];
+    throw noSuch('GPU type or pool', word, names, 'GET /v2/catalog/gpus lists them');
   });
   const chosen = [...new Set(wanted.map(({ id, pool }) => pool ?? id))];
   const excludedTypes = types

@@ -1,6 +1,6 @@
-import { closestMatch } from '../../support/config/did-you-mean.ts';
 import type { ApiClient } from '../api-client.ts';
-import { CliError, UsageError } from '../cli.errors.ts';
+import { UsageError } from '../cli.errors.ts';
+import { requireByIdOrName } from '../find-by-id-or-name.ts';
 
 /** The fields of a network volume that the commands use. */
 export interface VolumeView {
@@ -27,23 +27,7 @@ export async function listVolumes(client: ApiClient): Promise<{ answer: unknown;
 /** Finds a volume by id or by a unique name. */
 export async function findVolume(client: ApiClient, word: string): Promise<VolumeView> {
   const { rows } = await listVolumes(client);
-  const byId = rows.filter(({ id }) => id === word);
-  const found = byId.length > 0 ? byId : rows.filter(({ name }) => name === word);
-  if (found.length > 1)
-    throw new CliError(
-      `${found.length} network volumes are called ${JSON.stringify(word)}; name one by its id: ` +
-        `${found.map(({ id }) => id).join(', ')}`,
-    );
-  const [only] = found;
-  if (only !== undefined) return only;
-  const close = closestMatch(
-    word,
-    rows.map(({ name }) => name),
-  );
-  throw new CliError(
-    'there is no network volume ' +
-      `${JSON.stringify(word)}${close === undefined ? '; "berth volume ls" shows all' : `; did you mean ${JSON.stringify(close)}?`}`,
-  );
+  return requireByIdOrName(rows, word, { noun: 'network volume', listCommand: 'berth volume ls' });
 }
 
 /** A remote path: `VOLUME:/path`. */

@@ -8,6 +8,7 @@ import { migrate } from './migrate.ts';
 import { openDatabase } from '../open-store.ts';
 import { migrations } from './migrations.ts';
 import { insert, oldJobRow } from './old-job-rows.fixture.ts';
+import { queueSettings } from '../queue-settings.fixture.ts';
 
 const BEFORE = 14;
 const NOW = 1_800_000_000_000;
@@ -23,21 +24,7 @@ test('jobs that waited before they could share a place wait on, in their order',
   try {
     await migrate(database, migrations.slice(0, BEFORE));
     const made = (seq: number, terms: JobOptions = {}): ReturnType<typeof newJob> =>
-      newJob(
-        {
-          id: 'e',
-          accountId: 'one',
-          executionTimeout: 600_000,
-          jobTtl: 86_400_000,
-          retention: null,
-          maxRetries: 1,
-        },
-        'one',
-        `{"input": ${seq}}`,
-        terms,
-        seq,
-        NOW,
-      );
+      newJob(queueSettings(), 'one', `{"input": ${seq}}`, terms, seq, NOW);
     const jobs = [
       made(3),
       made(1, { webhook: 'https://example.com/\u001e"' }),

@@ -7,6 +7,7 @@ import { migrate } from './migrate.ts';
 import { openDatabase } from '../open-store.ts';
 import { execute, sql } from '../sql.ts';
 import { migrations } from './migrations.ts';
+import { queueSettings } from '../queue-settings.fixture.ts';
 
 const BEFORE = 15;
 const NOW = 1_800_000_000_000;
@@ -22,14 +23,7 @@ test('a job that a worker has since before ends could be noted is still in its h
   try {
     await migrate(database, migrations.slice(0, BEFORE));
     const { job, payloads } = newJob(
-      {
-        id: 'e',
-        accountId: 'one',
-        executionTimeout: 600_000,
-        jobTtl: 86_400_000,
-        retention: null,
-        maxRetries: 1,
-      },
+      queueSettings(),
       'one',
       '{"input":"é\\n\\"1.0"}',
       { webhook: 'https://example.com/"' },

@@ -7,7 +7,8 @@ import { openDatabase } from '../open-store.ts';
 import type { Row } from '../sql.ts';
 import { migrate } from './migrate.ts';
 import { migrations } from './migrations.ts';
-import { ended, insert, NOW, oldJobRow, oldLeaseRow, submitted, taken } from './old-job-rows.fixture.ts';
+import { ended, insert, oldJobRow, oldLeaseRow, submitted, taken } from './old-job-rows.fixture.ts';
+import { NOW } from '../queue-settings.fixture.ts';
 
 const BEFORE = 19;
 

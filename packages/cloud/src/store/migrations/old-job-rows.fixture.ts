@@ -4,20 +4,12 @@ import * as transitions from '../../domain/job-transitions.ts';
 import type { Job, JobChange, JobWithPayloads } from '../../domain/job-records.ts';
 import { execute, raw, rowValues, sql } from '../sql.ts';
 import type { Row, Steps } from '../sql.ts';
+import { NOW, queueSettings } from '../queue-settings.fixture.ts';
 
-export const NOW = 1_800_000_000_000;
 const HOLDER = { workerId: 'w' };
-const ENDPOINT = {
-  id: 'e',
-  accountId: 'one',
-  executionTimeout: 600_000,
-  jobTtl: 86_400_000,
-  retention: null,
-  maxRetries: 1,
-};
 
 export const submitted = (seq: number, options: JobOptions = {}): JobWithPayloads =>
-  newJob(ENDPOINT, 'one', `{"input":"é\\n\\"${seq}.0"}`, options, seq, NOW);
+  newJob(queueSettings(), 'one', `{"input":"é\\n\\"${seq}.0"}`, options, seq, NOW);
 export const taken = ({ job, payloads }: JobWithPayloads): JobWithPayloads => ({
   job: transitions.take(job, 'w', `lease ${job.seq}`, NOW + 5).job,
   payloads,

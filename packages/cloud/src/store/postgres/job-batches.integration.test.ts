@@ -4,10 +4,11 @@ import { createMigratedDatabase } from '../../../../testing/src/migrated-databas
 import type { MigratedDatabase } from '../../../../testing/src/migrated-database.ts';
 import { seededNumbers, seed } from '../../../../testing/src/property-testing.ts';
 import { newJob } from '../../queue/job-submission.ts';
-import type { EndpointQueueSettings, JobOptions } from '../../queue/job-submission.ts';
+import type { JobOptions } from '../../queue/job-submission.ts';
 import * as transitions from '../../domain/job-transitions.ts';
 import type { Job, JobChange, JobStatus, JobWithPayloads, TakenJob } from '../../domain/job-records.ts';
 import type { JobStore } from '../job-store.ts';
+import { queueSettings } from '../queue-settings.fixture.ts';
 
 const NOW = 1_800_000_000_000;
 const STEPS = 400;
@@ -20,24 +21,13 @@ function random(below: number): number {
 let number = 0;
 let leases = 0;
 
-function settings(id: string): EndpointQueueSettings {
-  return {
-    id,
-    accountId: 'one',
-    executionTimeout: 600_000,
-    jobTtl: 86_400_000,
-    retention: null,
-    maxRetries: 1,
-  };
-}
-
 function made(
   endpointId: string,
   terms: JobOptions = {},
   accountId = 'one',
   request = `{"input": {"n": ${number}}}`,
 ): JobWithPayloads {
-  return newJob(settings(endpointId), accountId, request, terms, ++number, NOW);
+  return newJob(queueSettings(endpointId), accountId, request, terms, ++number, NOW);
 }
 
 function submitAll(store: JobStore, jobs: readonly JobWithPayloads[]): Promise<unknown> {

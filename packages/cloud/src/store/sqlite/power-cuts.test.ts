@@ -14,16 +14,9 @@ import type { Database } from '../database.ts';
 import { migrate } from '../migrations/migrate.ts';
 import { createStore } from '../open-store.ts';
 import { openSqlite } from './open-database.ts';
+import { NOW, queueSettings } from '../queue-settings.fixture.ts';
 
-const NOW = 1_800_000_000_000;
-const ENDPOINT = {
-  id: 'e',
-  accountId: 'one',
-  executionTimeout: 600_000,
-  jobTtl: 86_400_000,
-  retention: null,
-  maxRetries: 1,
-};
+const ENDPOINT = queueSettings();
 /** So small a log goes into the database after a few dozen commits. */
 const MAX_WAL_PAGES = 40;
 const QUEUED_JOBS = 200;

@@ -1,11 +1,11 @@
-import type { JobCounts, JobOutline, JobWithPayloads } from '../../domain/job-records.ts';
+import type { JobCounts, JobWithPayloads } from '../../domain/job-records.ts';
 import type { JobStore } from '../job-store.ts';
-import type { Value } from '../sql.ts';
 import {
   JOB_SELECT,
-  JOB_SELECT_LENGTH,
   jobFromValues,
+  jobWithPayloadsFromValues,
   OUTLINE_SELECT,
+  outlineFromValues,
   PAYLOAD_BYTES,
   PAYLOAD_SELECT,
   withRequests,
@@ -153,24 +153,5 @@ export function readJobs({
           jobFromValues,
         ),
       ),
-  };
-}
-
-function jobWithPayloadsFromValues(values: readonly Value[]): JobWithPayloads {
-  const [request, output, error] = values.slice(JOB_SELECT_LENGTH) as [string, string | null, string | null];
-  return { job: jobFromValues(values), payloads: { request, output, error } };
-}
-
-function outlineFromValues(values: readonly Value[], maxBytes: number): JobOutline {
-  const [bytes, request, output, error] = values.slice(JOB_SELECT_LENGTH) as [
-    number,
-    string | null,
-    string | null,
-    string | null,
-  ];
-  return {
-    job: jobFromValues(values),
-    bytes: Number(bytes),
-    payloads: Number(bytes) > maxBytes ? undefined : { output, error, ...(request !== null && { request }) },
   };
 }

@@ -9,6 +9,7 @@ import type { JobWithPayloads } from '../../domain/job-records.ts';
 import { migrate } from '../migrations/migrate.ts';
 import { createStore } from '../open-store.ts';
 import { openSqlite } from './open-database.ts';
+import { NOW, queueSettings } from '../queue-settings.fixture.ts';
 
 /** A disk whose syncs take as long as a test wants. */
 function slowDisk() {
@@ -32,17 +33,8 @@ function slowDisk() {
   };
 }
 
-const ENDPOINT = {
-  id: 'e',
-  accountId: 'one',
-  executionTimeout: 600_000,
-  jobTtl: 86_400_000,
-  retention: null,
-  maxRetries: 1,
-};
-
-const job = (seq: number): JobWithPayloads =>
-  newJob(ENDPOINT, 'one', '{"input":1}', {}, seq, 1_800_000_000_000);
+const ENDPOINT = queueSettings();
+const job = (seq: number): JobWithPayloads => newJob(ENDPOINT, 'one', '{"input":1}', {}, seq, NOW);
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

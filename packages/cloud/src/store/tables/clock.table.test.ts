@@ -3,7 +3,8 @@ import { after, before, describe, test } from 'node:test';
 import { createMigratedDatabase } from '../../../../testing/src/migrated-database.ts';
 import type { MigratedDatabase } from '../../../../testing/src/migrated-database.ts';
 import { DATABASES } from '../../../../testing/src/test-database.ts';
-import { ended, NOW, submitted, taken } from '../migrations/old-job-rows.fixture.ts';
+import { ended, submitted, taken } from '../migrations/old-job-rows.fixture.ts';
+import { NOW } from '../queue-settings.fixture.ts';
 import { clockTable } from './clock.table.ts';
 
 const HOUR_MS = 3_600_000;

@@ -2,15 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { newJob } from '../../queue/job-submission.ts';
 import { insertedValues, NEW_JOB_COLUMNS, newJobValues } from './jobs.table.ts';
+import { queueSettings } from '../queue-settings.fixture.ts';
 
-const ENDPOINT = {
-  id: 'endpoint-1',
-  accountId: 'owner',
-  executionTimeout: 600_000,
-  jobTtl: 86_400_000,
-  retention: 7_000,
-  maxRetries: 3,
-};
+const ENDPOINT = { ...queueSettings('endpoint-1', 'owner'), retention: 7_000, maxRetries: 3 };
 
 test('the values of a new job are in the order of their columns, and what is left out is null', () => {
   const options = { lowPriority: true, webhook: 'https://example.com/', ttl: 50_000 };

@@ -1,5 +1,5 @@
 import { TERMINAL_STATUSES } from '../../domain/job-records.ts';
-import type { Idempotency, Job, JobStatus } from '../../domain/job-records.ts';
+import type { Idempotency, Job, JobOutline, JobStatus, JobWithPayloads } from '../../domain/job-records.ts';
 import type { Value } from '../sql.ts';
 
 /**
@@ -233,3 +233,24 @@ export function nextCheckAt(job: Job, now: number): number {
 
 /** How often one search for due jobs may find rows that only have to be looked at again later. */
 export const MAX_DUE_SCANS = 10;
+
+/** A row of `JOB_SELECT` and `PAYLOAD_SELECT`. */
+export function jobWithPayloadsFromValues(values: readonly Value[]): JobWithPayloads {
+  const [request, output, error] = values.slice(JOB_SELECT_LENGTH) as [string, string | null, string | null];
+  return { job: jobFromValues(values), payloads: { request, output, error } };
+}
+
+/** A row of `JOB_SELECT` and `OUTLINE_SELECT`; payloads of more than `maxBytes` are left out. */
+export function outlineFromValues(values: readonly Value[], maxBytes: number): JobOutline {
+  const [bytes, request, output, error] = values.slice(JOB_SELECT_LENGTH) as [
+    number,
+    string | null,
+    string | null,
+    string | null,
+  ];
+  return {
+    job: jobFromValues(values),
+    bytes: Number(bytes),
+    payloads: Number(bytes) > maxBytes ? undefined : { output, error, ...(request !== null && { request }) },
+  };
+}
