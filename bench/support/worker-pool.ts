@@ -82,7 +82,7 @@ export class WorkerPool {
   }
 }
 
-export class WorkerGroup {
+class WorkerGroup {
   readonly #hands: readonly WorkerHandle[];
   readonly #counts = new Map<WorkerHandle, { done: number; at: number }>();
 

@@ -6,7 +6,7 @@ export interface BenchWorker {
   stop(): Promise<void>;
 }
 
-export const ROLES = ['public', 'channel', 'crowd', 'bullmq', 'graphile', 'pgboss'] as const;
+const ROLES = ['public', 'channel', 'crowd', 'bullmq', 'graphile', 'pgboss'] as const;
 export type Role = (typeof ROLES)[number];
 
 export interface WorkerOptions {

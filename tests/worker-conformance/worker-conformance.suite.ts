@@ -18,7 +18,7 @@ interface Outcome {
 
 const MEGABYTES = repeats({ usually: 20, long: 100 });
 
-export const numbers = (count: number): number[] => Array.from({ length: count }, (_, number) => number);
+const numbers = (count: number): number[] => Array.from({ length: count }, (_, number) => number);
 
 const PLAIN: Outcome[] = [
   {

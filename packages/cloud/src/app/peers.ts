@@ -14,7 +14,7 @@ const HEARTBEAT_MS = 1_000;
 /** A server that was silent for this long is asked nothing. */
 const AWAY_AFTER_MS = 4_000;
 /** What runs on a machine whose servers were all silent for this long counts as lost. */
-export const HOST_LOST_AFTER_MS = 15_000;
+const HOST_LOST_AFTER_MS = 15_000;
 const CLEAN_UP_EVERY_MS = 600_000;
 
 export type HostState = { state: 'here' | 'away' | 'lost' } | { state: 'up'; address: string };

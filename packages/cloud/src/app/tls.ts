@@ -62,7 +62,7 @@ export async function createTls(
 }
 
 /** Settings that contradict each other stop the start. */
-export function checkTlsSettings({ tls }: Pick<Config, 'tls'>): void {
+function checkTlsSettings({ tls }: Pick<Config, 'tls'>): void {
   const problems: string[] = [];
   const hasAcme = tls.acme.domains.length > 0;
   if ((tls.certificate === '') !== (tls.key === ''))

@@ -18,7 +18,7 @@ interface ContextFile {
 }
 
 /** Undefined where the environment names no folder of the user. */
-export function contextFile(env: Environment): string | undefined {
+function contextFile(env: Environment): string | undefined {
   const folder = env['XDG_CONFIG_HOME'] || (env['HOME'] ? join(env['HOME'], '.config') : undefined);
   return folder === undefined ? undefined : join(folder, 'berth', 'contexts.json');
 }

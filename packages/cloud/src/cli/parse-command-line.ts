@@ -4,7 +4,7 @@ import { UsageError } from './cli.errors.ts';
 import type { OutputFormat } from './output.ts';
 
 /** Options of every command. */
-export const commonOptions = {
+const commonOptions = {
   json: { kind: 'switch', description: 'Print JSON: the same as -o json.' },
   output: {
     kind: 'text',

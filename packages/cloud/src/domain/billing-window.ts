@@ -5,7 +5,7 @@ import type { Bucket, BucketSize } from './time-buckets.ts';
 const DEFAULT_DAYS = 30;
 const DAY_MS = 86_400_000;
 /** A year of hours, and then some. */
-export const MAX_BUCKETS = 10_000;
+const MAX_BUCKETS = 10_000;
 const MIN_TIME = Date.UTC(1970, 0);
 const MAX_TIME = Date.UTC(9999, 0);
 

@@ -2,7 +2,7 @@
  * Money in whole numbers: rates in nano-dollars an hour, amounts in rate times seconds. A price of up
  * to nine digits behind the point is exact, and so is every sum.
  */
-export const HOURS_PER_MONTH = 730;
+const HOURS_PER_MONTH = 730;
 const NANO = 1e9;
 const AMOUNTS_PER_NANO = 3600n;
 

@@ -42,7 +42,7 @@ export function isNearLimit({
 /** Bytes in a GB of a network volume. */
 export const VOLUME_BYTES_PER_GB = 1e9;
 
-export function isQuotaName(name: string): name is QuotaName {
+function isQuotaName(name: string): name is QuotaName {
   return Object.hasOwn(LIMIT_UNITS, name);
 }
 
@@ -124,12 +124,12 @@ export function applyQuotaChange(
   return next;
 }
 
-export function isQuotaValue(name: QuotaName, value: number): boolean {
+function isQuotaValue(name: QuotaName, value: number): boolean {
   if (!Number.isFinite(value) || value < 0 || value > Number.MAX_SAFE_INTEGER) return false;
   return LIMIT_UNITS[name] === 'dollars' || Number.isSafeInteger(value);
 }
 
-export function allowedValue(name: QuotaName): string {
+function allowedValue(name: QuotaName): string {
   return {
     count: 'a whole number',
     bytes: 'a number of bytes',

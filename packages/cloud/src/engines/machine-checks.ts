@@ -25,7 +25,7 @@ export async function runMachineChecks(
 
 const MIN_NODE_VERSION = 24;
 
-export function checkNode(version: string): CheckResult {
+function checkNode(version: string): CheckResult {
   const ok = Number.parseInt(version, 10) >= MIN_NODE_VERSION;
   return {
     check: 'node',
@@ -40,7 +40,7 @@ export function checkNode(version: string): CheckResult {
 }
 
 /** A missing folder is created at the first start, below the nearest existing one. */
-export async function checkDataFolder(folder: string): Promise<CheckResult> {
+async function checkDataFolder(folder: string): Promise<CheckResult> {
   const check = 'data folder';
   const remedy = `let this user write there, or ${CHOOSE_DATA_DIRECTORY}`;
   for (let existing = folder; ; existing = dirname(existing)) {
@@ -65,7 +65,7 @@ export async function checkDataFolder(folder: string): Promise<CheckResult> {
 const MIN_FREE_BYTES = 1e9;
 
 /** The disk of the data folder, or of the nearest folder that exists. */
-export async function checkDisk(
+async function checkDisk(
   folder: string,
   sizes: (path: string) => Promise<{ bsize: number; blocks: number; bavail: number }> = statfs,
 ): Promise<CheckResult> {

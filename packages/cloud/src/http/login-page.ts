@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { Html, html } from './rest/html-template.ts';
 
 /** Where programs send their user to say yes or no to a login request. */
-export const LOGIN_PAGE_PATH = '/flash/login';
+const LOGIN_PAGE_PATH = '/flash/login';
 
 const MAX_ID_LENGTH = 64;
 

@@ -19,7 +19,7 @@ import {
 } from '../domain/usage-records.ts';
 
 /** Limits the memory that one answer takes. */
-export const MAX_RECORDS = 200_000;
+const MAX_RECORDS = 200_000;
 
 /**
  * What usage is grouped by: the resource of the owner, the unit that ran, the GPU type, or any hardware (`gpu

@@ -1,6 +1,6 @@
 import type { Worker } from '../domain/endpoints/worker-record.ts';
 
-export const START_PHASES = ['image', 'start', 'connect', 'total'] as const;
+const START_PHASES = ['image', 'start', 'connect', 'total'] as const;
 export type StartPhase = (typeof START_PHASES)[number];
 
 /**

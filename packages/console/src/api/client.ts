@@ -13,7 +13,7 @@ export class ApiError extends Error {
 }
 
 /** The server did not answer at all. */
-export class ConnectionError extends Error {
+class ConnectionError extends Error {
   constructor() {
     super('Berth does not answer. This page tries again by itself.');
   }

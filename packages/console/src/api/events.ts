@@ -14,20 +14,9 @@ export interface CloudEvent {
 
 const CHECK_MS = 1_000;
 
-type Listener = (event: CloudEvent) => void;
-
-const listeners = new Set<Listener>();
 const states = new Set<() => void>();
 let source: EventSource | undefined;
 let connected = true;
-
-/** Calls the listener for every event while the component is on screen. */
-export function useEvents(listener: Listener): void {
-  useEffect(() => {
-    listeners.add(listener);
-    return () => void listeners.delete(listener);
-  }, [listener]);
-}
 
 /** Keeps what is on screen up to date. Returns whether the server answers. */
 export function useLiveUpdates(): boolean {
@@ -94,7 +83,6 @@ function setConnected(next: boolean): void {
 
 function publish(text: string): void {
   const event = JSON.parse(text) as CloudEvent;
-  for (const listener of listeners) listener(event);
   if (event.type === 'reset') void queryClient.invalidateQueries();
   for (const path of changedPaths(event)) stale.add(path);
   if (stale.size > 0 && !isRefreshing) void refreshStale();

@@ -39,7 +39,7 @@ export function usePermissions(): Permissions {
   return permissionsOf(useSession().data);
 }
 
-export function permissionsOf(session: CurrentSession | undefined): Permissions {
+function permissionsOf(session: CurrentSession | undefined): Permissions {
   const serverless = (id: string): Grant => {
     if (session === undefined) return 'NONE';
     const { scopes, endpoints, access } = session.key;

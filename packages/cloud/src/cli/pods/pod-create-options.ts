@@ -116,7 +116,7 @@ function splitPath(text: string): [string, string] {
   return colon === -1 ? [text, POD_DEFAULTS.volumePath] : [text.slice(0, colon), text.slice(colon + 1)];
 }
 
-export function parsePort(text: string): string {
+function parsePort(text: string): string {
   const [, number, protocol = 'http'] = /^(\d{1,6})(?:\/(http|tcp))?$/.exec(text) ?? [];
   if (number === undefined)
     throw new UsageError(

@@ -28,7 +28,7 @@ export interface ResourceDefinition {
   removeSummary?: string;
 }
 
-export const VERBS = ['ls', 'get', 'create', 'update', 'rm'] as const;
+const VERBS = ['ls', 'get', 'create', 'update', 'rm'] as const;
 export type Verb = (typeof VERBS)[number];
 
 /** The commands of a resource, by name. */
@@ -119,7 +119,7 @@ function listResources(client: ApiClient, { path, listName, plural }: ResourceDe
 }
 
 /** One of them, by its id or its unique name. */
-export async function findResource(
+async function findResource(
   client: ApiClient,
   definition: ResourceDefinition,
   word: string,

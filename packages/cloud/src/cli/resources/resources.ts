@@ -3,7 +3,7 @@ import type { Command } from '../command-definition.ts';
 import { fieldOf, resourceCommands } from './resource-definition.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 
-export const ENDPOINTS: ResourceDefinition = {
+const ENDPOINTS: ResourceDefinition = {
   noun: 'endpoint',
   plural: 'endpoints',
   path: '/serverless',

@@ -33,7 +33,7 @@ export function createPodReconciler(deps: PodDeps): Reconciler<PodPolicy> {
  * Reconciles one pod: compares what its owner wants with its instance, and takes the step that
  * follows. Pods in their desired state cost nothing.
  */
-export class PodPolicy implements ReconcilePolicy {
+class PodPolicy implements ReconcilePolicy {
   readonly kind = 'pod';
   readonly idField = 'podId';
   readonly #deps: PodDeps;

@@ -1,7 +1,7 @@
 import type { LogLine } from '../../domain/log-line.ts';
 
 /** A log line that names another job is that job's; one that names none may belong to any that ran then. */
-export function isJobLogLine(line: string, jobId: string): boolean {
+function isJobLogLine(line: string, jobId: string): boolean {
   if (!line.startsWith('{')) return true;
   try {
     const { requestId } = JSON.parse(line) as { requestId?: unknown };

@@ -27,7 +27,7 @@ export function createWorkerReconciler(deps: WorkerDeps): Reconciler<WorkerPolic
  * the scaler how many there should be, and starts or drains workers. A worker is recorded before its
  * engine is asked for it.
  */
-export class WorkerPolicy implements ReconcilePolicy {
+class WorkerPolicy implements ReconcilePolicy {
   readonly kind = 'worker';
   readonly idField = 'endpointId';
   readonly canAdoptAgain = true;

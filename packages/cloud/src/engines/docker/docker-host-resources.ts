@@ -89,7 +89,7 @@ export function hostResourcesFrom(
   };
 }
 
-export function daemonSecurity({ Runtimes: runtimes, SecurityOptions: options }: DaemonInfo): DaemonSecurity {
+function daemonSecurity({ Runtimes: runtimes, SecurityOptions: options }: DaemonInfo): DaemonSecurity {
   return {
     runtimes: Object.keys(runtimes ?? {}).sort(),
     remapsUsers: (options ?? []).some((option) => /name=(userns|rootless)\b/.test(option)),

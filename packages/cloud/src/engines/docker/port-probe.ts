@@ -22,7 +22,7 @@ export function isListening({ address, gateway, port, hostPort }: ProbeTarget): 
 }
 
 /** Whether the address belongs to this machine. It does not if containers run in a virtual machine. */
-export function isLocalAddress(address: string): boolean {
+function isLocalAddress(address: string): boolean {
   return Object.values(networkInterfaces()).some((addresses) =>
     addresses?.some((one) => one.address === address),
   );

@@ -7,7 +7,7 @@ import { KubernetesEngine } from './kubernetes-engine.ts';
 import type { KubernetesEngineOptions } from './kubernetes-options.ts';
 
 /** The kubeconfig of the cluster of a test run. */
-export const TEST_KUBECONFIG = 'BERTH_TEST_KUBECONFIG';
+const TEST_KUBECONFIG = 'BERTH_TEST_KUBECONFIG';
 
 /** Each folder is an installation of its own, in a namespace of its own. */
 export function testEngineOptions(data: string): KubernetesEngineOptions {

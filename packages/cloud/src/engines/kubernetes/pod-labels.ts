@@ -3,7 +3,7 @@ import type { ObjectMetadata } from './kubernetes-objects.ts';
 
 /** Labels select; annotations hold what a label cannot. */
 export const INSTALLATION = 'berth/installation';
-export const INSTANCE = 'berth/instance';
+const INSTANCE = 'berth/instance';
 export const ACCOUNT = 'berth/account';
 export const CLUSTER = 'berth/cluster';
 export const DATA_CENTER = 'berth/data-center';

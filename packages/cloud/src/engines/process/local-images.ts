@@ -8,7 +8,7 @@ import { readBerthJson } from './berth-json.ts';
 import { readPythonProject } from './python/python-project.ts';
 
 /** Runs directly on the host; the start command is required. */
-export const SHELL_IMAGE = 'local/shell';
+const SHELL_IMAGE = 'local/shell';
 
 const FOLDER_IMAGE = /^local\/([a-z0-9][a-z0-9._-]{0,127})(?::([A-Za-z0-9][A-Za-z0-9._-]{0,127}))?$/;
 const BOOTSTRAP = siblingProgram('run-handler', import.meta.url);

@@ -26,7 +26,7 @@ function sampleProcesses(selector: ProcessSelector): ResourceSample {
 }
 
 /** Undefined if the kernel does not count memory for this cgroup. */
-export function sampleCgroup(cgroup: string): ResourceSample | undefined {
+function sampleCgroup(cgroup: string): ResourceSample | undefined {
   try {
     const used = Number(read(cgroup, 'memory.current'));
     // Inactive page cache does not count: the kernel frees it on demand.

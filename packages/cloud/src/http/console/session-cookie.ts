@@ -1,6 +1,6 @@
 import type { Request } from '../raw-http.ts';
 
-export const SESSION_COOKIE = 'berth_session';
+const SESSION_COOKIE = 'berth_session';
 /** Scripts of other sites cannot send it without this server's consent, which nobody gets. */
 export const CONSOLE_HEADER = 'x-berth-console';
 

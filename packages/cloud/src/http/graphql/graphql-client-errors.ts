@@ -14,7 +14,7 @@ export function networkVolumeToDeleteNotFound(id: string): BerthError {
 }
 
 /** dstack finds this in `extensions.code`, and takes it for a cluster that is gone already. */
-export const CLUSTER_NOT_FOUND_CODE = 'Cluster not found';
+const CLUSTER_NOT_FOUND_CODE = 'Cluster not found';
 
 export function clusterToDeleteNotFound(id: string): BerthError {
   return new BerthError('not-found', `cluster ${JSON.stringify(id.slice(0, 64))} not found`, {

@@ -75,7 +75,7 @@ const PRICES = {
 
 export type GraphqlFixture = Awaited<ReturnType<typeof startGraphqlFixture>>;
 
-export const DEFAULT_LIMITS: GraphqlLimits = { maxDepth: 20, maxFields: 2000 };
+const DEFAULT_LIMITS: GraphqlLimits = { maxDepth: 20, maxFields: 2000 };
 
 /** The GraphQL routes over real services and SQLite, on a machine of two data centers with virtual GPUs. */
 export async function startGraphqlFixture({

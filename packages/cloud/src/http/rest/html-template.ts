@@ -39,18 +39,3 @@ const ENTITIES: Record<string, string> = {
 function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ENTITIES[character]!);
 }
-
-/** Text as people write it in descriptions: blank lines part paragraphs, backquotes mark code. */
-export function renderParagraphs(text: string | undefined): Html[] {
-  return (text ?? '')
-    .split(/\n\s*\n/)
-    .filter((paragraph) => paragraph.trim() !== '')
-    .map((paragraph) => html`<p>${renderInlineCode(paragraph.trim())}</p>`);
-}
-
-/** One line of such text. */
-export function renderInlineCode(text: string): Html[] {
-  return text
-    .split(/(`[^`]+`)/)
-    .map((part) => (/^`[^`]+`$/.test(part) ? html`<code>${part.slice(1, -1)}</code>` : html`${part}`));
-}

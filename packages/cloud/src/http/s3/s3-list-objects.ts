@@ -8,7 +8,7 @@ import { element } from '../../support/xml-writer.ts';
 import type { XmlFragment } from '../../support/xml-writer.ts';
 import type { StoredObject } from '../../resources/volumes/object-metadata.ts';
 
-export const MAX_KEYS = 1_000;
+const MAX_KEYS = 1_000;
 
 /** ListObjects, the first version. */
 export async function listObjectsV1({

@@ -1,7 +1,7 @@
 import { percentDecode } from '../../support/percent-encoding.ts';
 import { S3Error } from './s3.errors.ts';
 
-export const S3_PREFIX = '/s3';
+const S3_PREFIX = '/s3';
 
 /** What a request names: nothing, a bucket or an object, and its query. */
 export interface S3Url {

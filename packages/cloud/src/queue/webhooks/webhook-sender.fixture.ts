@@ -99,7 +99,7 @@ export class Receiver {
 }
 
 /** The real store, and a way to wait for writes to it. */
-export class RecordingDeliveryStore implements DeliveryStore {
+class RecordingDeliveryStore implements DeliveryStore {
   readonly #store: DeliveryStore;
   readonly saved: Delivery[] = [];
   #waiting: (() => void)[] = [];

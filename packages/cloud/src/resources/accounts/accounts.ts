@@ -16,7 +16,7 @@ import { MAX_NAME_LENGTH } from '../../domain/limits.ts';
 
 const RESOURCE = 'account';
 /** In place of the id of an account: no account has it, since ids are longer. */
-export const ALL_ACCOUNTS = 'all';
+const ALL_ACCOUNTS = 'all';
 /** How long a deletion is waited for. Clients time out after ten seconds. */
 const REMOVAL_TIMEOUT_MS = 8_000;
 

@@ -67,6 +67,6 @@ export class PodPortResolver {
 }
 
 /** The HTTP ports that a pod declares. */
-export function httpPorts({ ports }: Pick<Pod, 'ports'>): number[] {
+function httpPorts({ ports }: Pick<Pod, 'ports'>): number[] {
   return ports.filter((entry) => entry.endsWith('/http')).map((entry) => Number.parseInt(entry, 10));
 }

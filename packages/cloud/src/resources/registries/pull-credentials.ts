@@ -31,7 +31,7 @@ export class PullCredentials {
 }
 
 /** The newest delegation of the image's repository. Its tag must match; `latest` matches every tag. */
-export function findCoveringDelegation(
+function findCoveringDelegation(
   delegations: readonly RegistryDelegation[],
   image: string,
 ): RegistryDelegation | undefined {

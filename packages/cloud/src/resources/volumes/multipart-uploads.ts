@@ -248,7 +248,7 @@ function uploadGoneError(): BerthError {
 }
 
 /** As in S3: the MD5 of the parts' MD5s, and the number of parts. */
-export function multipartEtag(parts: readonly Pick<UploadPart, 'etag'>[]): string {
+function multipartEtag(parts: readonly Pick<UploadPart, 'etag'>[]): string {
   const all = createHash('md5');
   for (const { etag } of parts) all.update(Buffer.from(etag, 'hex'));
   return `${all.digest('hex')}-${parts.length}`;

@@ -14,7 +14,7 @@ export const regions = [
   'UNKNOWN',
 ] as const;
 
-export const engineNames = ['process', 'docker', 'kubernetes'] as const;
+const engineNames = ['process', 'docker', 'kubernetes'] as const;
 
 export interface DataCenterConfig extends KubernetesFields {
   id: string;

@@ -12,13 +12,13 @@ export interface Prices {
   disk: Partial<Record<(typeof DISK_TYPES)[number], number>>;
 }
 
-export const GPU_USES = ['secure', 'community', 'serverless', 'spot'] as const;
-export const CPU_USES = ['secure', 'serverless'] as const;
+const GPU_USES = ['secure', 'community', 'serverless', 'spot'] as const;
+const CPU_USES = ['secure', 'serverless'] as const;
 /**
  * Prices of pods and workers while they run, of stopped pods, and of network volumes by tier. The part of a
  * standard volume above 1 TB may cost less.
  */
-export const DISK_TYPES = [
+const DISK_TYPES = [
   'container',
   'volume',
   'stoppedVolume',

@@ -1,6 +1,6 @@
 /** So many endpoints have a label of their own; the others are summed up as `other`. */
 export const MAX_LABELLED_ENDPOINTS = 50;
-export const OTHER = 'other';
+const OTHER = 'other';
 /** The activity of so many endpoints without a label is known; beyond, the least active are forgotten. */
 const MAX_CANDIDATES = 20_000;
 /** What so many endpoints did while they had a label is kept for when they get it again. */

@@ -3,7 +3,7 @@ import { exposeReadGauges } from './read-gauges.ts';
 import type { GaugeFamily } from './read-gauges.ts';
 
 /** So many limits of accounts have series: those of which most is used. */
-export const MAX_LIMIT_SERIES = 200;
+const MAX_LIMIT_SERIES = 200;
 
 /** One limit and how much of it is used. The account is empty for a limit of the installation. */
 export interface LimitUse {

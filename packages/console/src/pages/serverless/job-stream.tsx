@@ -29,7 +29,7 @@ export function JobStream({ endpointId, jobId }: { endpointId: string; jobId: st
 }
 
 /** Text joins; anything else is a line of JSON. */
-export function chunkText(data: string): string {
+function chunkText(data: string): string {
   const { output } = JSON.parse(data) as { output?: unknown };
   return typeof output === 'string' ? output : `${JSON.stringify(output)}\n`;
 }

@@ -161,7 +161,7 @@ async function runStep(
 }
 
 /** The tool's own words, from where it says that something is wrong. */
-export function failureSummary(lines: readonly string[], code: number | null): string {
+function failureSummary(lines: readonly string[], code: number | null): string {
   const told = lines.filter((line) => !NOTICE.test(line)).map((line) => line.trim());
   const from = told.findIndex((line) => /^(?:error|×|fatal)/i.test(line));
   const text = told.slice(from === -1 ? -3 : from).join(' ');
