@@ -211,8 +211,8 @@ function endpointRouterDeps(
 }
 
 /**
- * Beyond loopback, the metrics need a key unless the operator opens them. So they do when there are accounts
- * whose code runs on this machine, and reaches loopback or the worker listener.
+ * The metrics need a key, unless the operator opens them or the server listens on loopback alone. Where other
+ * accounts exist, loopback needs one too: their code runs on this machine and can reach it.
  */
 function isMetricsOpen({ host, metrics }: Config, hasOtherAccounts: boolean): boolean {
   if (metrics.access !== 'auto') return metrics.access === 'open';

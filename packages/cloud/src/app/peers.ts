@@ -85,7 +85,7 @@ export class Peers {
     this.#beating = this.#heartbeat()
       .catch((error: unknown) => {
         if (!this.#isClosed)
-          this.#log.debug({ err: error }, 'the other servers could not be told of this one');
+          this.#log.debug({ err: error }, 'this server could not be announced to the others');
       })
       .finally(() => {
         if (!this.#isClosed) this.#timer = setTimeout(() => this.#beat(), HEARTBEAT_MS);

@@ -16,7 +16,7 @@ export interface RestoreRequest {
   /** A postgres URL; empty is SQLite in the data folder. */
   database: string;
   /**
-   * What is there already is replaced: the data folder is renamed, and tables of the database are dropped.
+   * Replace existing data: the data folder is renamed, and tables of the database are dropped.
    */
   replace: boolean;
 }

@@ -19,8 +19,8 @@ const MAX_DISAGREEMENTS = 3;
 
 /**
  * Goes by the clock of the database, which all servers see. When that clock is set, each server holds its own
- * time, which agrees with the others'. The leading server writes how far this is from the clock of the
- * database, so that a server that joins later agrees too.
+ * time, which agrees with the others'. The leader stores the difference from the clock of the database,
+ * so that a server that joins later agrees too.
  */
 export class SharedClockKeeper implements ClockKeeper {
   readonly #deps: ClockKeeperDeps;

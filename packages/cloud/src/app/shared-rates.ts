@@ -2,8 +2,8 @@ import type { WakeupBus } from '../store/wakeup-bus.ts';
 import type { RateShare } from '../support/rate-limiter.ts';
 
 /**
- * What is counted in this time goes together. A burst within it may exceed a limit, by what one server allows
- * in it.
+ * Requests counted within this time are reported to the other servers together. A burst within it may exceed
+ * a limit by what one server allows in that time.
  */
 const FLUSH_MS = 20;
 

@@ -7,7 +7,7 @@ export async function confirm(
   { stdin, stderr, stdout }: { stdin: () => InputStream; stderr: OutputStream; stdout: OutputStream },
 ): Promise<void> {
   if (stdout.isTTY !== true || stdin().isTTY !== true)
-    throw new UsageError('--yes is needed where nobody can be asked');
+    throw new UsageError('--yes is needed without a terminal to ask for confirmation');
   stderr.write(`${question} [y/N] `);
   for await (const answer of stdin()) {
     if (/^\s*y(?:es)?\s*$/i.test(Buffer.from(answer).toString('utf8'))) return;

@@ -5,7 +5,7 @@ export const TICK_MS = 500;
  * wake-up may be lost.
  */
 export const RESYNC_MS = 5_000;
-/** How often instances that nobody needs are looked for, where several servers may have started some. */
+/** How often unneeded instances are searched for, where several servers may have started some. */
 export const SWEEP_MS = 5_000;
 /** How often what engines run is compared with the records. */
 export const ENGINE_SWEEP_MS = 60_000;

@@ -13,7 +13,7 @@ export interface JobSample {
   workerId: string | null;
 }
 
-/** What `GET /v2/events` tells of an account. `docs/events.md` describes each. */
+/** An event of `GET /v2/events`. `docs/events.md` describes each. */
 export type AccountEvent =
   | { type: 'endpoint.changed'; endpointId: string; name: string; version: number }
   | { type: 'endpoint.deleted'; endpointId: string }

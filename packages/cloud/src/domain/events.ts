@@ -16,7 +16,7 @@ export const POD_CRASH_KINDS = ['start', 'exit'] as const;
 export type PodCrashKind = (typeof POD_CRASH_KINDS)[number];
 
 /**
- * Everything that one part of this server tells the others. An event carries no data, only
+ * Events between the parts of this server. An event carries no data, only
  * what has changed: a listener reads the store where it needs to know more. Exception: a job,
  * which changes too often to be read again.
  */
@@ -47,7 +47,7 @@ export interface CloudEvents {
   'worker.changed': { endpointId: string; workerId: string; source: ChangeSource };
   /** A worker was heard of for the first time. */
   'worker.ready': { worker: Worker };
-  /** A worker ended without being told to; `kind` says how. */
+  /** A worker ended by itself; `kind` says how. */
   'worker.crashed': { endpointId: string; kind: WorkerCrashKind };
   /** An endpoint was created or changed. Without an id, any endpoint may have changed. */
   'endpoint.changed': { endpointId?: string; source: ChangeSource };
@@ -57,7 +57,7 @@ export interface CloudEvents {
   'pod.changed': { podId: string; source: ChangeSource };
   /** An engine started the instance of a pod. */
   'pod.started': { podId: string; dataCenterId: string };
-  /** A pod did not start, or ended with an error without being told to. */
+  /** A pod did not start, or ended by itself with an error. */
   'pod.crashed': { podId: string; kind: PodCrashKind };
   /** A network volume was created, changed or deleted. */
   'volume.changed': { volumeId: string; accountId: string; source: ChangeSource };

@@ -6,11 +6,11 @@
  * as it is until its retention is over; only FAILED and TIMED_OUT can be sent back by a retry.
  *
  * **attempt**: one try of a job. **lease**: a worker's hold on an attempt, with a token that
- * nobody else has. A result counts only from whoever holds the lease: a worker that was
- * thought lost and comes back finds its lease gone, and what it says changes nothing.
+ * nobody else has. A result counts only from the holder of the lease: a worker that was
+ * considered lost and comes back finds its lease gone, and its result changes nothing.
  *
- * **due**: the one moment at which time itself next does something to a job: its time to live
- * ends, its lease must be looked at, its execution time is over, its retention ends. A row says
+ * **due**: the next deadline of a job: its time to live
+ * ends, its lease must be checked, its execution time is over, its retention ends. A row says
  * when it is to be looked at, which is not later, and an index finds it: a million sleeping jobs cost nothing.
  */
 export const TERMINAL_STATUSES = ['COMPLETED', 'FAILED', 'CANCELLED', 'TIMED_OUT'] as const;
@@ -214,8 +214,8 @@ export interface TakeRequest {
    */
   startAttempt(job: Job, claim: Claim): JobChange;
   /**
-   * Told where others wait that could not be had just now: they are in somebody's hands, and may be back in a
-   * moment.
+   * Called where waiting jobs were skipped because another transaction holds them; they may be available again
+   * in a moment.
    */
   onLockedSkipped?(): void;
 }

@@ -2,8 +2,8 @@ import type { TerminalStatus, Job, JobChange, Claim, TakeRequest } from './job-r
 import { hasEnded } from './job-status.ts';
 
 /**
- * The state machine, as pure functions from a job to what becomes of it. `undefined` means
- * that nothing does: the job has moved on, or whoever asks does not hold it.
+ * The state machine, as pure functions from a job to its next state. `undefined` means no change:
+ * the job has moved on, or the caller does not hold its lease.
  *
  *   IN_QUEUE     take -> IN_PROGRESS    cancel -> CANCELLED    time to live -> TIMED_OUT, gone    purge -> gone
  *   IN_PROGRESS  finish -> COMPLETED or FAILED    cancel -> CANCELLED    execution time -> TIMED_OUT
@@ -14,7 +14,7 @@ import { hasEnded } from './job-status.ts';
  *   COMPLETED, CANCELLED    retention -> gone
  */
 
-/** How long a lease holds before somebody looks whether its worker still lives. */
+/** How long a lease lasts before its worker's heartbeat is checked. */
 export const LEASE_MS = 10_000;
 
 export interface LeaseHolder {
@@ -66,8 +66,8 @@ export function progress(job: Job, holder: LeaseHolder, output: string): JobChan
 }
 
 /**
- * Its stream was handed out up to this number; nothing where another reader was faster than whoever saw the
- * job as `seen`, or it is tried anew.
+ * Its stream was delivered up to this number. No change where another reader has delivered since the job was
+ * read as `seen`, or where a new attempt has begun.
  */
 export function drain(job: Job, seen: Job, number: number): JobChange | undefined {
   return job.drained === seen.drained && job.attempt === seen.attempt && job.lease === seen.lease

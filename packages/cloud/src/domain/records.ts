@@ -231,7 +231,7 @@ export interface FieldChange {
   to?: unknown;
 }
 
-/** A stretch of a list, newest first: what comes after the last one seen. */
+/** One page of a list, newest first: what comes after the last one seen. */
 export interface PageRequest {
   limit: number;
   after?: { createdAt: number; id: string };

@@ -14,7 +14,7 @@ export interface TraceContext {
   startedAt: number;
 }
 
-/** What is told of a span at its end. */
+/** What is recorded of a span at its end. */
 export interface SpanEnd {
   name: string;
   kind: SpanKind;

@@ -77,7 +77,7 @@ export interface RollupQuery {
 /**
  * What changed in some hours, days or months, for one group, by time: rows from one on up to, but
  * without, another. `late` says how much less it is than if all of it had changed at the start: rate
- * times seconds. With that, a stretch costs the same to write and to read however long it lasts: it
+ * times seconds. With that, an interval costs the same to write and to read however long it lasts: it
  * is in the roll-ups where it begins and where it ends.
  */
 export interface RollupSlice {

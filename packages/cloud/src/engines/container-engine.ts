@@ -231,7 +231,7 @@ export abstract class ContainerEngine<I extends ContainerInstance> {
 
   async close(): Promise<void> {
     await this.inventory.waitUntilOpened();
-    await this.#starts.cancelAll(new BerthError('unavailable', 'Berth ends'));
+    await this.#starts.cancelAll(new BerthError('unavailable', 'the server is stopping'));
     await this.mutex.waitUntilAllFree();
     await this.closeConnections();
     await this.inventory.close();

@@ -33,7 +33,7 @@ export function systemIptables(program: 'iptables' | 'ip6tables' = 'iptables'): 
   };
 }
 
-/** Why the firewall cannot be managed from here; undefined if it can. It is only looked at. */
+/** Why the firewall cannot be managed from here; undefined if it can. Changes nothing. */
 export async function firewallProblem(iptables: Iptables = systemIptables()): Promise<string | undefined> {
   if (process.platform !== 'linux') return 'this is not Linux';
   if (process.getuid?.() !== 0) return 'Berth does not run as root';

@@ -13,7 +13,7 @@ import { throttle } from '../support/throttle.ts';
  * instances.
  */
 const CLIENT_SHARE = 0.6;
-/** Where the system does not tell its limit. */
+/** Where the system does not report its limit. */
 const DEFAULT_DESCRIPTORS = 1024;
 const LOG_INTERVAL_MS = 10_000;
 
@@ -84,7 +84,7 @@ function peerOf({ remoteAddress, remotePort, localPort }: Socket): string | unde
 
 /**
  * Counts the connections of clients. Beyond the limit a connection is answered and closed: without
- * descriptors it could not even be told why, and files could not be opened either. No account can take the
+ * descriptors it could not even be answered, and files could not be opened either. No account can take the
  * last one from the others, and neither can somebody without a key.
  */
 export class ConnectionLimit {

@@ -20,7 +20,7 @@ export interface LoadBalancerUrls {
 
 const DEFAULT_HEALTH_PATH = '/ping';
 
-/** Whole addresses of what Berth serves, for answers that tell them. */
+/** Whole addresses of what Berth serves, for answers that contain them. */
 export class EndpointUrls {
   readonly #origin: () => string;
 

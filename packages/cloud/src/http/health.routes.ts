@@ -14,7 +14,7 @@ export interface MetricsText {
 export interface HealthRoutesDeps {
   ready(): Promise<void>;
   metrics: MetricsText;
-  /** Throws unless the key may read the metrics, which tell of all accounts. */
+  /** Throws unless the key may read the metrics, which cover all accounts. */
   checkMetricsKey?: ((key: string | undefined) => Promise<void>) | undefined;
 }
 

@@ -231,10 +231,7 @@ function refuseRouteSchema(): never {
 async function checkOperatorKey(authenticator: Authenticator, key: string | undefined): Promise<void> {
   const { accountId } = await authenticator.authenticate(key);
   if (accountId !== ROOT_ACCOUNT_ID)
-    throw new BerthError(
-      'forbidden',
-      'the metrics tell of all accounts; they need a key of the root account',
-    );
+    throw new BerthError('forbidden', 'the metrics cover all accounts; they need a key of the root account');
 }
 
 /** What pods may do on the worker server. */

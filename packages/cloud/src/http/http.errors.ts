@@ -40,7 +40,7 @@ export function toBerthError(error: unknown, log: FastifyBaseLogger, requestId: 
   );
 }
 
-/** What every request is refused with, while a disk is full or a database is away, is logged so often. */
+/** An error that every request gets, as while the disk is full, is logged at most this often. */
 const REPEAT_INTERVAL_MS = 1_000;
 const MAX_REMEMBERED = 100;
 const loggedAt = new Map<string, number>();

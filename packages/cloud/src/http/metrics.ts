@@ -49,7 +49,7 @@ export class HttpMetrics implements MetricsText {
     return this.registry.contentType;
   }
 
-  /** Measures the process itself from the first reading on: a server whose metrics nobody reads need not. */
+  /** Process metrics are collected from the first read on, so that a server whose metrics are unused does not. */
   async read(): Promise<string> {
     this.#processFigures ??= import('prom-client').then(({ collectDefaultMetrics }) =>
       collectDefaultMetrics({

@@ -143,16 +143,16 @@ export class CancellationRegistry {
     const now = this.#clock.now();
     const sendingAt = monotonicNow(this.#clock);
     const stops = this.#stops.get(endpointId, workerId);
-    const told: string[] = [];
+    const dueJobIds: string[] = [];
     for (const [jobId, stop] of stops ?? []) {
       if (isExpired(stop, now)) this.remove(endpointId, workerId, jobId);
       else if (sendingAt - stop.sentAt >= REPEAT_MS) {
         stop.sentAt = sendingAt;
         stop.sendCount += 1;
-        told.push(jobId);
+        dueJobIds.push(jobId);
       }
     }
-    return told;
+    return dueJobIds;
   }
 
   /**

@@ -18,7 +18,7 @@ interface JobChangeEffectsDeps {
   events: CloudEventBus;
 }
 
-/** What follows when the state of a job has changed in the store: who is told, woken or stopped. */
+/** What follows when a job has changed in the store: events, wake-ups and cancellations. */
 export class JobChangeEffects {
   readonly #deps: JobChangeEffectsDeps;
 

@@ -120,8 +120,8 @@ export class JobWaits {
 
   /**
    * The end of a job that is gone, from its last known state: another server ended it at its time to live.
-   * Only where the waiter was told of this change. Otherwise the job may have ended in any way, and may have
-   * been purged, while the news of it was lost.
+   * Only where the waiter was woken for this change. Otherwise the job may have ended in any way, and may have
+   * been purged, while its wake-up was lost.
    */
   #outlived(last: Job): JobOutcome | undefined {
     const now = this.#deps.clock.now();

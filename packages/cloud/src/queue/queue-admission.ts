@@ -48,7 +48,7 @@ const ALL = '';
  * Keeps accounts within their limits for queued jobs and bytes. An account without limits costs nothing. For
  * the others, this server adds up what it and the other servers accept, and reads the count from the store
  * once a second and before it refuses. So on one server a limit is exact but for jobs that are being written;
- * several servers together may exceed it by what the others accept before they tell, some 20 ms.
+ * several servers together may exceed it by what the others accept before they report it, about 20 ms.
  */
 export class QueueAdmission {
   readonly #deps: QueueAdmissionDeps;

@@ -30,7 +30,7 @@ async function retry<T>(
 ): Promise<T> {
   let last = failure;
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
-    // A client is told at once that nothing can be written; a worker has nowhere else to send its result.
+    // A client gets the error at once when nothing can be written; a worker has nowhere else to send its result.
     const isRefused = isClient && last instanceof BerthError && last.refusesWrites;
     if (isRefused || performance.now() + pause >= until) throw last;
     await new Promise((resolve) => setTimeout(resolve, pause));

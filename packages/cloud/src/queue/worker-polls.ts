@@ -12,7 +12,7 @@ import type { WorkerHeartbeats } from './worker-heartbeats.ts';
 const WORKER_PAUSE_MS = 15_000;
 /**
  * A take of a paused worker is held this long: the worker must not poll in a hot loop, nor wait long for an
- * answer when it is told to stop.
+ * answer when it has to stop.
  */
 const PAUSED_POLL_MS = 1_500;
 

@@ -54,7 +54,7 @@ export interface AllServices extends ResourceServices {
   s3Keys: S3Keys;
   workers: EndpointWorkers;
   jobs: EndpointJobs;
-  /** What `GET /v2/events` tells. */
+  /** The events of `GET /v2/events`. */
   events: AccountEvents;
   history: History;
   overview: AccountOverview;

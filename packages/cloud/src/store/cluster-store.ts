@@ -13,7 +13,7 @@ export interface ClusterStore {
   insert(
     accountId: string,
     ids: PodReferenceIds,
-    make: (footing: ClusterReferences) => ClusterWithMembers,
+    make: (references: ClusterReferences) => ClusterWithMembers,
   ): Promise<ClusterWithMembers>;
   find(accountId: string, id: string): Promise<Cluster | undefined>;
   /** Newest first. */

@@ -18,13 +18,14 @@ export interface Database {
   checkWritable(): Promise<void>;
   /** The queue in the same database. The schema must be there. */
   jobs(): JobStore;
-  /** What tells the servers on this database of each other's changes. */
+  /** Wakes the other servers on this database when something changes. */
   wakeups(): Promise<WakeupBus>;
   /**
-   * Runs work while no other server runs any of the same name. The caller sees to it that this one does not.
+   * Runs work under a lock that no other server holds at the same time. Within this server, the caller has to
+   * prevent overlap.
    */
   exclusively<T>(name: string, work: () => Promise<T>): Promise<T>;
-  /** `onResigned` tells the other servers that nobody leads. */
+  /** `onResigned` wakes the other servers: there is no leader. */
   leaderElection(onResigned: () => void): LeaderElection;
   /**
    * Writes a consistent copy of everything below a folder, while the database is used. Resolves to the

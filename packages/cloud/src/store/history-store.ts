@@ -13,7 +13,7 @@ export interface Sample {
   /** The start of the minute. */
   minute: number;
   data: Rollup;
-  /** Without a row for its hour: of workers there may be too many. */
+  /** Write no hourly row: there may be too many workers. */
   minuteOnly?: boolean;
 }
 

@@ -20,9 +20,9 @@ import type {
 /**
  * What the queue asks of a store. Calls that arrive together are committed together, and a
  * call resolves only when the commit that holds its change is on disk. Three may resolve when it
- * is committed, for the disk to follow: a take, a submission of which nobody is told yet, and
- * the removal of jobs that nobody sees any more.
- * A power cut in between undoes what no client was told of; a worker that has such a job finds
+ * is committed and before it is on disk: a take, a submission that is not acknowledged yet, and
+ * the removal of jobs that nobody can read any more.
+ * A power cut in between undoes only what was not acknowledged; a worker that has such a job finds
  * that its lease is gone. Rules come in as functions and run inside the transaction, on the job
  * as it is there.
  */
@@ -66,8 +66,8 @@ export interface JobStore {
   /** The output of a job as UTF-8; undefined where it has none. */
   readOutput(endpointId: string, seq: number): Promise<Uint8Array | undefined>;
   /**
-   * Adds to what a job has streamed what `next` answers, which is told how far it is. Answers how far it is
-   * then; undefined where `next` refuses, or there is no such job.
+   * Appends the chunks that `next` returns for the current end of the stream. Resolves to the new end;
+   * undefined where `next` refuses, or there is no such job.
    */
   appendChunks(
     endpointId: string,
@@ -77,20 +77,20 @@ export interface JobStore {
   /** Chunks after number `after`, in order, together at most `bytes` large but at least one. */
   listChunks(endpointId: string, seq: number, after: number, bytes: number): Promise<Chunk[]>;
   /**
-   * Jobs of any endpoint that time has something to do with, the longest due first. Those that are over are
-   * left to `forgetEnded`.
+   * Jobs of any endpoint with a deadline that has passed, the longest due first. Ended jobs past their
+   * retention are left to `deleteExpired`.
    */
   listDue(now: number, limit: number): Promise<Job[]>;
   /**
    * Removes jobs of any endpoint that have ended and whose retention is over, up to `limit`; answers how
-   * many. Nobody is told, as nobody sees them any more.
+   * many. No event is published, since nobody can read them any more.
    */
   deleteExpired(now: number, limit: number): Promise<number>;
   /** Removes every waiting job of an endpoint; answers how many. */
   purge(endpointId: string): Promise<number>;
   /**
-   * Which jobs there are, newest first, without what they carry: that may be large, and nobody may want it.
-   * Looks at a few rows of many, and says where the next look begins.
+   * The jobs of an endpoint, newest first, without their payloads, which may be large. Reads a bounded number
+   * of rows, and says where the next call continues.
    */
   list(endpointId: string, look: JobListQuery): Promise<JobPage>;
   /** Jobs that match, newest first. Looks at a few rows of many, and says where the next search begins. */
@@ -135,8 +135,8 @@ export interface JobStore {
   listDueDeliveries(now: number, limit: number, bytes: number): Promise<Delivery[]>;
   saveDelivery(delivery: Delivery): Promise<void>;
   /**
-   * Writes `next` if the delivery is still due when it was seen to be, after as many attempts; false where
-   * somebody else was faster.
+   * Writes `next` if the delivery is unchanged since it was read (due time and attempts); false where another
+   * server was faster.
    */
   updateDelivery(
     seen: Pick<Delivery, 'id' | 'endpointId' | 'nextAt' | 'attempts'>,
@@ -152,7 +152,7 @@ export interface JobStore {
 export interface SubmitResult {
   job: Job;
   created: boolean;
-  /** Whoever takes in the same turn has met it: nobody has to be woken for it. */
+  /** Takes of the same batch have seen it, so no wake-up is needed. */
   seenByTakes: boolean;
   /** Of the job that holds the key, where it was not created. */
   bodyHash: string | null;

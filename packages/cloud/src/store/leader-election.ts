@@ -1,8 +1,8 @@
 import type { Steps } from './sql.ts';
 
-/** Some work is done by one server of an installation: the one that leads. */
+/** Some work is done by one server of an installation: the leader. */
 export interface LeaderElection {
-  /** Tells when this server begins to lead, and when it no longer does. */
+  /** Called when this server becomes the leader, and when it no longer is. */
   start(onLead: () => void, onLost: () => void): void;
   /** Whether this server may act as the leader at this moment. Asked before every action on an engine. */
   isLeading(): boolean;

@@ -5,7 +5,7 @@ import type { LeaseTable } from './lease-table.ts';
 
 const RENEW_EVERY_MS = 1_000;
 const TRY_EVERY_MS = 400;
-/** A database that has answered nothing for this long is cut off: what waits for it is told so. */
+/** A database that has answered nothing for this long is cut off: pending queries fail. */
 const CUT_OFF_AFTER_MS = 8_000;
 
 export interface LeaseElectionOptions {
@@ -58,7 +58,7 @@ export class LeaseElection implements LeaderElection {
 
   *fence(): ReturnType<LeaderElection['fence']> {
     if (!(yield* this.#leases.fence(this.#options.server, this.#epoch ?? -1)))
-      throw new BerthError('unavailable', 'another server leads by now; this one has changed nothing');
+      throw new BerthError('unavailable', 'another server is the leader now; nothing was changed, try again');
   }
 
   wake(): void {

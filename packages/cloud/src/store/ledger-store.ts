@@ -16,25 +16,25 @@ import type {
  *
  * - A **unit** is one thing that is paid for: a pod, a worker, a network volume.
  * - A **use** is what a unit takes from an instant on: its hardware, its disk, and what both cost.
- * - A **stretch** is a use with its beginning and, once settled, its end. A unit has one open
- *   stretch at most; another use ends it and begins the next.
+ * - A **usage interval** is a use with its beginning and, once settled, its end. A unit has one open
+ *   interval at most; another use ends it and begins the next.
  * - Money is counted in whole numbers. A **rate** is in nano-dollars an hour; an **amount** is a
  *   rate times seconds, so one is the 3600th part of a nano-dollar. Sums of these are exact.
  *
- * Every stretch is written in the transaction that writes the start, the end or the change of what
- * it is about. So nothing is counted twice or not at all, whoever crashes when.
+ * Every interval is written in the transaction that writes the start, the end or the change of what
+ * it is about. So a crash at any time neither loses use nor counts it twice.
  */
 export interface LedgerStore {
   /** Writes down what units use from now on. What they use already changes nothing. */
   recordUsage(changes: readonly UsageChange[]): Promise<void>;
   /** The roll-ups of some kinds from an instant on, and the state before it. */
   rollups(query: RollupQuery): Promise<UsageRollup[]>;
-  /** The stretches that touch a window, oldest first. */
+  /** The intervals that touch a window, oldest first. */
   listIntervals(query: UsageIntervalQuery): Promise<UsageInterval[]>;
   /** What an account uses at this moment, by kind. */
   currentRates(accountId: string): Promise<CurrentRates[]>;
   /**
-   * The prices that open stretches were settled with, as a text that differs where they do; undefined before
+   * The prices of the open intervals, as a text that differs where they do; undefined before
    * the first time.
    */
   savedPrices(): Promise<string | undefined>;

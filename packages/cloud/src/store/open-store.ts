@@ -140,8 +140,8 @@ export function createStore(
 }
 
 /**
- * A server with another master key could read nothing that is sealed, and would seal what
- * the others cannot read. A known text, sealed at the first start, tells before any harm.
+ * A server with another master key could read no sealed value, and would seal values that the others cannot
+ * read. A known text, sealed at the first start, reveals a wrong key before any harm.
  */
 async function checkMasterKey(database: Database, sealer: Sealer): Promise<void> {
   const context = 'the master key check';

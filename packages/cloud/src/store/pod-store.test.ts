@@ -225,8 +225,8 @@ for (const kind of DATABASES) {
         reason: null,
       });
       let held: unknown;
-      await store.pods.insert('a', { needsPlacement: true }, (footing) => {
-        held = footing.gpusInUse;
+      await store.pods.insert('a', { needsPlacement: true }, (references) => {
+        held = references.gpusInUse;
         return { record: { ...samplePod, id: 'g3' }, audit: audit('g3') };
       });
       assert.deepEqual(held, [{ dataCenterId: 'LOCAL-1', gpuTypeId: 'X', count: 5 }]);
@@ -294,15 +294,15 @@ for (const kind of DATABASES) {
         { id: 'reg', accountId: 'a', name: 'r', username: 'u', password: 'p', createdAt: 1 },
         audit('reg'),
       );
-      let footing: unknown;
+      let references: unknown;
       await store.pods.insert('a', { volumeId: 'vol', registryId: 'reg' }, ({ volume, registryFound }) => {
-        footing = [volume?.id, registryFound];
+        references = [volume?.id, registryFound];
         return {
           record: { ...samplePod, id: 'user', networkVolumeId: 'vol', registryId: 'reg' },
           audit: audit('user'),
         };
       });
-      assert.deepEqual(footing, ['vol', true]);
+      assert.deepEqual(references, ['vol', true]);
       await assert.rejects(store.volumes.remove('a', 'vol', audit('vol')), { code: 'in-use' });
       await assert.rejects(store.registries.remove('a', 'reg', audit('reg')), { code: 'in-use' });
       await store.pods.observe('user', (current) => ({ ...current, wanted: 'terminated' }));

@@ -9,7 +9,7 @@ export interface PodStore {
   insert(
     accountId: string,
     ids: PodReferenceIds,
-    make: (footing: PodReferences) => AuditedPodChange,
+    make: (references: PodReferences) => AuditedPodChange,
   ): Promise<Pod>;
   /** None that is terminated. */
   find(accountId: string, id: string): Promise<Pod | undefined>;
@@ -25,15 +25,15 @@ export interface PodStore {
     accountId: string,
     id: string,
     ids: PodReferenceIds,
-    next: (current: Pod, footing: PodReferences) => AuditedPodChange,
+    next: (current: Pod, references: PodReferences) => AuditedPodChange,
   ): Promise<Pod | undefined>;
   /**
-   * Writes what was seen of a pod, whoever owns it. `next` answers undefined to leave it. Answers the pod as
-   * it is then.
+   * Updates the observed state of a pod of any account. `next` returns undefined for no change. Resolves to
+   * the current pod.
    */
   observe(id: string, next: (current: Pod) => Pod | undefined): Promise<Pod | undefined>;
   /**
-   * From an instant on, it costs something else. The first time of all, one that runs pays from its start.
+   * Changes the price from an instant on. Where no price was known before, a running pod pays from its start.
    */
   reprice(id: string, costOf: (pod: Pod) => number, at: number, isFirst: boolean): Promise<void>;
   /** Those whose wanted state is not reached yet. */
@@ -54,7 +54,7 @@ export interface PodStore {
 export interface PodReferenceIds {
   registryId?: string;
   volumeId?: string;
-  /** It is about to take hardware: nobody else does so meanwhile. */
+  /** Locks the placement: no other pod or worker takes hardware meanwhile. */
   needsPlacement?: true;
 }
 

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { FieldChange, Endpoint } from '../domain/records.ts';
 import type { Release } from '../domain/endpoints/worker-record.ts';
 
-/** The words in which a release tells its changes, beside the endpoint's own. */
+/** The names under which a release lists its changes, beside the endpoint's own. */
 const PUBLIC_FIELD_NAMES: Partial<Record<keyof Endpoint, string>> = {
   image: 'template.imageName',
   args: 'template.dockerArgs',
@@ -13,7 +13,7 @@ const PUBLIC_FIELD_NAMES: Partial<Record<keyof Endpoint, string>> = {
   registryId: 'template.containerRegistryAuthId',
   dataCenterIds: 'locations',
 };
-/** Values of the environment are nobody's business but the container's. */
+/** Values of environment variables may be secret: only their names are listed. */
 const FIELDS_WITHOUT_VALUES: readonly (keyof Endpoint)[] = ['env'];
 const IGNORED_FIELDS: readonly (keyof Endpoint)[] = ['id', 'accountId', 'createdAt', 'updatedAt', 'version'];
 

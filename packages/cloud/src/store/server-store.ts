@@ -27,7 +27,7 @@ export interface ServerStore {
   heartbeat(server: ServerRecord): Promise<ServerView[]>;
   list(): Promise<ServerView[]>;
   remove(id: string): Promise<void>;
-  /** Where an instance runs; undefined where nobody said. */
+  /** Where an instance runs; undefined if not known. */
   findHost(instanceId: string): Promise<string | undefined>;
   saveHost(instanceId: string, hostId: string): Promise<void>;
   /** For the leading server. */

@@ -63,7 +63,8 @@ export interface Store {
   readonly leaderElection: LeaderElection;
   readonly servers: ServerStore;
   /**
-   * Runs work while no other server runs any of the same name. The caller sees to it that this one does not.
+   * Runs work under a lock that no other server holds at the same time. Within this server, the caller has to
+   * prevent overlap.
    */
   exclusively<T>(name: string, work: () => Promise<T>): Promise<T>;
   /** Identifies this process among the servers. */
@@ -106,7 +107,7 @@ export interface S3KeyStore {
   insert(key: S3Key, secret: string, audit: AuditEntry): Promise<void>;
   /** Newest first. */
   list(accountId: string): Promise<S3Key[]>;
-  /** With its secret, whoever owns it: to check a signature. */
+  /** A key of any account with its secret, to check a signature. */
   findWithSecret(id: string): Promise<{ key: S3Key; secret: string } | undefined>;
   /** True where there was one. */
   remove(accountId: string, id: string, audit: AuditEntry): Promise<boolean>;
@@ -118,13 +119,13 @@ export interface TemplateStore extends Omit<Collection<Template>, 'insert' | 'ch
   insert(
     accountId: string,
     ids: TemplateReferenceIds,
-    make: (footing: TemplateReferences) => AuditedChange<Template>,
+    make: (references: TemplateReferences) => AuditedChange<Template>,
   ): Promise<Template>;
   change(
     accountId: string,
     id: string,
     ids: TemplateReferenceIds,
-    next: (current: Template, footing: TemplateReferences) => AuditedTemplateChange,
+    next: (current: Template, references: TemplateReferences) => AuditedTemplateChange,
   ): Promise<Template | undefined>;
   findByName(accountId: string, name: string): Promise<Template | undefined>;
   /** A public template of any account. */
@@ -155,13 +156,13 @@ export interface EndpointStore extends Omit<Collection<Endpoint>, 'insert' | 'ch
   insert(
     accountId: string,
     ids: EndpointReferenceIds,
-    make: (footing: EndpointReferences) => AuditedEndpointChange,
+    make: (references: EndpointReferences) => AuditedEndpointChange,
   ): Promise<Endpoint>;
   change(
     accountId: string,
     id: string,
     ids: EndpointReferenceIds,
-    next: (current: Endpoint, footing: EndpointReferences) => AuditedEndpointChange,
+    next: (current: Endpoint, references: EndpointReferences) => AuditedEndpointChange,
   ): Promise<Endpoint | undefined>;
   /** Whoever owns it. */
   findInAnyAccount(id: string): Promise<Endpoint | undefined>;
@@ -172,7 +173,7 @@ export interface EndpointStore extends Omit<Collection<Endpoint>, 'insert' | 'ch
 /** What an endpoint is about to refer to. */
 export interface EndpointReferenceIds extends TemplateReferenceIds {
   templateId?: string;
-  /** That template changes together with the endpoint: nobody else holds it meanwhile. */
+  /** The template changes together with the endpoint, so it is locked for update. */
   changesTemplate?: true;
   volumeIds?: readonly string[];
 }
@@ -186,7 +187,7 @@ export interface EndpointReferences extends TemplateReferences {
 export interface AuditedEndpointChange extends AuditedChange<Endpoint> {
   /** A template that is made together with the endpoint. */
   template?: Template;
-  /** The template of the footing, as it becomes together with the endpoint. */
+  /** The template of the references, as it becomes together with the endpoint. */
   changedTemplate?: AuditedTemplateChange;
 }
 

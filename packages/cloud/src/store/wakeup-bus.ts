@@ -1,7 +1,6 @@
 /**
- * What servers on one database tell each other, so that nobody has to ask the database again
- * and again: it carries no data, only a reason to look. It may be lost; whoever waits looks
- * once more when its time is over.
+ * A hint from one server on a database to the others that something changed, instead of polling. It carries
+ * no data, and it may be lost: whoever waits checks the database once more when its time is over.
  */
 export type Wakeup =
   /** There are waiting jobs on this endpoint. */
@@ -41,7 +40,7 @@ export interface WakeupBus {
   close(): Promise<void>;
 }
 
-/** One server alone has nobody to tell. */
+/** For one server alone: nothing is sent. */
 export const noopWakeupBus: WakeupBus = {
   publish: () => undefined,
   subscribe: () => undefined,

@@ -48,9 +48,11 @@ export class Sealer {
         decipher.final(),
       ]).toString('utf8');
     } catch (cause) {
-      throw new BerthError('internal', `a stored value of ${context} does not open with this master key`, {
-        cause,
-      });
+      throw new BerthError(
+        'internal',
+        `a stored value of ${context} does not open with this master key; use the one that it was sealed with`,
+        { cause },
+      );
     }
   }
 }

@@ -5,8 +5,8 @@ let running = 0;
 const waiting: (() => void)[] = [];
 
 /**
- * Syncs a file or a folder that a client has sent. A few at a time: where every thread waits for the disk
- * with somebody's upload, no job is accepted.
+ * Syncs a file or a folder that a client has sent, a few at a time: if uploads kept every thread of the pool
+ * waiting for the disk, no job could be accepted.
  */
 export async function syncInTurn(file: { sync(): Promise<void> }): Promise<void> {
   if (running === MAX_AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve));

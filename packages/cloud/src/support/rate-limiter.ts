@@ -51,7 +51,7 @@ interface Usage {
 
 /**
  * Counts requests by key in fixed windows, in the memory of this server and on monotonic time, with those
- * that other servers tell of. Refused requests are not counted.
+ * that other servers report. Refused requests are not counted.
  */
 export class RateLimiter {
   readonly #clock: Clock;

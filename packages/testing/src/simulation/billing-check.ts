@@ -1,20 +1,20 @@
 import { InvariantViolation } from './job-model.ts';
 import type { EngineInstance } from './simulated-engine.ts';
-import type { StoredStretch } from './simulation-storage.ts';
+import type { StoredInterval } from './simulation-storage.ts';
 
 const OPEN_END = Number.MAX_SAFE_INTEGER;
 /** Starts and ends are noticed this late, without a fault. */
 const SLACK_SECONDS = 10;
-/** Each stretch is rounded to whole seconds, so one that follows within a second may share one with it. */
+/** Each interval is rounded to whole seconds, so one that follows within a second may share one with it. */
 const ROUNDING_SECONDS = 1;
 
 /** Every instance is paid for from its start to its end: once, and no longer. */
 export function checkBilling(
-  stretches: readonly StoredStretch[],
+  intervals: readonly StoredInterval[],
   instances: readonly EngineInstance[],
   lastFaultAt: number,
 ): void {
-  const paid = Map.groupBy(stretches, ({ unitId }) => unitId);
+  const paid = Map.groupBy(intervals, ({ unitId }) => unitId);
   // A pod may have had several instances.
   const ran = Map.groupBy(instances, ({ spec }) => spec.id);
   for (const [id, runs] of ran) checkInstances(id, runs, paid.get(id) ?? [], lastFaultAt);
@@ -28,7 +28,7 @@ export function checkBilling(
 function checkInstances(
   id: string,
   runs: readonly EngineInstance[],
-  stretches: readonly StoredStretch[],
+  intervals: readonly StoredInterval[],
   lastFaultAt: number,
 ): void {
   const ran = runs.reduce(
@@ -38,7 +38,7 @@ function checkInstances(
   const firstAt = Math.min(...runs.map(({ startedAt }) => startedAt));
   let paid = 0;
   let last = -Infinity;
-  for (const { beganAt, endedAt: until } of stretches) {
+  for (const { beganAt, endedAt: until } of intervals) {
     if (until === OPEN_END) throw new InvariantViolation(id, `${id} is paid for, though it ended long ago`);
     if (beganAt < last - ROUNDING_SECONDS)
       throw new InvariantViolation(id, `seconds of ${id} are paid for twice`);

@@ -10,7 +10,7 @@ import type {
   SimulationStorage,
   StoredDelivery,
   StoredPod,
-  StoredStretch,
+  StoredInterval,
 } from './simulation-storage.ts';
 
 const COLUMNS = `seq, id, "endpointId", before, after, "leaseBefore", "workerBefore", "retriesBefore",
@@ -127,7 +127,7 @@ export class PostgresSimulationDatabase implements SimulationStorage {
     return this.#all('select id, job_id as "jobId", state, attempts from webhook_deliveries');
   }
 
-  stretches(): Promise<StoredStretch[]> {
+  intervals(): Promise<StoredInterval[]> {
     return this.#all(
       `select unit_id as "unitId", began_at as "beganAt", ended_at as "endedAt" from usage_stretches
         order by began_at, id`,

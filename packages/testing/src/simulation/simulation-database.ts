@@ -10,7 +10,7 @@ import type {
   SimulationStorage,
   StoredDelivery,
   StoredPod,
-  StoredStretch,
+  StoredInterval,
 } from './simulation-storage.ts';
 import type { DiskSync } from '../../../cloud/src/store/sqlite/wal-sync.ts';
 
@@ -170,8 +170,8 @@ export class SimulationDatabase implements SimulationStorage {
     return this.#all<StoredDelivery>('select id, job_id as jobId, state, attempts from webhook_deliveries');
   }
 
-  async stretches(): Promise<StoredStretch[]> {
-    return this.#all<StoredStretch>(
+  async intervals(): Promise<StoredInterval[]> {
+    return this.#all<StoredInterval>(
       `select unit_id as unitId, began_at as beganAt, ended_at as endedAt from usage_stretches
         order by began_at, id`,
     );

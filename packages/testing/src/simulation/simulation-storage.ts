@@ -51,7 +51,7 @@ export const FIRST_ROWS = [
 ];
 
 /** A time that somebody pays for, as the ledger has it. */
-export interface StoredStretch {
+export interface StoredInterval {
   unitId: string;
   beganAt: number;
   endedAt: number;
@@ -79,7 +79,7 @@ export interface SimulationStorage {
   hasUnfinished(): Promise<boolean>;
   /** The log of webhooks. */
   deliveries(): Promise<StoredDelivery[]>;
-  stretches(): Promise<StoredStretch[]>;
+  intervals(): Promise<StoredInterval[]>;
   /** All pods by id. */
   pods(): Promise<ReadonlyMap<string, StoredPod>>;
   /** One pod at this very moment, where that can be read in no time. */

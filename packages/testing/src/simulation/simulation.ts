@@ -347,7 +347,7 @@ class Simulation {
       this.#model.jobs.values(),
       this.#faults.lastAt !== -Infinity,
     );
-    checkBilling(await database.stretches(), this.#world.engine.history, this.#faults.lastAt);
+    checkBilling(await database.intervals(), this.#world.engine.history, this.#faults.lastAt);
   }
 
   #log(server: string): Log {

@@ -114,7 +114,7 @@ function show(
 
 /**
  * Where a Docker daemon runs, it and the registry are asked, with the credentials that workers of the
- * endpoint would use; elsewhere nothing can tell.
+ * endpoint would use; elsewhere the image cannot be checked.
  */
 async function checkImageExists(
   client: ApiClient,

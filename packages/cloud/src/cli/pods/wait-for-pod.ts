@@ -35,7 +35,7 @@ export async function waitUntilPodRuns(
   say: (line: string) => void,
 ): Promise<PodView> {
   const until = performance.now() + withinMs;
-  let told = '';
+  let reported = '';
   for (let found = pod; ; found = await client.get<PodView>(podPath(pod))) {
     const { status, statusDetail } = found;
     if (status === 'RUNNING' || status === 'EXITED') return found;
@@ -46,8 +46,8 @@ export async function waitUntilPodRuns(
           `${pod.id}`,
       );
     const line = statusDetail ?? status.toLowerCase();
-    if (line !== told) say(escapeControlCharacters(line));
-    told = line;
+    if (line !== reported) say(escapeControlCharacters(line));
+    reported = line;
     if (performance.now() >= until)
       throw new CliError(
         `pod ${escapeControlCharacters(pod.name)} (${pod.id}) does not run after ${withinMs / 1000} s: ` +

@@ -44,7 +44,7 @@ export class DevSession {
       const { endpoint, created } = await deployImage(client, name, image, settings, () => undefined);
       this.#digest = snapshot.digest;
       this.endpoint = endpoint;
-      this.#tell(
+      this.#report(
         { event: 'deployed', image, ...(created && { id: endpoint.id, requestUrls: endpoint.requestUrls }) },
         created
           ? `${folder} runs at ${endpoint.requestUrls['base'] ?? endpoint.requestUrls['run']}`
@@ -78,22 +78,22 @@ export class DevSession {
   #try(endpoint: EndpointView, job: RawJson): void {
     if (this.#trying) return;
     this.#trying = true;
-    const tell = (result: JobView): void =>
-      this.#tell(
+    const report = (result: JobView): void =>
+      this.#report(
         { event: 'result', job: result },
         `${result.status} ${JSON.stringify(result.output ?? result.error ?? null)}`,
       );
     void runJobToEnd(this.#parts.client, endpoint, job)
-      .then(tell, (error: unknown) => this.#failed(error))
+      .then(report, (error: unknown) => this.#failed(error))
       .finally(() => (this.#trying = false));
   }
 
   #failed(error: unknown): void {
     const message = error instanceof Error ? error.message : String(error);
-    if (!this.#ended) this.#tell({ event: 'failed', message }, message);
+    if (!this.#ended) this.#report({ event: 'failed', message }, message);
   }
 
-  #tell(event: Record<string, unknown>, line: string): void {
+  #report(event: Record<string, unknown>, line: string): void {
     const { output } = this.#parts;
     output.printText(output.isText ? `> ${line}\n` : `${JSON.stringify(event)}\n`);
   }

@@ -15,7 +15,7 @@ export interface WatchOptions {
   cancelsOnInterrupt: boolean;
 }
 
-/** A job that the user waits for: nobody waits without being told what for. */
+/** A job that the user waits for, with a line for each change of its state. */
 export class WatchedJob {
   readonly #client: ApiClient;
   readonly #endpoint: EndpointForJobs;
@@ -100,7 +100,7 @@ export class WatchedJob {
 
   #onChange(job: JobView, { reportsEnd } = { reportsEnd: true }): void {
     this.#job = job;
-    // After the first output, that the job waits or runs is old news: the answer that says so came late.
+    // After the first output, an answer that the job waits or runs is outdated: it came late.
     if (isUnfinished(job) ? !this.#hasOutput : reportsEnd) this.#report(job);
   }
 

@@ -42,7 +42,7 @@ export function listWorkers(client: ApiClient, endpoint: Pick<EndpointView, 'id'
 
 /**
  * Waits for a worker of the current release. Returns the reason if none is expected; throws if one is
- * expected and does not become ready. `onChange` is told how the start goes on.
+ * expected and does not become ready. `onChange` gets each step of the start.
  */
 export async function waitForWorker(
   client: ApiClient,
@@ -94,13 +94,13 @@ async function notReady(
           client,
           endpointPath(endpoint, `/workers/${worker.id}/logs?tail=${FAILURE_LOG_LINES}&follow=false`),
         ).catch(ignoreNotFound([]));
-  const told =
+  const log =
     lines.length === 0
       ? ''
       : `\nthe log of worker ${worker?.id} ends ` +
         `with:\n${lines.map(({ line }) => `  ${escapeControlCharacters(line)}`).join('\n')}`;
   return new CliError(
-    `endpoint ${endpoint.name} (${endpoint.id}) is deployed, but ${when}: ${found.reason ?? stands}${told}`,
+    `endpoint ${endpoint.name} (${endpoint.id}) is deployed, but ${when}: ${found.reason ?? stands}${log}`,
   );
 }
 

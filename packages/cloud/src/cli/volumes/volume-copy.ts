@@ -82,7 +82,7 @@ export async function copyFromVolume(
     const below = key.slice(prefix.length);
     if (below.split('/').some((name) => name === '..' || name === '.'))
       throw new CliError(
-        `the server told of a file ${escapeControlCharacters(JSON.stringify(key))}, which leads out of the folder`,
+        `the server listed a file ${escapeControlCharacters(JSON.stringify(key))}, which leads out of the folder`,
       );
     if (key.endsWith('/')) return void (await mkdir(join(place, below), { recursive: true }));
     progress.addTotal(1, size);

@@ -54,7 +54,7 @@ export function podSpec(
 }
 
 /**
- * HTTP ports are reached through the gateway. For a TCP port, a variable tells the pod the public port
+ * HTTP ports are reached through the gateway. For a TCP port, a variable holds the public port
  * number.
  */
 function portOf(entry: string, engine: Pick<InstanceEngine, 'capabilities'>): InstancePort {

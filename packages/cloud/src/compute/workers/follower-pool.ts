@@ -4,7 +4,7 @@ import type { LoadBalancerPool } from './load-balancer-pool.ts';
 import { isActive } from './tracked-worker.ts';
 import { readyUpstreams, type WorkerRegistry } from './worker-registry.ts';
 
-/** Requests that last are told again, so that the leading server does not take them for gone. */
+/** Long requests are reported again, so that the leader does not count them as ended. */
 const REPEAT_MS = 1_000;
 
 export interface FollowerPoolDeps {
@@ -13,13 +13,13 @@ export interface FollowerPoolDeps {
   /** The workers as the leading server reported them. */
   mirror: WorkerRegistry;
   requests: InFlightRequests;
-  /** Tells the leading server. */
+  /** Reports it to the leader. */
   publishDemand(endpointId: string, demand: RemoteDemand): void;
 }
 
 /**
- * The workers of load balancing endpoints on any server: on one that does not lead, the leading one is told
- * of the requests.
+ * The workers of load balancing endpoints on any server. A server that is not the leader reports its requests
+ * to the leader.
  */
 export class FollowerPool implements WorkerPool {
   readonly #deps: FollowerPoolDeps;

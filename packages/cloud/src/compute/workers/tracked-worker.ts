@@ -23,7 +23,7 @@ export interface TrackedWorker {
   runningSince: number | null;
   /** The last progress message of its engine about the start. */
   progress: string | null;
-  /** Why it is drained; null where there is no reason to tell. */
+  /** Why it is drained; null where there is none to show. */
   drainReason: string | null;
   /** Resolves when the start has ended, successful or not. */
   launching: Promise<void>;

@@ -61,7 +61,7 @@ export class WorkerLauncher {
     if (worker.record.endedAt !== null || handle === undefined || removals.isRemoving(endpoint.id)) return;
     // Another server leads by now, and finds the instance.
     if (!registry.isTracked(worker)) return;
-    // It is billed from the start that its engine tells, not from when this server saw it. Kubernetes tells
+    // It is billed from the start that its engine reports, not from when this server saw it. Kubernetes reports
     // whole seconds, so that a start may seem to come before what led to it.
     const { createdAt, imageReadyAt } = worker.record;
     const startedAt = Math.max(createdAt, instance?.startedAt ?? clock.now());

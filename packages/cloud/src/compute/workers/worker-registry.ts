@@ -108,7 +108,7 @@ export class WorkerRegistry {
     this.#events?.publish('worker.ready', { worker: worker.record });
   }
 
-  /** A worker ended without being told to. */
+  /** A worker ended by itself. */
   announceCrash({ record, runningSince }: TrackedWorker, exitCode: number | null): void {
     const kind =
       exitCode === null ? (runningSince === null ? 'start' : 'timeout') : exitCode > 128 ? 'signal' : 'exit';

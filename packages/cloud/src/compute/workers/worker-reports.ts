@@ -32,8 +32,8 @@ export interface WorkerReportsDeps {
 }
 
 /**
- * The leading server writes what it knows of its workers, and the other ones read it: every server can answer
- * for all workers.
+ * The leader stores what it knows of its workers, and the other servers read it: every server can answer for
+ * all workers.
  */
 export class WorkerReports {
   readonly #deps: WorkerReportsDeps;

@@ -24,7 +24,7 @@ test('the median of equal times is that time, also above all bounds', () => {
   assert.equal(percentileOf({}, 'wait', 50), null);
 });
 
-test('merged stretches have the counts, sums and largest values of both', () => {
+test('merged periods have the counts, sums and largest values of both', () => {
   const [one, other]: Rollup[] = [{}, {}];
   observe(one as Rollup, 'queued', 4);
   observe(other as Rollup, 'queued', 10);

@@ -1,7 +1,7 @@
 /**
- * What happened in a stretch of time: values by name, each with how many there were, their sum and the
- * largest. Counts have only the first. Two stretches are merged name by name, so a row for an hour is made of
- * rows for minutes, and a longer step of a chart of shorter ones.
+ * What happened in a period: values by name, each with how many there were, their sum and the largest. Counts
+ * have only the first. Two periods are merged name by name, so a row for an hour is made of rows for minutes,
+ * and a longer step of a chart of shorter ones.
  */
 export type Rollup = Record<string, RollupValue>;
 export type RollupValue = [count: number, total: number, max: number];
@@ -10,7 +10,7 @@ export const MINUTE_MS = 60_000;
 export const HOUR_MS = 3_600_000;
 
 /** Upper bounds of the buckets of waiting and running times, in milliseconds; the last bucket has none. */
-export const DURATION_BOUNDS_MS = [
+const DURATION_BOUNDS_MS = [
   5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000,
   1_000_000, 2_000_000, 5_000_000,
 ] as const;

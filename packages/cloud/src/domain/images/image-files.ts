@@ -25,7 +25,8 @@ export function imageDigest(files: readonly ImageFile[]): string {
 }
 
 /**
- * What keeps these files from being a folder. Whatever passes stays below the folder that it is written to.
+ * What is wrong with the paths of these files. Files without findings stay below the folder that they are
+ * written to.
  */
 export function imageFileFindings(files: readonly Pick<ImageFile, 'path'>[]): string[] {
   if (files.length === 0) return ['an image needs at least one file'];

@@ -4,8 +4,8 @@ import { MAX_LOCAL_IMAGE_NAME_LENGTH, LOCAL_IMAGE_NAME_PATTERN } from '../limits
 /**
  * An image of the process engine is a folder that someone uploaded. `local/<name>:<digest>` is one
  * of the root account; `local/<account>.<name>:<digest>` is one of any other. A name itself has no
- * dot, so whose an image is can be read from what it is called, and nobody can write a name that
- * is another account's by accident.
+ * dot, so the name says which account owns an image, and nobody can write a name of another
+ * account's image by accident.
  */
 
 /** The bare machine has this name. */

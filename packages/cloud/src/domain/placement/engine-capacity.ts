@@ -1,6 +1,6 @@
 export type EngineKind = 'process' | 'docker' | 'kubernetes';
 
-/** What a driver can do is declared, so that nobody has to try. */
+/** Drivers declare what they can do, so that callers need not try. */
 export interface EngineCapabilities {
   /** Images of a registry, or only folders of this machine. */
   images: 'containers' | 'folders';
@@ -30,7 +30,7 @@ export type InstanceNetworkMode = 'bridge' | 'loopback' | 'names';
 export interface Capacity {
   cpu: CpuCapacity;
   memoryInGb: number;
-  /** What is really free now, where the driver can tell. */
+  /** What is really free now, where the driver knows it. */
   freeMemoryInGb?: number;
   /** One entry per machine and GPU type: a request for several GPUs must fit into one entry. */
   gpus: readonly GpuCapacity[];

@@ -6,7 +6,7 @@ const SYMMETRIC_PORT_OFFSET = 30_000;
 
 /**
  * The number under which an engine knows a declared port. One from 70000 on asks for the same
- * number inside and outside, whichever it is, and is told to the pod in RUNPOD_TCP_PORT_<declared>.
+ * number inside and outside, whichever it is, and is given to the pod in RUNPOD_TCP_PORT_<declared>.
  * An instance that shares the machine's ports gets one there in any case; in a container it has to be
  * a number that a port can have.
  */
@@ -19,7 +19,7 @@ export function containerPort(
     : declared;
 }
 
-/** What a pod has to be told of these. */
+/** The environment variables for these. */
 export function symmetricPortVariables(
   ports: readonly number[],
   engine: { capabilities: EngineCapabilities },

@@ -8,7 +8,7 @@ export interface GpusInUse {
 
 /**
  * PROVISIONING: it has a place and waits for it. STARTING: its image is fetched and it starts.
- * EXITED: it was stopped, or ended well by itself. ERROR: it ended or failed to start without being told to.
+ * EXITED: it was stopped, or ended well by itself. ERROR: it failed to start, or ended by itself with an error.
  */
 export const POD_STATUSES = ['PROVISIONING', 'STARTING', 'RUNNING', 'EXITED', 'ERROR', 'TERMINATED'] as const;
 

@@ -13,7 +13,7 @@ const ALLOWED_ACTIONS: Record<PodStatus, readonly PodAction[]> = {
   ERROR: ['start', 'terminate'],
   TERMINATED: [],
 };
-/** One that was told to stop and has not yet. */
+/** Its stop was requested and has not ended yet. */
 const ALLOWED_WHILE_STOPPING: readonly PodAction[] = ['stop', 'terminate'];
 /** A lock that let a pod be deleted, but not paused, would protect nothing. */
 const ALLOWED_WHEN_LOCKED: readonly PodAction[] = ['start'];
@@ -68,7 +68,7 @@ export function lockedError(id: string, action: string): BerthError {
 export const DESIRED_STATUSES = ['RUNNING', 'EXITED', 'TERMINATED'] as const;
 export type DesiredStatus = (typeof DESIRED_STATUSES)[number];
 
-/** The older interfaces tell what is wanted, not what is. */
+/** The older interfaces show the wanted state, not the actual one. */
 export function desiredStatus({ wanted }: Pick<Pod, 'wanted'>): DesiredStatus {
   return wanted === 'running' ? 'RUNNING' : wanted === 'stopped' ? 'EXITED' : 'TERMINATED';
 }

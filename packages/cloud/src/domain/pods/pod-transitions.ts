@@ -91,7 +91,7 @@ function withNextGeneration(pod: Pod, now: number): Pod {
 
 // What the reconciler observes.
 
-/** Its engine was asked for an instance, or tells how that goes on. */
+/** Its engine was asked for an instance, or reports progress. */
 export function markStarting(pod: Pod, detail: string, now: number): Pod {
   return { ...pod, status: 'STARTING', statusDetail: detail, statusChangedAt: now };
 }
@@ -141,7 +141,7 @@ export function markEnded(pod: Pod, { at, exitCode, reason }: PodExit): Pod {
   };
 }
 
-/** An address of a subnet stays. */
+/** An address within a subnet is fixed; only an address that the engine chose changes. */
 function withNetworkAddress(pod: Pod, address: string | null): Pod {
   return pod.membership === null || pod.membership.subnet !== null
     ? pod

@@ -87,7 +87,7 @@ async function pipeOutput(
   stderr: PassThrough,
 ): Promise<void> {
   const frames = new FrameParser();
-  // A write error needs no report: the exit tells that the command has ended.
+  // A write error needs no report: the exit shows that the command has ended.
   connection.on('error', () => connection.destroy());
   connection.on('data', (chunk: Buffer) => {
     const parts = terminal ? [{ stream: 'stdout' as const, payload: chunk }] : frames.push(chunk);

@@ -79,7 +79,7 @@ type Patiently = <T>(ask: () => Promise<T>) => Promise<T>;
  * count as a crash. Every step can be repeated.
  */
 function patience({ signal, reportProgress }: Pick<PodLaunchDeps, 'signal' | 'reportProgress'>): Patiently {
-  let hasTold = false;
+  let hasReported = false;
   return async (ask) => {
     const until = performance.now() + AWAY_PATIENCE_MS;
     for (;;) {
@@ -87,8 +87,8 @@ function patience({ signal, reportProgress }: Pick<PodLaunchDeps, 'signal' | 're
         return await ask();
       } catch (error) {
         if (signal.aborted || !isTransient(error) || performance.now() > until) throw error;
-        if (!hasTold) await reportProgress(`${toKubernetesError(error).message}; trying again.`);
-        hasTold = true;
+        if (!hasReported) await reportProgress(`${toKubernetesError(error).message}; trying again.`);
+        hasReported = true;
       }
       await pause(AWAY_RETRY_MS, undefined, { signal });
     }
@@ -106,7 +106,7 @@ function checkMounts({ mounts }: InstanceSpec, { sharedFolders }: ClusterSetting
 
 async function findProducts(typeId: string, { nodes, settings }: PodLaunchDeps): Promise<string[]> {
   const products = productsOf(typeId, await nodes(), settings.gpuLabel);
-  // A node pool that scales from zero has no node to tell.
+  // A node pool that scales from zero has no node to ask.
   return products.length > 0 ? products : [productName(typeId)];
 }
 
@@ -207,7 +207,7 @@ class StartExplanation {
     await this.#deps.reportProgress(line);
   }
 
-  /** Only events tell that an image is being pulled. */
+  /** Only events show that an image is being pulled. */
   async readEvents({ metadata: { uid } }: PodObject, client: KubernetesClient): Promise<void> {
     let items: EventObject[] = [];
     try {

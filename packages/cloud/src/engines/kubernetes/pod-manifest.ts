@@ -180,7 +180,7 @@ function podSpec(
   };
 }
 
-/** A member of a cluster is known to the others by its host name; other pods are known to nobody. */
+/** The other members of a cluster resolve a member's host name; nothing resolves that of another pod. */
 function hostNames({ id, network }: InstanceSpec, settings: ClusterSettings): Record<string, unknown> {
   if (network === undefined) return HOST_NAME.test(id) ? { hostname: id } : {};
   return {

@@ -379,7 +379,7 @@ export class ProcessEngine implements InstanceEngine {
   async close(): Promise<void> {
     const instances = this.#instancesPath();
     await this.#opening?.catch(() => undefined);
-    await this.#starts.cancelAll(new BerthError('unavailable', 'Berth ends'));
+    await this.#starts.cancelAll(new BerthError('unavailable', 'the server is stopping'));
     await this.#environments.close();
     await this.#tenants.close(() => existsSync(instances) && readdirSync(instances).length === 0);
     await this.#mutex.waitUntilAllFree();

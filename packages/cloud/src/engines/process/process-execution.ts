@@ -87,7 +87,7 @@ function executionOf(
   asTenant: ProcessExecutionOptions['asTenant'],
 ): Execution {
   const stdin = child.stdin as Writable;
-  // A write error needs no report: the exit tells that the command has ended.
+  // A write error needs no report: the exit shows that the command has ended.
   stdin.on('error', () => stdin.destroy());
   return {
     stdin,

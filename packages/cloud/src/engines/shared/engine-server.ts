@@ -35,7 +35,8 @@ export interface EngineServerDeps {
 }
 
 /**
- * Answers other servers about the instances of this machine. Requests without their signature do not exist.
+ * Answers other servers about the instances of this machine. A request without their signature is answered as
+ * if there were no such route.
  */
 export class EngineServer {
   readonly #deps: EngineServerDeps;

@@ -55,7 +55,10 @@ export function delegateTo(engine: InstanceEngine): InstanceEngine {
 export function ledEngine(engine: InstanceEngine, isLeading: () => boolean): InstanceEngine {
   const check = (): void => {
     if (!isLeading())
-      throw new BerthError('unavailable', 'this server does not lead; nothing was started or stopped');
+      throw new BerthError(
+        'unavailable',
+        'this server is not the leader; nothing was started or stopped, try again',
+      );
   };
   return {
     ...delegateTo(engine),

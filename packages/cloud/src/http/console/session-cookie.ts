@@ -29,7 +29,7 @@ export function applySession(request: Request, origin: () => string): void {
   headers.authorization = `Bearer ${token}`;
 }
 
-/** Whether the console sent this, as far as a browser tells. */
+/** Whether the console sent this, as far as the browser's headers show. */
 function isOwnRequest({ method = 'GET', headers }: Request, origin: () => string): boolean {
   const site = headers['sec-fetch-site'];
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return false;

@@ -126,7 +126,7 @@ function serializeLimits({ usage }: AccountLimits) {
 }
 
 /**
- * Whoever hosts Berth owns the machines: there is no balance to run out of, and no quota that nobody has set.
+ * The operator owns the machines: there is no balance to run out of, and no quota unless the operator sets one.
  */
 function serializeUser({ id, sshKeys }: Account) {
   return {

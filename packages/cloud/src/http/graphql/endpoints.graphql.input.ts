@@ -20,7 +20,7 @@ import type {
   TemplateUse,
 } from '../../domain/endpoints/endpoint-defaults.ts';
 
-/** What saveEndpoint may be told. */
+/** The input of saveEndpoint. */
 export interface SaveEndpointInput {
   id?: string;
   name?: string;

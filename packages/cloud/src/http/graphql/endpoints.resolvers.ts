@@ -147,7 +147,7 @@ const sdl = `
     modelReferences: [String]
     "It becomes one of the endpoints of this environment"
     flashEnvironmentId: String
-    "What follows is shown of an endpoint and set by nobody: clients that write back all that they read send it along"
+    "Ignored from here on: read-only fields, which clients send that write back all that they read"
     workersPFBTarget: Int
     aiKey: String
     activeBuildid: String

@@ -12,7 +12,7 @@ import { environmentFromList } from './templates.resolvers.ts';
 import type { Pod, CloudType } from '../../domain/pods/pod-record.ts';
 import { type ComputeType } from '../../domain/records.ts';
 
-/** What the mutations that deploy a pod may be told. */
+/** The input of the mutations that deploy a pod. */
 export interface DeployPodInput {
   name?: string;
   imageName?: string;

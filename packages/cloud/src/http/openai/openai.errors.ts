@@ -58,7 +58,7 @@ export function errorJson(error: OpenAiError): string {
 
 export const SERVER_STOPPING: JobFailure = {
   status: 503,
-  error: { message: 'the server stops; try again', type: 'server_error', code: 'server_stops' },
+  error: { message: 'the server is stopping; try again', type: 'server_error', code: 'server_stops' },
 };
 
 /** Why a job that has ended, or is gone, has no answer; undefined where it has one. */

@@ -274,7 +274,8 @@ function endpointInput(body: Body): EndpointInput {
 }
 
 /**
- * Only what the body says. What was shown, said again, changes nothing: some fields show less than is kept.
+ * Only the fields of the body. One that is sent back as it was shown changes nothing: some fields show less
+ * than is stored.
  */
 function settingsOf(body: Body, base: Endpoint): Partial<EndpointSettings> {
   const {

@@ -69,7 +69,7 @@ function referencesOf({ containerRegistryAuthId }: UpdateBody): Pick<PodInput, '
     : { registryId: containerRegistryAuthId === '' ? null : containerRegistryAuthId };
 }
 
-/** Only what the body says; null is none. The environment apart, since it may build on the template's. */
+/** Only the fields of the body; null means none. Without the environment, which may build on the template's. */
 function settingsOf(body: UpdateBody, base: Pod): Partial<PodSettings> {
   const {
     name,

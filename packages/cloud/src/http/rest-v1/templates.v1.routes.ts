@@ -223,7 +223,7 @@ function commandOf(
   return formatArgs({ entrypoint: dockerEntrypoint ?? entrypoint, cmd: dockerStartCmd ?? cmd });
 }
 
-/** Only what the body says; null and the empty registry id mean "none". */
+/** Only the fields of the body; null and the empty registry id mean "none". */
 function fieldsOf(body: Static<typeof updateInput>): Partial<TemplateFields> {
   const {
     name: given,

@@ -78,7 +78,7 @@ function referencesOf({ templateId, registry, networkVolumes }: UpdateBody): Omi
   };
 }
 
-/** Only what the body says; the environment apart, since it may build on the template's. */
+/** Only the fields of the body, without the environment, which may build on the template's. */
 function settingsOf(body: UpdateBody, base: Endpoint): Partial<EndpointSettings> {
   const {
     name,

@@ -37,7 +37,7 @@ export function endpointOperations(
       response: named('EndpointList', object({ endpoints: list(endpoint), pagination })),
       errorStatuses: [422],
       handle: async ({ caller, query }) => {
-        const page = await paginate('endpoints', query, (stretch) => endpoints.list(caller, stretch));
+        const page = await paginate('endpoints', query, (slice) => endpoints.list(caller, slice));
         return { endpoints: page.items.map(show), pagination: page.pagination };
       },
     }),

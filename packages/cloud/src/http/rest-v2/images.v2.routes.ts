@@ -102,7 +102,7 @@ export function imageOperations({ images }: Pick<AllServices, 'images'>): Operat
         'ImageCheck',
         object({
           image: text(),
-          problem: nullable(text({ description: 'Null if it can be found, or if nothing here can tell' })),
+          problem: nullable(text({ description: 'Null if it can be found, or if that is not known' })),
         }),
       ),
       errorStatuses: [400, 404, 422],

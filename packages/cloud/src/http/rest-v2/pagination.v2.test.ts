@@ -36,7 +36,7 @@ describe('pages of a list', () => {
     accountId: string,
     query: { cursor?: string; limit?: number },
   ): Promise<PaginatedList<NetworkVolume>> =>
-    paginate('volumes', query, (stretch) => context.store.volumes.list(accountId, stretch));
+    paginate('volumes', query, (slice) => context.store.volumes.list(accountId, slice));
 
   test('together are the list: nothing twice, nothing left out, whatever the times and the limit', async () => {
     await checkProperty(

@@ -64,7 +64,7 @@ function referencesOf({ templateId, registry }: UpdateBody): Omit<PodInput, 'set
   };
 }
 
-/** Only what the body says; the environment apart, since it may build on the template's. */
+/** Only the fields of the body, without the environment, which may build on the template's. */
 function settingsOf(body: UpdateBody, base: Pod): Partial<PodSettings> {
   const { name, image, disk, ports, globalNetworking, stopAfter, terminateAfter } = body;
   return {

@@ -43,7 +43,7 @@ export function podOperations({ pods }: ResourceServices): Operation[] {
       response: named('PodList', object({ pods: list(pod), pagination })),
       errorStatuses: [422],
       handle: async ({ caller, query }) => {
-        const page = await paginate('pods', query, (stretch) => pods.list(caller, stretch));
+        const page = await paginate('pods', query, (slice) => pods.list(caller, slice));
         const shown =
           query.includeClusterPods === true
             ? page.items
@@ -166,7 +166,7 @@ export function podOperations({ pods }: ResourceServices): Operation[] {
       eventStream: true,
       description:
         'Server-sent events; `data` is one line as {ts, source, line}. Last-Event-ID goes before ' +
-        '`since`, and `since` before `tail`. It ends when the pod has ended and all is told. The log ' +
+        '`since`, and `since` before `tail`. It ends when the pod has ended and all lines are sent. The log ' +
         'of a pod that was terminated stays readable for a while.',
       params: byId,
       podIdParam: 'id',
@@ -194,7 +194,7 @@ async function checkPod(
       costPerHour: checked.costPerHour,
       vcpuCount: checked.vcpuCount,
       memory: checked.memoryInGb,
-      // Pods of other accounts are nobody's business.
+      // Pods of other accounts are not shown.
       interrupts: interrupted.filter(({ accountId }) => accountId === caller.accountId).map(({ id }) => id),
     };
   } catch (error) {

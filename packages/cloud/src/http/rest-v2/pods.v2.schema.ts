@@ -27,7 +27,7 @@ import {
 export const status = stringEnum(POD_STATUSES, {
   description:
     'PROVISIONING: it has a place; STARTING: its image is fetched and it starts; RUNNING; EXITED: ' +
-    'stopped, its disks are kept; ERROR: it ended or did not start without being told to',
+    'stopped, its disks are kept; ERROR: it did not start, or ended by itself with an error',
 });
 const action = stringEnum(POD_ACTIONS);
 const cloud = stringEnum(CLOUD_TYPES, {

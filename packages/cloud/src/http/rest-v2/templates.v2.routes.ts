@@ -86,7 +86,7 @@ export function templateOperations({ templates }: ResourceServices): Operation[]
       response: named('TemplateList', object({ templates: list(template), pagination })),
       errorStatuses: [422],
       handle: async ({ caller, query }) => {
-        const page = await paginate('templates', query, (stretch) => templates.list(caller, stretch));
+        const page = await paginate('templates', query, (slice) => templates.list(caller, slice));
         return { templates: page.items.map(serializeTemplate), pagination: page.pagination };
       },
     }),
@@ -171,7 +171,7 @@ export function serializeTemplate(found: Template): Static<typeof template> {
   };
 }
 
-/** Only what the body says; the command apart, since it may build on the present one. */
+/** Only the fields of the body, without the command, which may build on the present one. */
 function fieldsOf({
   args: _args,
   cmd: _cmd,

@@ -63,7 +63,7 @@ function chooseAlternative(choice: ReducedAjvError, problems: ReducedAjvError[])
   );
 }
 
-/** Where all alternatives complain of the same thing, their demands are told as one. */
+/** Where all alternatives complain of the same thing, it is reported once. */
 function mergeAlternatives(
   choice: ReducedAjvError,
   branches: ReducedAjvError[][],

@@ -89,7 +89,7 @@ function alternatives(schema: Schema): Schema[] {
   return branches === undefined ? [schema] : branches.flatMap(alternatives);
 }
 
-/** The findings of a larger value would themselves be too large; of such a value only the first is told. */
+/** The findings of a larger value would themselves be too large; of such a value only the first is reported. */
 const MAX_DETAILED_NODES = 5000;
 
 function createValidator(schema: Schema, origin: ValueSource): Validator {

@@ -173,7 +173,7 @@ function typeLabel(value: unknown): string {
   return Array.isArray(value) ? 'array' : typeof value;
 }
 
-/** The value itself, where it is short to tell and no secret. */
+/** The value itself, where it is short and no secret. */
 function quotedValue(place: ValueLocation): string | undefined {
   if (place.secret) return undefined;
   if (typeof place.value === 'string') return quoted(place.value);

@@ -58,7 +58,7 @@ export interface ByteRange {
 }
 
 /**
- * The one stretch of bytes that is asked for; undefined is all of it. What is no range, or more than one, is
+ * The one range of bytes that is asked for; undefined is all of it. What is no range, or more than one, is
  * passed over as HTTP says.
  */
 export function parseRange(header: string | undefined, size: number): ByteRange | undefined {

@@ -108,7 +108,7 @@ function withoutDeclaration(document: string): string {
   return document.replace(/^<\?[^>]*\?>\s*/, '');
 }
 
-/** Headers of a client that are kept with an object and told to its readers. */
+/** Headers of a client that are kept with an object and returned to its readers. */
 const STORED_HEADERS = [
   'content-type',
   'cache-control',

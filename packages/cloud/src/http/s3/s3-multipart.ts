@@ -170,8 +170,8 @@ export async function listParts(exchange: S3BucketExchange): Promise<void> {
     parseLimit(query, 'part-number-marker', MAX_UPLOAD_PARTS) % MAX_UPLOAD_PARTS,
   ];
   const rest = (await uploads.listParts(upload.id)).filter(({ number }) => number > marker);
-  const told = rest.slice(0, limit);
-  const truncated = rest.length > told.length;
+  const page = rest.slice(0, limit);
+  const truncated = rest.length > page.length;
   sendXml(
     response,
     s3Document('ListPartsResult', [
@@ -179,10 +179,10 @@ export async function listParts(exchange: S3BucketExchange): Promise<void> {
       element('Key', key),
       element('UploadId', upload.id),
       element('PartNumberMarker', marker),
-      truncated ? element('NextPartNumberMarker', told.at(-1)?.number ?? marker) : undefined,
+      truncated ? element('NextPartNumberMarker', page.at(-1)?.number ?? marker) : undefined,
       element('MaxParts', limit),
       element('IsTruncated', truncated),
-      ...told.map((part) =>
+      ...page.map((part) =>
         element('Part', [
           element('PartNumber', part.number),
           element('LastModified', s3Timestamp(part.modifiedAt)),
@@ -209,9 +209,9 @@ export async function listUploads({
   const [keyMarker, idMarker] = [query.get('key-marker') ?? '', query.get('upload-id-marker') ?? ''];
   const all = (await uploads.list()).filter(({ key }) => key.startsWith(prefix));
   const from = keyMarker === '' ? 0 : firstAfter(all, keyMarker, idMarker);
-  const told = all.slice(from, from + limit);
-  const truncated = from + told.length < all.length;
-  const last = told.at(-1);
+  const page = all.slice(from, from + limit);
+  const truncated = from + page.length < all.length;
+  const last = page.at(-1);
   sendXml(
     response,
     s3Document('ListMultipartUploadsResult', [
@@ -225,7 +225,7 @@ export async function listUploads({
       encodingElement(query),
       element('MaxUploads', limit),
       element('IsTruncated', truncated),
-      ...told.map(({ key, id, startedAt, source }) =>
+      ...page.map(({ key, id, startedAt, source }) =>
         element('Upload', [
           element('Key', write(key)),
           element('UploadId', id),

@@ -117,19 +117,19 @@ export async function deleteObjects(exchange: S3BucketExchange): Promise<void> {
   }
   const quiet = childText(root, 'Quiet')?.trim() === 'true';
   const remove = async (): Promise<string> => {
-    const told = [];
+    const results = [];
     for (const key of named.map((one) => childText(one, 'Key') ?? '')) {
       try {
         await objects.remove(key);
-        if (!quiet) told.push(element('Deleted', [element('Key', key)]));
+        if (!quiet) results.push(element('Deleted', [element('Key', key)]));
       } catch (error) {
         const { code, message } = exchange.toS3Error(error);
-        told.push(
+        results.push(
           element('Error', [element('Key', key), element('Code', code), element('Message', message)]),
         );
       }
     }
-    return s3Document('DeleteResult', told);
+    return s3Document('DeleteResult', results);
   };
   await sendXmlWhenDone(response, remove(), exchange.errorDocument);
 }

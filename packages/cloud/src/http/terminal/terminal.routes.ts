@@ -129,7 +129,7 @@ export class TerminalRoutes {
 
 function checkHandshake(request: Request): void {
   if (request.headers.upgrade?.toLowerCase() !== 'websocket')
-    throw new BerthError('rule', 'a terminal is a WebSocket; nothing else is spoken here');
+    throw new BerthError('rule', 'a terminal is a WebSocket; no other protocol is supported here');
   const offered = offeredProtocols(request);
   if (offered.length > 0 && !offered.includes(TERMINAL_PROTOCOL))
     throw new BerthError('rule', `a client that names protocols has to name ${TERMINAL_PROTOCOL} among them`);

@@ -75,7 +75,7 @@ export class CommitBatcher<In, Out> {
     return this.#waiting.splice(0, count);
   }
 
-  /** Answers how to tell them. */
+  /** Commits a group. Resolves to a function that settles the promises of its callers. */
   async #settle(group: readonly PendingItems<In, Out>[]): Promise<() => void> {
     const [first] = group;
     try {

@@ -16,7 +16,7 @@ export function errorCode(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
 }
 
-/** The database is away, and not wrong: nobody is there, or not now. */
+/** The database cannot be reached now; the statement is not at fault. */
 export function isConnectionError(error: unknown): boolean {
   const code = errorCode(error);
   return CODES.test(code) || SYSTEM.test(code) || WORDS.test(String(error));

@@ -7,10 +7,10 @@ import type { QueueContext } from './queue-context.ts';
 const CHECK_COLUMNS = ['endpoint_id', 'seq', 'look_at'] as const;
 
 /**
- * Finds the jobs that time has something to do with, for the reaper: of the running jobs, which are few and
- * have an index, those whose `due_at` has come, and of all others those whose `look_at` has come. Of those,
- * some are not due (they ran for long before they ended, or their time to live was extended) and are given
- * their next moment.
+ * Finds the jobs with a deadline that has passed, for the reaper: of the running jobs, which are few and have
+ * an index, those whose `due_at` has come, and of all others those whose `look_at` has come. Some of the
+ * latter are not due (they ran for long before they ended, or their time to live was extended) and get a new
+ * `look_at`.
  */
 export function dueJobs({ statements }: QueueContext): Pick<JobStore, 'listDue'> {
   const selectLeases = statements.arrays(

@@ -31,10 +31,10 @@ const GIVEN_COLUMNS = [
 ] as const;
 
 /**
- * Ends jobs whose rows are as they were handed out. Answers nothing where that were all of them, and else
- * which. A lease belongs to one attempt and is gone when that ends: while the row has it, nothing else of the
- * job can change but the three that are compared with it. Rows are locked in the order of their keys, as
- * everywhere.
+ * Ends jobs whose rows are unchanged since they were handed out. Returns no rows if all of them were, and
+ * otherwise those that were. A lease belongs to one attempt and is removed when that ends: while the row has
+ * it, only the three other columns that are compared can have changed. Rows are locked in the order of their
+ * keys, as everywhere.
  */
 const FINISH_HANDED_OUT = `with finished as (
     update jobs set status = given.status, lease = null, taken_at = given.taken_at, ended_at = given.ended_at,
@@ -69,9 +69,10 @@ interface ExpectedFinish {
  * batches of 400 an end takes 21 µs of processor time here and in PostgreSQL together; with the lock it took
  * 31 µs.
  *
- * The row stays what is true. The job as it was handed out is only a guess: the rule is asked on it, and the
- * statement writes what it decided where the row still is so. Where it is not, or where more is to be done (a
- * webhook, a large result), the answer is undefined, and the change has to be made under a lock.
+ * The row remains the source of truth. The job as it was handed out is only an assumption: the transition is
+ * computed from it, and the statement writes the result only where the row is unchanged. Where it is not, or
+ * where more has to be written (a webhook, a large result), the answer is undefined, and the change has to be
+ * made under a lock.
  */
 export function finishHandedOut({
   queue,

@@ -10,7 +10,7 @@ const MAX_MESSAGE_BYTES = 7_500;
 /** What a message holds beside its wake-ups. */
 const ENVELOPE_BYTES = 60;
 const HEARTBEAT_INTERVAL_MS = 5_000;
-/** A server that has not said hello for this long is gone; one that is alone tells nobody anything. */
+/** A server that has not said hello for this long is gone; a server that is alone sends nothing. */
 const PEER_TIMEOUT_MS = 15_000;
 const RECONNECT_MS = 500;
 /**
@@ -38,7 +38,7 @@ export async function notifyWakeupBus({ url, server, pool, onError }: Options): 
   const handlers: ((wakeup: Wakeup) => void)[] = [];
   let waiting = new Map<string, Wakeup>();
   let scheduled = false;
-  /** Something could not be told. With the next message all who listen look again. */
+  /** A wake-up could not be sent. The next message makes every listener check again. */
   let hasFailed = false;
   let peerHeardAt = -Infinity;
   let heardAt = performance.now();
@@ -54,22 +54,22 @@ export async function notifyWakeupBus({ url, server, pool, onError }: Options): 
     if (from === server) return;
     const isNew = performance.now() - peerHeardAt > PEER_TIMEOUT_MS;
     peerHeardAt = performance.now();
-    // What was published while nobody seemed to be there was told to nobody.
+    // What was published while this server believed to be alone was not sent.
     if (isNew) send([{ kind: 'missed' }]);
     for (const wakeup of wakeups) for (const handler of handlers) handler(wakeup);
   };
 
   const send = (wakeups: Wakeup[]): void => {
     if (closed) return;
-    const told: Wakeup[] = hasFailed ? [{ kind: 'missed' }, ...wakeups] : wakeups;
+    const sent: Wakeup[] = hasFailed ? [{ kind: 'missed' }, ...wakeups] : wakeups;
     hasFailed = false;
     pool
       .query('select pg_notify($1, $2)', [
         CHANNEL,
-        JSON.stringify({ from: server, wakeups: told } satisfies Message),
+        JSON.stringify({ from: server, wakeups: sent } satisfies Message),
       ])
       .catch((error: Error) => {
-        hasFailed ||= told.length > 0;
+        hasFailed ||= sent.length > 0;
         onError(error);
       });
   };
@@ -108,7 +108,7 @@ export async function notifyWakeupBus({ url, server, pool, onError }: Options): 
     try {
       await next.connect();
       await next.query(`listen ${CHANNEL}`);
-      // While the connection was away, others may have told something.
+      // Wake-ups may have been missed while there was no connection.
       for (const handler of handlers) handler({ kind: 'missed' });
     } catch (error) {
       lost(error instanceof Error ? error : new Error(String(error)));

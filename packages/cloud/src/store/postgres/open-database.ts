@@ -90,8 +90,8 @@ export async function openPostgres({
       // A connection may still be on its way out when its pool says that it has ended.
       if (!closing) onError(error);
     });
-    // The pool listens to idle connections alone. One that breaks while it is in use tells its query, and the
-    // event beside that must not end the process.
+    // The pool handles errors of idle connections only. One that breaks while in use fails its query; the error
+    // event that comes with it must not end the process.
     opened.on('connect', (client) => void client.on('error', () => undefined));
     return opened;
   };
@@ -114,7 +114,7 @@ export async function openPostgres({
   });
   const server = randomUUID().slice(0, 8);
   const locks = new AdvisoryLocks({ url: given });
-  // What waits for an answer that cannot come is told so now.
+  // Queries that cannot be answered any more fail now.
   const onCutOff = (): void => {
     for (const socket of sockets) socket.destroy();
   };
@@ -122,7 +122,7 @@ export async function openPostgres({
     dialect: 'postgres',
     server,
     read: (steps) => withClient(pool, (client) => run(client, steps)),
-    // Other servers and other programs use it too: only a write tells.
+    // Other servers and other programs use it too: only a write shows whether it takes writes.
     checkWritable: async () => {
       await withClient(pool, (client) => translateErrors(client.query(WRITE_PROBE)));
     },
@@ -172,7 +172,7 @@ async function checkVersion(pool: Pool): Promise<void> {
       `PostgreSQL 14 or newer is needed; this server is ${Math.floor(version / 10000)}`,
     );
   }
-  // One that was told to ignore the settings of sessions answers as if nothing had been set.
+  // A connection pooler that ignores session settings answers as if nothing had been set.
   if (answer.rows[0]?.timeout !== IDLE_SESSION_TIMEOUT) throw poolerError();
 }
 

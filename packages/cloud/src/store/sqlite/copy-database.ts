@@ -7,6 +7,7 @@ import { migrations } from '../migrations/migrations.ts';
 export const SQLITE_FILE = 'berth.db';
 /** How many pages are copied between two turns of the event loop. Requests wait for one such step at most. */
 const PAGES_PER_STEP = 500;
+const RESTORE_HINT = 'restore an intact backup (docs/backup.md)';
 
 /**
  * A consistent copy while the database is used: SQLite brings into it what is written meanwhile. Resolves to
@@ -30,12 +31,16 @@ export function checkSqliteCopy(file: string): void {
       .map((row) => String(row['integrity_check']))
       .filter((text) => text !== 'ok');
     if (problems.length > 0)
-      throw new BerthError('unavailable', `the database is damaged: ${problems.join('; ')}`);
+      throw new BerthError('unavailable', `the database is damaged: ${problems.join('; ')}; ${RESTORE_HINT}`);
   } catch (error) {
     if (error instanceof BerthError) throw error;
-    throw new BerthError('unavailable', `the database is damaged: ${(error as Error).message}`, {
-      cause: error,
-    });
+    throw new BerthError(
+      'unavailable',
+      `the database is damaged: ${(error as Error).message}; ${RESTORE_HINT}`,
+      {
+        cause: error,
+      },
+    );
   } finally {
     copy.close();
   }

@@ -261,7 +261,7 @@ describe('work of one turn', () => {
     connection.close();
     await assert.rejects(
       group.run(() => 1),
-      /the server stops/,
+      /the server is stopping/,
     );
   });
 

@@ -4,7 +4,7 @@ import { NO_OBSERVER } from '../store-observer.ts';
 import type { StoreObserver } from '../store-observer.ts';
 import type { DiskSync } from './wal-sync.ts';
 
-/** What nobody waits for is on the disk twice this much later at most. */
+/** A commit that nobody waits for is synced after at most twice this time. */
 const LAZY_SYNC_MS = 5;
 /** Beyond this many, those that are on the disk are forgotten. */
 const MAX_TRACKED_JOBS = 10_000;
@@ -42,7 +42,7 @@ interface WorkItem {
 /**
  * Pieces of work that arrive in one turn of the event loop share one transaction, and so one
  * sync of the disk: what costs a tenth of a millisecond alone costs next to nothing among a
- * hundred. Whoever is told that something was kept is told after the sync, never before.
+ * hundred. An operation is acknowledged after its commit is on disk, never before.
  */
 export class GroupCommit {
   readonly #connection: DatabaseSync;
@@ -59,8 +59,8 @@ export class GroupCommit {
   /** Something is committed and not on the disk, and nobody waits for it. */
   #isUnsynced = false;
   /**
-   * It looks after that. Where syncs come one after the other it is seldom set: to set it and clear it for
-   * each costs more than some of the writes.
+   * The timer of that sync. It is seldom set where syncs follow each other: setting and clearing it each time
+   * costs more than some of the writes.
    */
   #lazySync: NodeJS.Timeout | undefined;
   #syncs = 0;
@@ -125,8 +125,8 @@ export class GroupCommit {
   }
 
   /**
-   * For what nobody is told of yet: answered when it is committed. Whoever is told later is told after a sync
-   * that holds this too.
+   * For work that is not acknowledged to a client yet: resolves when it is committed. Whatever is acknowledged
+   * later is so after a sync that includes this commit.
    */
   runUnsynced<T>(work: () => T): Promise<T> {
     return this.#add(this.#first, () => [work()], undefined, false);
@@ -143,9 +143,9 @@ export class GroupCommit {
   }
 
   /**
-   * What is read is told when it is on the disk: nobody sees what a power cut could undo. Where nothing of it
-   * was written lately it is told at once, so a slow disk delays only who asks for what is on its way there.
-   * It needs no write, so a full disk does not keep it from anybody.
+   * Resolves when what was read is on disk: nobody sees what a power cut could undo. Data that was not written
+   * lately is returned at once, so a slow disk delays only readers of data that is still being synced. Reads
+   * need no write, so they work on a full disk.
    */
   read<T>(work: () => T, scope: ReadScope = 'anything'): Promise<T> {
     try {
@@ -163,7 +163,7 @@ export class GroupCommit {
     }
   }
 
-  /** For counts and lists of numbers, which nobody takes for the state of a job. */
+  /** For counts and lists of ids, which do not acknowledge the state of a job. */
   readUnsynced<T>(work: () => T): Promise<T> {
     try {
       return Promise.resolve(work());
@@ -182,7 +182,8 @@ export class GroupCommit {
   }
 
   #add<T>(group: WorkItem[], work: BatchWork<unknown, T>, item: unknown, synced: boolean): Promise<T> {
-    if (this.#closed) return Promise.reject(new BerthError('unavailable', 'the server stops; try again'));
+    if (this.#closed)
+      return Promise.reject(new BerthError('unavailable', 'the server is stopping; try again'));
     if (!this.#scheduled) {
       this.#scheduled = true;
       setImmediate(() => this.flush());
@@ -209,7 +210,7 @@ export class GroupCommit {
     this.flush();
   }
 
-  /** Undefined, or what whoever writes beside the groups waits for. */
+  /** What a write outside of the batches has to wait for, if anything. */
   get writable(): Promise<void> | undefined {
     return this.#pause?.promise;
   }
@@ -258,9 +259,9 @@ export class GroupCommit {
       this.#hasBegun = false;
       this.hooks.afterRollback();
       if (this.#options.makeRoom?.(error) === true) return this.#commit(group);
-      const told = this.#translate(error);
-      const all = group.length === 1 || (told instanceof BerthError && told.code === 'unavailable');
-      if (all) for (const { reject } of group) reject(told);
+      const failure = this.#translate(error);
+      const all = group.length === 1 || (failure instanceof BerthError && failure.code === 'unavailable');
+      if (all) for (const { reject } of group) reject(failure);
       // One piece cannot be done. Each by itself: the others shall not suffer for it.
       else for (const piece of group) this.#commit([piece]);
       return;
@@ -272,8 +273,8 @@ export class GroupCommit {
     };
     /** It is committed all the same, so nothing of it is done again. */
     const refuse = (error: unknown): void => {
-      const told = this.#translate(error);
-      for (const { synced, reject } of group) if (synced) reject(told);
+      const failure = this.#translate(error);
+      for (const { synced, reject } of group) if (synced) reject(failure);
     };
     if (hasWritten) this.#options.afterCommit?.();
     answer(false);
@@ -324,8 +325,8 @@ export class GroupCommit {
     this.#lazySync = setTimeout(() => {
       this.#lazySync = undefined;
       if (!this.#isUnsynced) return;
-      // Where it fails there is nobody to tell yet. The disk remembers it, and whoever reads or writes next
-      // tries again and is told.
+      // Nobody waits for this sync, so its failure is not reported. DiskSync remembers it: the next read or
+      // write tries again and gets the error.
       if (this.#syncs === syncs) this.#syncBeside().catch(() => undefined);
       else this.#syncLater();
     }, LAZY_SYNC_MS);

@@ -175,9 +175,9 @@ export function sqliteDatabase(
   /** After the rollback. Whoever tries again shall find room, if there is any to be had. */
   function failed(error: unknown): Error {
     if (isFull(error) && !connection.isTransaction) freeSpace();
-    const told = translate(error);
-    refusesWrites ||= told instanceof BerthError && told.refusesWrites;
-    return told;
+    const translated = translate(error);
+    refusesWrites ||= translated instanceof BerthError && translated.refusesWrites;
+    return translated;
   }
 
   /** Turns a thrown error into a rejected promise, in the words that rules understand. */
@@ -238,7 +238,7 @@ function codeOf(error: unknown): number {
 }
 
 /**
- * Changes the first page, so that a copy that was begun before the end is told from one that was begun after
+ * Changes the first page, so that a copy that was begun before the end differs from one that was begun after
  * it.
  */
 function countUp(connection: DatabaseSync): number | undefined {

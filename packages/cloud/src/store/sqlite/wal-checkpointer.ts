@@ -19,8 +19,8 @@ const PAGE_BYTES = 4_096;
 /** A page in the log has a header. */
 const FRAME_BYTES = PAGE_BYTES + 24;
 /**
- * On a disk that is nearly full the log keeps so much of its space: whoever has filled the disk would take
- * it, and deletes need it. A transaction may follow when the log is as large as it may get.
+ * On a disk that is nearly full the log keeps this much space: other programs would take it, and deletes need
+ * it. A transaction may follow when the log is as large as it may get.
  */
 const KEPT_WAL_BYTES = (MIN_WAL_PAGES + 200) * FRAME_BYTES;
 /** On a full disk, a checkpoint that gains little or fails is not made again for so long. */
@@ -111,7 +111,7 @@ export class WalCheckpointer {
   /**
    * The disk is full, and nothing is in a transaction. SQLite takes the log into the database after a commit
    * alone, so a log that has filled the disk would keep it full. What it held is synced in the database
-   * before it is begun anew: whoever waits for a sync of the log finds it kept. The next commit cuts it off.
+   * before it is begun anew: writes that wait for a sync of the log find it done. The next commit cuts it off.
    *
    * Returns true if the log has space again. `makeRoom` is asked for what the database must grow by.
    */
@@ -130,7 +130,7 @@ export class WalCheckpointer {
       this.#hasFailed = false;
       return true;
     } catch {
-      // The database has no room for it either. Whoever wanted to write is told of the full disk, and the
+      // The database has no room for it either. The write that needed room fails with a full disk, and the
       // next one tries again.
       return false;
     }
@@ -145,8 +145,8 @@ export class WalCheckpointer {
     // SQLite syncs only what it copies now.
     if (this.#isUnsynced) fsyncSync(this.#descriptor);
     this.#isUnsynced = false;
-    const told = this.#connection.prepare(`pragma wal_checkpoint(${mode})`).get();
-    if (told?.['busy'] !== 0)
+    const result = this.#connection.prepare(`pragma wal_checkpoint(${mode})`).get();
+    if (result?.['busy'] !== 0)
       throw new Error('the write-ahead log is in use and could not be brought into the database');
   }
 
@@ -161,7 +161,7 @@ export class WalCheckpointer {
       writes.pause();
       await disk.syncInBackground();
     } catch {
-      // Whoever waits for that sync is told.
+      // The writes that wait for that sync get its error.
       return writes.resume();
     }
     try {
@@ -178,7 +178,7 @@ export class WalCheckpointer {
       await disk.syncInBackground();
       this.#limit();
     } catch {
-      // The disk is full, or did not confirm the write: so are the next writes told.
+      // The disk is full, or did not confirm the write: the next writes get that error.
     }
     writes.resume();
   }

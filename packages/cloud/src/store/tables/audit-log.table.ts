@@ -4,7 +4,7 @@ import { execute, join, row, rows, rowValues, sql } from '../sql.ts';
 import type { Row, Statement, Steps } from '../sql.ts';
 import type { AuditFilter, AuditStore } from '../store.ts';
 
-/** Written inside the transaction of the change that it tells of: there is never one without the other. */
+/** Written inside the transaction of the change that it records: there is never one without the other. */
 export function* recordAudit(entry: AuditEntry): Steps<void> {
   const values: Row = {
     at: entry.at,

@@ -23,16 +23,16 @@ export function clusterTable(database: Database, sealer: Sealer, usage?: UsageRu
 
     insert: (accountId, ids, make) =>
       database.write(function* () {
-        const footing = yield* lockPodReferences(accountId, ids, pods.fromRow);
+        const references = yield* lockPodReferences(accountId, ids, pods.fromRow);
         const taken = yield* rows<{ subnet: string }>(
           sql`select subnet from clusters where subnet is not null`,
         );
-        const whole = make({ ...footing, subnets: taken.map(({ subnet }) => subnet) });
+        const whole = make({ ...references, subnets: taken.map(({ subnet }) => subnet) });
         yield* execute(sql`insert into clusters ${rowValues(toRow(whole.cluster))}`);
         for (const member of whole.members)
           yield* execute(sql`insert into pods ${rowValues(pods.toRow(member))}`);
         yield* recordAudit(whole.audit);
-        yield* writeInterrupted(whole.interrupted ?? [], footing, pods.write);
+        yield* writeInterrupted(whole.interrupted ?? [], references, pods.write);
         return whole;
       }),
 

@@ -63,7 +63,7 @@ export function endpointTable(database: Database, sealer: Sealer): EndpointStore
 
   /** Unless others use it by now: then it stays, as a template like any other. */
   function* removeOwnTemplate(accountId: string, id: string): Steps<void> {
-    // Locked before it is asked: whoever held it for something has written that by then.
+    // Locked before the check: what was being created with it is committed by then.
     yield* row<Row>(sql`select id from templates where id = ${id} and account_id = ${accountId}${forUpdate}`);
     if ((yield* templateInUseReason(accountId, id)) === undefined)
       yield* execute(sql`delete from templates where id = ${id} and account_id = ${accountId}`);
@@ -99,13 +99,13 @@ export function endpointTable(database: Database, sealer: Sealer): EndpointStore
 
     change: (accountId, id, ids, next) =>
       database.write(function* () {
-        const footing = yield* hold(accountId, ids);
+        const references = yield* hold(accountId, ids);
         const found = yield* row<Row>(
           sql`select * from endpoints where id = ${id} and account_id = ${accountId}${forUpdate}`,
         );
         if (found === undefined) return undefined;
         const current = fromRow(found);
-        const { record, template, changedTemplate, audit } = next(current, footing);
+        const { record, template, changedTemplate, audit } = next(current, references);
         yield* insertTemplate(template);
         if (changedTemplate !== undefined) yield* writeTemplate(changedTemplate);
         yield* execute(sql`update endpoints set ${assignments(toRow(record))} where id = ${id}`);

@@ -163,7 +163,7 @@ function* recordUsageChange({ unitId, usage, at }: UsageChange, rollUps: RollupW
 }
 
 /**
- * How time is rounded, counted from where a chain of stretches began, so that its pieces add up: a
+ * How time is rounded, counted from where a chain of intervals began, so that its pieces add up: a
  * worker's up, as is usual for serverless, and the rest to the nearest second. What ran ran for one.
  */
 function wholeSeconds(milliseconds: number, kind: UsageKind): number {

@@ -21,7 +21,7 @@ export function networkVolumeTable(database: Database, usage?: UsageRules): Coll
       created_at: volume.createdAt,
     }),
     fromRow: volumeFromRow,
-    // Asked after the row is gone: whoever held it for an endpoint has written that endpoint by then.
+    // Checked after the delete: an endpoint that was being created with it is committed by then.
     *onRemove(accountId, id, at) {
       const user = yield* row<{ id: string; name: string }>(
         sql`select id, name from endpoints where account_id = ${accountId}

@@ -53,24 +53,24 @@ export function podTable(database: Database, sealer: Sealer, usage?: UsageRules)
 
     insert: (accountId, ids, make) =>
       database.write(function* () {
-        const footing = yield* lockPodReferences(accountId, ids, fromRow);
-        const { record, audit, interrupted = [] } = make(footing);
+        const references = yield* lockPodReferences(accountId, ids, fromRow);
+        const { record, audit, interrupted = [] } = make(references);
         yield* execute(sql`insert into pods ${rowValues(toRow(record))}`);
         yield* recordAudit(audit);
-        yield* writeInterrupted(interrupted, footing, write);
+        yield* writeInterrupted(interrupted, references, write);
         return record;
       }),
 
     change: (accountId, id, ids, next) =>
       database.write(function* () {
-        const footing = yield* lockPodReferences(accountId, ids, fromRow);
+        const references = yield* lockPodReferences(accountId, ids, fromRow);
         const current = yield* findLocked(id);
         if (current === undefined || current.accountId !== accountId || current.wanted === 'terminated')
           return undefined;
-        const { record, audit, interrupted = [] } = next(current, footing);
+        const { record, audit, interrupted = [] } = next(current, references);
         yield* recordAudit(audit);
         yield* write(current, record);
-        yield* writeInterrupted(interrupted, footing, write);
+        yield* writeInterrupted(interrupted, references, write);
         return record;
       }),
 
@@ -179,14 +179,14 @@ export function* lockPodReferences(
   };
 }
 
-/** The footing has locked them, as they were. */
+/** The references has locked them, as they were. */
 export function* writeInterrupted(
   interrupted: readonly AuditedChange<Pod>[],
-  footing: PodReferences,
+  references: PodReferences,
   write: PodRows['write'],
 ): Steps<void> {
   for (const { record, audit } of interrupted) {
-    const before = footing.interruptible.find(({ id }) => id === record.id);
+    const before = references.interruptible.find(({ id }) => id === record.id);
     if (before === undefined) throw new Error(`pod ${record.id} was not there to be interrupted`);
     yield* write(before, record);
     yield* recordAudit(audit);

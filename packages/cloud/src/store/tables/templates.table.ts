@@ -165,7 +165,7 @@ export function templateTable(database: Database, sealer: Sealer): TemplateStore
       table: 'templates',
       toRow,
       fromRow,
-      // Asked after the row is gone: whoever held it for an endpoint has written that endpoint by then.
+      // Checked after the delete: an endpoint that was being created with it is committed by then.
       *onRemove(accountId, id) {
         const user = yield* templateInUseReason(accountId, id);
         if (user !== undefined) throw new BerthError('in-use', user);

@@ -133,7 +133,7 @@ export class RollupWriter {
       const found = yield* addSums(
         sorted.slice(index, index + ROWS_PER_STATEMENT).map((key) => this.#sums.get(key) ?? {}),
       );
-      // From here on nobody else changes these months, so what was read of them is what they are.
+      // These months are locked now, so what is read of them is current.
       const months = found.filter(({ level }) => level === 'month');
       if (months.length > 0)
         yield* writeDays(

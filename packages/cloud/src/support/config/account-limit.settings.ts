@@ -23,7 +23,7 @@ export const accountLimitSettings = {
     type: urlType(),
     default: '',
     description:
-      'A URL that is told when an account has spent 80 % of its limit for the month, and when it ' +
+      'A URL that is called when an account has spent 80 % of its limit for the month, and when it ' +
       'has reached it. The body is signed like the webhooks of the root account.',
   }),
 };

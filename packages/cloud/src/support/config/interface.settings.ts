@@ -18,7 +18,7 @@ export const interfaceSettings = {
     type: enumType(['auto', 'open', 'key']),
     default: 'auto',
     description:
-      'Who may read /metrics, which tells of all accounts. open: everybody who reaches Berth. key: ' +
+      'Who may read /metrics, which covers all accounts. open: everybody who reaches Berth. key: ' +
       'a key of the root account, as a bearer token. auto: open if Berth listens on loopback and ' +
       'there is no account but the root account, otherwise key.',
   }),

@@ -30,7 +30,7 @@ export interface ReadOptions {
 
 /**
  * The last events of this server, in a ring. A reader holds only its position, so a slow one costs no memory:
- * once the ring has overtaken it, it is told so. Ids name the server's start too; those of another server or
+ * once the ring has overtaken it, it gets `reset`. Ids name the server's start too; those of another server or
  * start are answered with `reset`.
  */
 export class EventFeed {

@@ -17,7 +17,7 @@ interface Labelled<T> {
 }
 
 /**
- * Decides which endpoints have a label: at first whoever comes, then the busiest of late.
+ * Decides which endpoints have a label: at first every endpoint, then the busiest recently.
  *
  * No counter goes backwards. What an endpoint does while it has a label is counted in its own series, and
  * what it does without one in `other`: nothing ever moves from one to the other. A series that ends keeps its

@@ -36,7 +36,7 @@ const COLD_START_BOUNDS_SECONDS = [0.1, 0.3, 1, 3, 10, 30, 60, 120, 300, 600];
 
 /**
  * What jobs, workers and pods do, at /metrics. Counters are of this server. What all servers see alike
- * (queues, workers, pods) is told by the leading one alone, so that sums over servers are right; it is read
+ * (queues, workers, pods) is exposed by the leader alone, so that sums over servers are right; it is read
  * when Prometheus asks.
  */
 export function exposeFleet({
@@ -175,7 +175,7 @@ function exposeStarts(registry: Registry, events: CloudEventBus): void {
   const crashes = new Counter({
     name: 'berth_worker_crashes_total',
     help:
-      'Workers that ended without being told to: they did not start, were not ready in time, exited, ' +
+      'Workers that ended by themselves: they did not start, were not ready in time, exited, ' +
       'or were killed',
     labelNames: ['reason'],
     registers: [registry],
@@ -191,7 +191,7 @@ function exposeStarts(registry: Registry, events: CloudEventBus): void {
   events.subscribe('pod.started', ({ dataCenterId }) => podStarts.inc({ data_center: dataCenterId }));
   const podCrashes = new Counter({
     name: 'berth_pod_crashes_total',
-    help: 'Pods that did not start, or ended with an error without being told to',
+    help: 'Pods that did not start, or ended by themselves with an error',
     labelNames: ['reason'],
     registers: [registry],
   });

@@ -25,7 +25,7 @@ export interface JobTracesDeps {
 }
 
 type StoredContext = Pick<TraceContext, 'traceId' | 'spanId' | 'sampled'>;
-/** With the last attempt, which a job that went back to the queue does not tell any more. */
+/** With the last attempt, which a job that went back to the queue does not have any more. */
 type RememberedJob = StoredContext & { takenAt?: number; workerId?: string | null };
 
 /**

@@ -107,7 +107,7 @@ export class KubernetesClient {
       });
       socket.once('error', reject);
       socket.once('unexpected-response', (_, response) => {
-        // The answer says why; that the socket did not open is no news.
+        // The answer says why; that the socket did not open adds nothing.
         socket.off('error', reject).on('error', () => undefined);
         void toApiError(response)
           .then(reject, reject)

@@ -90,8 +90,8 @@ export class AccountFirewall {
   }
 
   /**
-   * Resolves when the rules hold for this user, whose processes begin after that. `known` are all that there
-   * are.
+   * Resolves when the rules apply to this user, whose processes start after that. `known` are the users of
+   * all accounts.
    */
   add(uid: number, known: () => readonly number[]): Promise<void> {
     if (this.#uids.has(uid)) return this.#queue;
@@ -102,7 +102,7 @@ export class AccountFirewall {
     return this.#queue;
   }
 
-  /** Nothing of any account runs any more. */
+  /** Removes the rules, when no process of any account runs any more. */
   async remove(): Promise<void> {
     await this.#queue;
     if (!this.#isApplied) return;

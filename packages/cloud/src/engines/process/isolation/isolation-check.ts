@@ -24,15 +24,15 @@ export const checkIsolation: EngineCheck = async (env) => {
   try {
     const { mode, reason } = await probeIsolation(setting, range, folder);
     const found = mode === 'containers' ? mode : FOUND[mode];
-    const told = mode === 'users' || mode === 'refused' ? `${found} (${reason})` : found;
+    const shown = mode === 'users' || mode === 'refused' ? `${found} (${reason})` : found;
     const open = mode === 'users' || mode === 'namespaces' ? await firewallProblem() : undefined;
     return {
       check: CHECK,
       ok: true,
       found:
         open === undefined
-          ? told
-          : `${told}; they reach each other's ports: the firewall is not managed, because ${open} (docs/isolation.md)`,
+          ? shown
+          : `${shown}; they reach each other's ports: the firewall is not managed, because ${open} (docs/isolation.md)`,
     };
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -22,7 +22,7 @@ const WHAT_TO_DO =
   'process.isolation to none (BERTH_PROCESS_ISOLATION=none) if all accounts may read and change ' +
   'everything of each other and of Berth';
 
-/** What is known without trying; undefined if a probe must tell. */
+/** What is known without trying; undefined if only a probe can show it. */
 export function isolationWithoutProbe(setting: IsolationSetting): Isolation | undefined {
   if (setting === 'none') return { mode: 'none', reason: 'process.isolation is none' };
   if (process.getuid?.() !== 0) return refused('Berth does not run as root');

@@ -162,8 +162,8 @@ async function runStep(
 
 /** The tool's own words, from where it says that something is wrong. */
 function failureSummary(lines: readonly string[], code: number | null): string {
-  const told = lines.filter((line) => !NOTICE.test(line)).map((line) => line.trim());
-  const from = told.findIndex((line) => /^(?:error|×|fatal)/i.test(line));
-  const text = told.slice(from === -1 ? -3 : from).join(' ');
+  const relevant = lines.filter((line) => !NOTICE.test(line)).map((line) => line.trim());
+  const from = relevant.findIndex((line) => /^(?:error|×|fatal)/i.test(line));
+  const text = relevant.slice(from === -1 ? -3 : from).join(' ');
   return text === '' ? `the command ended with code ${code ?? 'unknown'}` : text.slice(0, MAX_FAILURE_LENGTH);
 }

@@ -229,7 +229,7 @@ describe('environments', () => {
       },
     });
     const image = folder({ 'requirements.txt': 'tiny\n' });
-    const building = assert.rejects(ensure(environments, image), /Berth ends/);
+    const building = assert.rejects(ensure(environments, image), /the server is stopping/);
     await blocked.promise;
     // As after a crash: the folder is there, and the process that filled it is not.
     const [half] = readdirSync(join(path, 'root')).filter((name) => !name.includes('.'));

@@ -118,7 +118,7 @@ export class PythonEnvironments {
 
   /** Ends the builds in progress. */
   close(): Promise<void> {
-    return this.#builds.close(new BerthError('unavailable', 'Berth ends'));
+    return this.#builds.close(new BerthError('unavailable', 'the server is stopping'));
   }
 
   async #build(

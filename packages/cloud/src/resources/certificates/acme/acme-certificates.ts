@@ -25,7 +25,7 @@ export interface AcmeCertificatesDeps {
 }
 
 /**
- * The certificate of the installation by ACME. It is in the store: all servers use it, and the one that leads
+ * The certificate of the installation by ACME. It is in the store: all servers use it, and the leader
  * orders and renews it. The challenge may reach any server, so its answer is in the store as well.
  */
 export class AcmeCertificates implements CertificateSource {
