@@ -73,164 +73,169 @@ for (const kind of DATABASES) {
       return body;
     };
 
-    test('a pod pays for its time and its disks while it runs, and for its volume while it is stopped', async () => {
-      const { id } = await createRunningPod(client, {
-        gpu: { id: 'NVIDIA GeForce RTX 4090', count: 1 },
-        disk: 10,
-        mounts: { persistent: { size: 10, path: '/data' } },
-      });
-      const open = await waitFor('a second is counted', async () => {
+    describe('of each kind of resource', { concurrency: true }, () => {
+      test('a pod pays for its time and its disks while it runs, and for its volume while it is stopped', async () => {
+        const { id } = await createRunningPod(client, {
+          gpu: { id: 'NVIDIA GeForce RTX 4090', count: 1 },
+          disk: 10,
+          mounts: { persistent: { size: 10, path: '/data' } },
+        });
+        const open = await waitFor('a second is counted', async () => {
+          const [record] = await get<V1Records>(`/v1/billing/pods?podId=${id}&grouping=podId`);
+          return record !== undefined && record.timeBilledMs >= 1000 && record;
+        });
+        assert.equal(open.podId, id);
+        assert.equal(open.diskSpaceBilledGb, 20);
+        const seen = (await getPod(client, id)).startedAt ?? '';
+        const stopped = await podAction(client, id, 'stop');
+        assert.equal(stopped.body.status, 'EXITED');
+        const ended = Date.now();
         const [record] = await get<V1Records>(`/v1/billing/pods?podId=${id}&grouping=podId`);
-        return record !== undefined && record.timeBilledMs >= 1000 && record;
+        const seconds = (record?.timeBilledMs ?? 0) / 1000;
+        assert.ok(Math.abs(seconds - (ended - Date.parse(seen)) / 1000) < 2, `${seconds} s billed`);
+        const { records, metadata } = await get<V2History>(`/v2/billing/pods?podId=${id}`);
+        assert.equal(records.length, 1);
+        assert.deepEqual(
+          [metadata.recordCount, metadata['uniquePodCount'], metadata.query['podId']],
+          [1, 1, id],
+        );
+        assert.equal(records[0]?.['cpuAmount'], 0);
+        assert.equal(records[0]['gpuAmount'], seconds / 10);
+        assert.ok((records[0]['diskAmount'] ?? 0) >= seconds * (1.1 / 3600) - 1e-6);
+        await waitFor(
+          'the stopped disk goes on',
+          async () =>
+            ((await get<V2History>(`/v2/billing/pods?podId=${id}`)).records[0]?.['diskAmount'] ?? 0) >
+            (records[0]?.['diskAmount'] ?? 0),
+        );
+        assert.equal((await client.call('DELETE', `/v2/pods/${id}`)).status, 204);
+        const last = await get<V2History>(`/v2/billing/pods?podId=${id}`);
+        assert.equal(last.records[0]?.['gpuAmount'], seconds / 10);
       });
-      assert.equal(open.podId, id);
-      assert.equal(open.diskSpaceBilledGb, 20);
-      const seen = (await getPod(client, id)).startedAt ?? '';
-      const stopped = await podAction(client, id, 'stop');
-      assert.equal(stopped.body.status, 'EXITED');
-      const ended = Date.now();
-      const [record] = await get<V1Records>(`/v1/billing/pods?podId=${id}&grouping=podId`);
-      const seconds = (record?.timeBilledMs ?? 0) / 1000;
-      assert.ok(Math.abs(seconds - (ended - Date.parse(seen)) / 1000) < 2, `${seconds} s billed`);
-      const { records, metadata } = await get<V2History>(`/v2/billing/pods?podId=${id}`);
-      assert.equal(records.length, 1);
-      assert.deepEqual(
-        [metadata.recordCount, metadata['uniquePodCount'], metadata.query['podId']],
-        [1, 1, id],
-      );
-      assert.equal(records[0]?.['cpuAmount'], 0);
-      assert.equal(records[0]['gpuAmount'], seconds / 10);
-      assert.ok((records[0]['diskAmount'] ?? 0) >= seconds * (1.1 / 3600) - 1e-6);
-      await waitFor(
-        'the stopped disk goes on',
-        async () =>
-          ((await get<V2History>(`/v2/billing/pods?podId=${id}`)).records[0]?.['diskAmount'] ?? 0) >
-          (records[0]?.['diskAmount'] ?? 0),
-      );
-      assert.equal((await client.call('DELETE', `/v2/pods/${id}`)).status, 204);
-      const last = await get<V2History>(`/v2/billing/pods?podId=${id}`);
-      assert.equal(last.records[0]?.['gpuAmount'], seconds / 10);
-    });
 
-    test('an idle volume goes on paying, more when it grows, and no more when it is gone', async () => {
-      const make = async (type: string): Promise<string> =>
-        (
-          await client.call<{ id: string }>('POST', '/v2/network-volumes', {
-            name: 'v',
-            size: 10,
-            dataCenter: 'LOCAL-1',
-            type,
-          })
-        ).body.id;
-      const [id, fast] = [await make('STANDARD'), await make('HIGH_PERFORMANCE')];
-      const history = (): Promise<V2History> =>
-        get<V2History>(`/v2/billing/network-volumes?networkVolumeId=${id}`);
-      await waitFor(
-        'a second is counted',
-        async () => ((await history()).metadata.totals['standardAmount'] ?? 0) >= 10 / 3600,
-      );
-      assert.equal((await client.call('PATCH', `/v2/network-volumes/${id}`, { size: 20 })).status, 200);
-      const { standardAmount: before = 0 } = (await history()).metadata.totals;
-      await waitFor(
-        'another is counted',
-        async () => ((await history()).metadata.totals['standardAmount'] ?? 0) >= before + 20 / 3600,
-      );
-      const [record] = await get<(V1Records[number] & Record<string, number>)[]>(
-        '/v1/billing/networkvolumes?bucketSize=year',
-      );
-      assert.deepEqual(
-        [record?.diskSpaceBilledGb, record?.['highPerformanceStorageDiskSpaceBilledGb']],
-        [30, 10],
-      );
-      assert.ok(
-        (record?.['highPerformanceStorageAmount'] ?? 0) > 0 &&
-          (record?.amount ?? 0) > (record?.['highPerformanceStorageAmount'] ?? 0),
-      );
-      for (const one of [id, fast])
-        assert.equal((await client.call('DELETE', `/v2/network-volumes/${one}`)).status, 204);
-      const after = await history();
-      assert.equal(
-        (await get<V2History>(`/v2/billing/networkvolumes?networkVolumeId=${id}`)).metadata.totals[
-          'totalAmount'
-        ],
-        after.metadata.totals['totalAmount'],
-        'the other spelling is the same',
-      );
-      assert.equal(after.metadata['uniqueNetworkVolumeCount'], 1);
-      const ended = Date.now();
-      await waitFor('time goes by', async () => Date.now() - ended > 1_500);
-      assert.deepEqual((await history()).metadata.totals, after.metadata.totals);
-    });
-
-    test('a worker pays from its start to its end, and its endpoint’s history outlives it', async () => {
-      const endpointId = await deployHandler(
-        client,
-        'billed',
-        'export default async (job: { input: unknown }) => job.input;',
-        {
-          workers: { min: 0, max: 1, idleTimeout: 1 },
-          scaling: { type: 'QUEUE_DELAY', queueDelay: 1 },
-          disk: 5,
-        },
-      );
-      const answer = await server
-        .client()
-        .call<{ status: string }>('POST', `/v2/${endpointId}/runsync?wait=60000`, { input: 1 });
-      assert.equal(answer.body.status, 'COMPLETED', answer.text);
-      await waitFor('its worker has left', async () => (await listWorkers(client, endpointId)).length === 0);
-      const settled = await waitFor('its end is settled', async () => {
-        const one = await get<V1Records>(`/v1/billing/endpoints?endpointId=${endpointId}`);
-        // What still runs pays for another second meanwhile.
-        await new Promise((resolve) => setTimeout(resolve, 1_100));
-        const two = await get<V1Records>(`/v1/billing/endpoints?endpointId=${endpointId}`);
-        return one[0] !== undefined && one[0].timeBilledMs === two[0]?.timeBilledMs && one[0];
+      test('an idle volume goes on paying, more when it grows, and no more when it is gone', async () => {
+        const make = async (type: string): Promise<string> =>
+          (
+            await client.call<{ id: string }>('POST', '/v2/network-volumes', {
+              name: 'v',
+              size: 10,
+              dataCenter: 'LOCAL-1',
+              type,
+            })
+          ).body.id;
+        const [id, fast] = [await make('STANDARD'), await make('HIGH_PERFORMANCE')];
+        const history = (): Promise<V2History> =>
+          get<V2History>(`/v2/billing/network-volumes?networkVolumeId=${id}`);
+        await waitFor(
+          'a second is counted',
+          async () => ((await history()).metadata.totals['standardAmount'] ?? 0) >= 10 / 3600,
+        );
+        assert.equal((await client.call('PATCH', `/v2/network-volumes/${id}`, { size: 20 })).status, 200);
+        const { standardAmount: before = 0 } = (await history()).metadata.totals;
+        await waitFor(
+          'another is counted',
+          async () => ((await history()).metadata.totals['standardAmount'] ?? 0) >= before + 20 / 3600,
+        );
+        const [record] = await get<(V1Records[number] & Record<string, number>)[]>(
+          '/v1/billing/networkvolumes?bucketSize=year',
+        );
+        assert.deepEqual(
+          [record?.diskSpaceBilledGb, record?.['highPerformanceStorageDiskSpaceBilledGb']],
+          [30, 10],
+        );
+        assert.ok(
+          (record?.['highPerformanceStorageAmount'] ?? 0) > 0 &&
+            (record?.amount ?? 0) > (record?.['highPerformanceStorageAmount'] ?? 0),
+        );
+        for (const one of [id, fast])
+          assert.equal((await client.call('DELETE', `/v2/network-volumes/${one}`)).status, 204);
+        const after = await history();
+        assert.equal(
+          (await get<V2History>(`/v2/billing/networkvolumes?networkVolumeId=${id}`)).metadata.totals[
+            'totalAmount'
+          ],
+          after.metadata.totals['totalAmount'],
+          'the other spelling is the same',
+        );
+        assert.equal(after.metadata['uniqueNetworkVolumeCount'], 1);
+        const ended = Date.now();
+        await waitFor('time goes by', async () => Date.now() - ended > 1_500);
+        assert.deepEqual((await history()).metadata.totals, after.metadata.totals);
       });
-      assert.equal(settled.endpointId, endpointId);
-      const seconds = settled.timeBilledMs / 1000;
-      assert.ok(seconds >= 1 && seconds < 60, `${seconds} s`);
-      const { records, metadata } = await get<V2History>(
-        `/v2/billing/serverless?serverlessId=${endpointId}&lastN=1&bucketSize=month`,
-      );
-      assert.deepEqual(
-        [
-          records[0]?.['serverlessId'],
-          records[0]?.['cpuAmount'],
-          records[0]?.['gpuAmount'],
-          records[0]?.['feeAmount'],
-          metadata['uniqueServerlessCount'],
-        ],
-        [endpointId, seconds / 10, 0, 0, 1],
-      );
-      const [byWorker] = await get<V1Records>(
-        `/v1/billing/endpoints?grouping=podId&endpointId=${endpointId}&dataCenterId=LOCAL-1,ELSEWHERE`,
-      );
-      assert.ok(byWorker?.podId !== undefined && byWorker.podId !== endpointId);
-      for (const none of [
-        'dataCenterId=ELSEWHERE',
-        'imageName=other',
-        'templateId=other',
-        'gpuTypeId=NVIDIA%20A40',
-      ])
-        assert.deepEqual(await get(`/v1/billing/endpoints?endpointId=${endpointId}&${none}`), []);
-      const [byGpu] = await get<V1Records>(`/v1/billing/endpoints?grouping=gpuTypeId&bucketSize=year`);
-      assert.equal(byGpu?.gpuTypeId, undefined, 'it has none');
-      assert.equal((await client.call('DELETE', `/v2/serverless/${endpointId}`)).status, 204);
-      assert.deepEqual(await get(`/v1/billing/endpoints?endpointId=${endpointId}`), [settled]);
-    });
 
-    test('workers of an endpoint that is removed pay no longer', async () => {
-      const endpointId = await deployHandler(client, 'removed', 'export default async () => 1;', {
-        workers: { min: 1, max: 1 },
+      test('a worker pays from its start to its end, and its endpoint’s history outlives it', async () => {
+        const endpointId = await deployHandler(
+          client,
+          'billed',
+          'export default async (job: { input: unknown }) => job.input;',
+          {
+            workers: { min: 0, max: 1, idleTimeout: 1 },
+            scaling: { type: 'QUEUE_DELAY', queueDelay: 1 },
+            disk: 5,
+          },
+        );
+        const answer = await server
+          .client()
+          .call<{ status: string }>('POST', `/v2/${endpointId}/runsync?wait=60000`, { input: 1 });
+        assert.equal(answer.body.status, 'COMPLETED', answer.text);
+        await waitFor(
+          'its worker has left',
+          async () => (await listWorkers(client, endpointId)).length === 0,
+        );
+        const settled = await waitFor('its end is settled', async () => {
+          const one = await get<V1Records>(`/v1/billing/endpoints?endpointId=${endpointId}`);
+          // What still runs pays for another second meanwhile.
+          await new Promise((resolve) => setTimeout(resolve, 1_100));
+          const two = await get<V1Records>(`/v1/billing/endpoints?endpointId=${endpointId}`);
+          return one[0] !== undefined && one[0].timeBilledMs === two[0]?.timeBilledMs && one[0];
+        });
+        assert.equal(settled.endpointId, endpointId);
+        const seconds = settled.timeBilledMs / 1000;
+        assert.ok(seconds >= 1 && seconds < 60, `${seconds} s`);
+        const { records, metadata } = await get<V2History>(
+          `/v2/billing/serverless?serverlessId=${endpointId}&lastN=1&bucketSize=month`,
+        );
+        assert.deepEqual(
+          [
+            records[0]?.['serverlessId'],
+            records[0]?.['cpuAmount'],
+            records[0]?.['gpuAmount'],
+            records[0]?.['feeAmount'],
+            metadata['uniqueServerlessCount'],
+          ],
+          [endpointId, seconds / 10, 0, 0, 1],
+        );
+        const [byWorker] = await get<V1Records>(
+          `/v1/billing/endpoints?grouping=podId&endpointId=${endpointId}&dataCenterId=LOCAL-1,ELSEWHERE`,
+        );
+        assert.ok(byWorker?.podId !== undefined && byWorker.podId !== endpointId);
+        for (const none of [
+          'dataCenterId=ELSEWHERE',
+          'imageName=other',
+          'templateId=other',
+          'gpuTypeId=NVIDIA%20A40',
+        ])
+          assert.deepEqual(await get(`/v1/billing/endpoints?endpointId=${endpointId}&${none}`), []);
+        const [byGpu] = await get<V1Records>(`/v1/billing/endpoints?grouping=gpuTypeId&bucketSize=year`);
+        assert.equal(byGpu?.gpuTypeId, undefined, 'it has none');
+        assert.equal((await client.call('DELETE', `/v2/serverless/${endpointId}`)).status, 204);
+        assert.deepEqual(await get(`/v1/billing/endpoints?endpointId=${endpointId}`), [settled]);
       });
-      await waitFor(
-        'it has a worker',
-        async () => (await get<V1Records>(`/v1/billing/endpoints?endpointId=${endpointId}`)).length > 0,
-      );
-      assert.equal((await client.call('DELETE', `/v2/serverless/${endpointId}`)).status, 204);
-      const ended = Date.now();
-      const [before] = await get<V1Records>(`/v1/billing/endpoints?endpointId=${endpointId}`);
-      await waitFor('time goes by', async () => Date.now() - ended > 1_500);
-      assert.deepEqual(await get<V1Records>(`/v1/billing/endpoints?endpointId=${endpointId}`), [before]);
+
+      test('workers of an endpoint that is removed pay no longer', async () => {
+        const endpointId = await deployHandler(client, 'removed', 'export default async () => 1;', {
+          workers: { min: 1, max: 1 },
+        });
+        await waitFor(
+          'it has a worker',
+          async () => (await get<V1Records>(`/v1/billing/endpoints?endpointId=${endpointId}`)).length > 0,
+        );
+        assert.equal((await client.call('DELETE', `/v2/serverless/${endpointId}`)).status, 204);
+        const ended = Date.now();
+        const [before] = await get<V1Records>(`/v1/billing/endpoints?endpointId=${endpointId}`);
+        await waitFor('time goes by', async () => Date.now() - ended > 1_500);
+        assert.deepEqual(await get<V1Records>(`/v1/billing/endpoints?endpointId=${endpointId}`), [before]);
+      });
     });
 
     test('everything together is the sum of its parts', async () => {

@@ -9,15 +9,19 @@ import { parseLogLines } from '../packages/testing/src/server-fixture.ts';
 import { startServerProcess } from '../packages/testing/src/server-process.ts';
 import type { ServerProcess } from '../packages/testing/src/server-process.ts';
 import { createTestDatabase, DATABASES } from '../packages/testing/src/test-database.ts';
-import type { TestDatabase } from '../packages/testing/src/test-database.ts';
+import type { DatabaseKind, TestDatabase } from '../packages/testing/src/test-database.ts';
 
 const HOUR_S = 3600;
 const POLICY = { executionTimeout: 600_000, ttl: 1_800_000 };
 const installed = createFakedClock();
 installed?.remove();
 
-for (const kind of DATABASES) {
+// Most of the time they wait.
+describe('the clock of the machine', { concurrency: true }, () => DATABASES.forEach(clockSuite));
+
+function clockSuite(kind: DatabaseKind): void {
   describe(`the clock of the machine is set while jobs run, on ${kind}`, {
+    concurrency: false,
     skip: installed === undefined && 'libfaketime is not installed (Debian: faketime)',
   }, () => {
     let clock: FakedClock;

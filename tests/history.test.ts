@@ -10,7 +10,7 @@ import { createQueueEndpoint } from '../packages/testing/src/queue-endpoint-clie
 import { startServerProcess } from '../packages/testing/src/server-process.ts';
 import type { ServerProcess } from '../packages/testing/src/server-process.ts';
 import { createTestDatabase, DATABASES } from '../packages/testing/src/test-database.ts';
-import type { TestDatabase } from '../packages/testing/src/test-database.ts';
+import type { DatabaseKind, TestDatabase } from '../packages/testing/src/test-database.ts';
 import { waitFor, waitUntilPasses } from '../packages/testing/src/wait-for.ts';
 
 interface Measured {
@@ -39,8 +39,11 @@ interface History {
 /** Ten cents a second. */
 const PRICES = 'prices: { gpu: { NVIDIA GeForce RTX 4090: 360 } }\n';
 
-for (const kind of DATABASES) {
-  describe(`history, on ${kind}`, () => {
+// Most of the time they wait.
+describe('history', { concurrency: true }, () => DATABASES.forEach(historySuite));
+
+function historySuite(kind: DatabaseKind): void {
+  describe(`history, on ${kind}`, { concurrency: false }, () => {
     let database: TestDatabase;
     let server: ServerProcess;
     let client: ApiClient;

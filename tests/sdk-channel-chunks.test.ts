@@ -63,7 +63,7 @@ async function streamOf(jobs: QueueEndpointClient, id: string): Promise<unknown[
   }
 }
 
-describe(`chunks of the worker SDK (seed ${seed})`, () => {
+describe(`chunks of the worker SDK (seed ${seed})`, { concurrency: 2 }, () => {
   for (const [kind, count, channel, chunks] of STORIES) {
     const name = `${kind}, ${count === 1 ? 'one server' : `${count} servers`}, ${channel}`;
     test(`are stored once and in order while connections are cut and servers killed: ${name}`, {

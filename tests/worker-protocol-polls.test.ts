@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { before, describe, test } from 'node:test';
 import { DATABASES } from '../packages/testing/src/test-database.ts';
+import type { DatabaseKind } from '../packages/testing/src/test-database.ts';
 import {
   createQueueEndpoint,
   NO_SUCH_JOB,
@@ -16,7 +17,10 @@ import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 import type { TakenJob } from '../packages/testing/src/protocol-workers.ts';
 import { waitUntilPasses } from '../packages/testing/src/wait-for.ts';
 
-for (const kind of DATABASES) {
+// Most of the time they wait.
+describe('the polls of a worker', { concurrency: true }, () => DATABASES.forEach(pollsSuite));
+
+function pollsSuite(kind: DatabaseKind): void {
   describe(`the polls of a worker, on ${kind}`, { concurrency: true }, () => {
     const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let ann: TestAccount;

@@ -13,7 +13,7 @@ const MEGABYTES = repeats({ usually: 20, long: 100 });
  * Workers that do what no worker should: it is said, others are not affected, and nothing is left of them.
  */
 export function faultyWorkersSuite(name: string, open: () => Promise<EngineFixture>): void {
-  describe(`bad workers of the ${name} engine`, () => {
+  describe(`bad workers of the ${name} engine`, { concurrency: 2 }, () => {
     const stage = serverlessFixture(open);
 
     test('one that crashes at once: the last thing it said is the reason of what waits', async () => {
