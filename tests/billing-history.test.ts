@@ -74,7 +74,7 @@ for (const kind of DATABASES) {
     };
 
     describe('of each kind of resource', { concurrency: true }, () => {
-      test('a pod pays for its time and its disks while it runs, and for its volume while it is stopped', async () => {
+      test('a pod pays for its time and disks while it runs, and for its volume while stopped', async () => {
         const { id } = await createRunningPod(client, {
           gpu: { id: 'NVIDIA GeForce RTX 4090', count: 1 },
           disk: 10,

@@ -22,7 +22,7 @@ import { ROOT_KEY } from '../packages/testing/src/server-process.ts';
 import { createTestDatabase } from '../packages/testing/src/test-database.ts';
 import { repeats } from '../packages/testing/src/test-tier.ts';
 
-const FAULT_MS = Number(process.env['BERTH_TEST_SAFETY_SECONDS'] ?? repeats({ usually: 4, long: 12 })) * 1000;
+const FAULT_MS = Number(process.env['BERTH_TEST_SAFETY_SECONDS'] ?? repeats({ usually: 6, long: 12 })) * 1000;
 /** Half a minute of silence takes 1.5 s. */
 const RATE = 20;
 const BETWEEN_FAULTS = { least: 100, most: 800 };

@@ -21,8 +21,8 @@ const LIFE = { least: 0, most: 500 };
 /** A job that was taken for a worker and never reached it is given up after 15 s of evidence. */
 const SETTLES_WITHIN_MS = 60_000;
 const RUNS: [DatabaseKind, number][] = [
-  ['sqlite', repeats({ usually: 8, long: 50 })],
-  ['postgres', repeats({ usually: 4, long: 10 })],
+  ['sqlite', repeats({ usually: 6, long: 50 })],
+  ['postgres', repeats({ usually: 3, long: 10 })],
 ];
 
 for (const [kind, kills] of RUNS) {

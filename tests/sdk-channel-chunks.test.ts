@@ -23,9 +23,9 @@ import { ROOT_KEY } from '../packages/testing/src/server-process.ts';
 const JOBS = 4;
 const KILLS = repeats({ usually: 2, long: 3 });
 /** Chunks of a job in the stories that stream the most. */
-const CHUNKS = repeats({ usually: 500, long: 2_000 });
+const CHUNKS = repeats({ usually: 250, long: 2_000 });
 /** One in so many is larger than the largest chunk that is stored, and is cut. */
-const ONE_IN = CHUNKS / 4;
+const ONE_IN = repeats({ usually: 125, long: 500 });
 const LARGE = 'ü'.repeat(700_000);
 
 /**
@@ -35,8 +35,8 @@ const LARGE = 'ü'.repeat(700_000);
 const STORIES: [kind: DatabaseKind, servers: number, channel: 'fast' | 'auto', chunks: number][] = [
   ['sqlite', 1, 'fast', CHUNKS],
   ['postgres', 2, 'fast', CHUNKS],
-  ['sqlite', 1, 'auto', CHUNKS / 4],
-  ['postgres', 2, 'auto', CHUNKS / 4],
+  ['sqlite', 1, 'auto', ONE_IN],
+  ['postgres', 2, 'auto', ONE_IN],
 ];
 
 /** What the TypeScript worker is told by the platform, at this address. */
