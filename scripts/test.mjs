@@ -5,6 +5,7 @@
 //   --test-concurrency=N       files at once
 // Without --unit a PostgreSQL is started for the run, and the Docker suites run where a daemon answers or can
 // be started, those of Kubernetes where its programs are.
+import { execFile } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
@@ -16,6 +17,8 @@ import report from './test-reporter.mjs';
 const WITH_DOCKER = /(?:-docker|docker-engine\.integration)\.test\.ts$/;
 /** Files that need a Kubernetes cluster. */
 const WITH_KUBERNETES = /(?:-kubernetes|kubernetes-[a-z-]+\.integration)\.test\.ts$/;
+/** Files that build the web console where it is not built yet. */
+const WITH_CONSOLE = /^tests\/(?:console\/|published-packages)/;
 /** Files beside the code that need a database server, Docker or processes of their own. */
 const INTEGRATION = /\.integration\.test\.ts$/;
 /** Building the container image takes minutes, and so do many kills. */
@@ -76,6 +79,10 @@ process.exit(failed || interrupted.signal.aborted ? 1 : 0);
 
 /** PostgreSQL, and Docker where a file needs it; without a daemon those files do not run. */
 async function startServices() {
+  // Once, before several files do it at the same time. A file that needs the console says why it cannot be built.
+  const consoleBuild = files.some((file) => WITH_CONSOLE.test(file))
+    ? new Promise((done) => execFile(process.execPath, ['scripts/build-console.mjs'], done))
+    : undefined;
   const { findOrStartDocker } = await import('../packages/testing/src/docker-daemon.mjs');
   const { createTemplateDatabase, startTestPostgres } = await import(
     '../packages/testing/src/postgres-server.mjs'
@@ -100,6 +107,7 @@ async function startServices() {
     () => template.drop(),
     () => postgres.stop(),
   );
+  await consoleBuild;
 }
 
 /** One cluster for all files of a run; without one, those files do not run. */
