@@ -44,9 +44,11 @@ export default async function* parrot({
     };
     return;
   }
-  const chunk = (delta: object, finish: string | null) =>
-    'data: ' +
-    `${JSON.stringify({ id, object: 'chat.completion.chunk', created, model: MODEL, choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
+  const chunk = (delta: object, finish: string | null) => {
+    const choices = [{ index: 0, delta, finish_reason: finish }];
+    const body = { id, object: 'chat.completion.chunk', created, model: MODEL, choices };
+    return `data: ${JSON.stringify(body)}\n\n`;
+  };
   for (const word of words) {
     yield chunk({ role: 'assistant', content: word }, null);
     await pause(PAUSE_MS);

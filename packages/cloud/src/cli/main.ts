@@ -113,20 +113,16 @@ function find(
     const load = name === undefined ? undefined : commands[name];
     if (load !== undefined) return { load, rest: argv.slice(words) };
   }
-  if (group.length === 0)
-    throw new UsageError(
-      'unknown command ' +
-        `${JSON.stringify(first)}${didYouMean(first, firstWords(), '; "berth --help" lists the commands')}`,
-    );
+  if (group.length === 0) {
+    const hint = didYouMean(first, firstWords(), '; "berth --help" lists the commands');
+    throw new UsageError(`unknown command ${JSON.stringify(first)}${hint}`);
+  }
+  const known = group.map((name) => `"berth ${name}"`).join(', ');
   if (second === '' || second.startsWith('-'))
-    throw new UsageError(
-      `"berth ${first}" needs one more word: ${group.map((name) => `"berth ${name}"`).join(', ')}`,
-    );
+    throw new UsageError(`"berth ${first}" needs one more word: ${known}`);
   const typed = `${first} ${second}`;
-  throw new UsageError(
-    'unknown command ' +
-      `${JSON.stringify(typed)}${didYouMean(typed, group, `; there is ${group.map((name) => `"berth ${name}"`).join(', ')}`)}`,
-  );
+  const hint = didYouMean(typed, group, `; there is ${known}`);
+  throw new UsageError(`unknown command ${JSON.stringify(typed)}${hint}`);
 }
 
 function firstWords(): Set<string> {

@@ -88,7 +88,8 @@ function millisecondDigits(millisecond: number): string {
 /** A UUID of version 8 (free form) and a suffix; synchronous jobs begin with `sync-`. */
 export function newJobId(seq: number, sync: boolean): string {
   const count = seq % PER_MILLISECOND;
-  const number = `${millisecondDigits((seq - count) / PER_MILLISECOND)}${(PER_MILLISECOND + count).toString(16).slice(1)}`;
+  const counter = (PER_MILLISECOND + count).toString(16).slice(1);
+  const number = `${millisecondDigits((seq - count) / PER_MILLISECOND)}${counter}`;
   const random = randomHex();
   const variant = '89ab'[Number.parseInt(random.charAt(0), 16) & 3];
   return `${sync ? SYNC_PREFIX : ''}${number}-${variant}${random.slice(1, 4)}-${random.slice(4)}${SUFFIX}`;

@@ -71,8 +71,8 @@ export function VolumeDialogs({
         onClose={onClose}
         title={`Delete the volume ${volume?.name ?? ''}?`}
         lost={
-          'All files on it are ' +
-          `lost${volume?.used === null || volume === undefined ? '' : `: ${formatBytes(volume.used)}`}. ` +
+          'All files on it are lost' +
+          `${volume?.used === null || volume === undefined ? '' : `: ${formatBytes(volume.used)}`}. ` +
           'This cannot be undone.'
         }
         action="Delete the volume"

@@ -113,7 +113,9 @@ function asJson(job: JobView, field: 'input' | 'output'): Record<string, string>
 /** One chunk is one line: text as it is, anything else as JSON. */
 function showChunk(output: Output, chunk: { output: unknown }): void {
   if (!output.isText) return output.printText(`${JSON.stringify(chunk)}\n`);
-  output.printText(
-    `${typeof chunk.output === 'string' ? chunk.output.split('\n').map(escapeControlCharacters).join('\n') : JSON.stringify(chunk.output)}\n`,
-  );
+  const text =
+    typeof chunk.output === 'string'
+      ? chunk.output.split('\n').map(escapeControlCharacters).join('\n')
+      : JSON.stringify(chunk.output);
+  output.printText(`${text}\n`);
 }

@@ -24,18 +24,18 @@ export interface DevSessionOptions {
 
 /** Deploys the folder after each change. A mistake in it is reported, and the next change is tried again. */
 export class DevSession {
-  readonly #parts: DevSessionOptions;
+  readonly #options: DevSessionOptions;
   #digest = '';
   #trying = false;
   #ended = false;
   endpoint: EndpointView | undefined;
 
-  constructor(parts: DevSessionOptions) {
-    this.#parts = parts;
+  constructor(options: DevSessionOptions) {
+    this.#options = options;
   }
 
   async deploy(): Promise<void> {
-    const { client, folder, settings, job, stderr } = this.#parts;
+    const { client, folder, settings, job, stderr } = this.#options;
     try {
       const snapshot = await snapshotFolder(folder, stderr);
       if (snapshot.digest === this.#digest) return;
@@ -59,7 +59,7 @@ export class DevSession {
 
   /** Shows the logs of its workers. */
   async follow(signal: AbortSignal): Promise<void> {
-    const { client, output } = this.#parts;
+    const { client, output } = this.#options;
     signal.addEventListener('abort', () => (this.#ended = true), { once: true });
     if (this.endpoint === undefined) return;
     await followWorkerLogs(
@@ -83,7 +83,7 @@ export class DevSession {
         { event: 'result', job: result },
         `${result.status} ${JSON.stringify(result.output ?? result.error ?? null)}`,
       );
-    void runJobToEnd(this.#parts.client, endpoint, job)
+    void runJobToEnd(this.#options.client, endpoint, job)
       .then(report, (error: unknown) => this.#failed(error))
       .finally(() => (this.#trying = false));
   }
@@ -94,7 +94,7 @@ export class DevSession {
   }
 
   #report(event: Record<string, unknown>, line: string): void {
-    const { output } = this.#parts;
+    const { output } = this.#options;
     output.printText(output.isText ? `> ${line}\n` : `${JSON.stringify(event)}\n`);
   }
 }

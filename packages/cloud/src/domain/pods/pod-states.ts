@@ -48,11 +48,11 @@ export function allowedActions(pod: PodActionState): (typeof POD_ACTIONS)[number
 export function checkAction(pod: PodActionState & Pick<Pod, 'id'>, action: PodAction): void {
   if (!actionsInState(pod).includes(action)) {
     const can = allowedActions(pod);
+    const stopping = holdsHardware(pod) && pod.wanted !== 'running' ? ' and stopping' : '';
     throw new BerthError(
       'state',
-      `pod ${pod.id} is ` +
-        `${pod.status}${holdsHardware(pod) && pod.wanted !== 'running' ? ' and stopping' : ''}, so it ` +
-        `cannot ${action}; possible now: ${can.join(', ') || 'nothing'}`,
+      `pod ${pod.id} is ${pod.status}${stopping}, so it cannot ${action}; ` +
+        `possible now: ${can.join(', ') || 'nothing'}`,
     );
   }
   if (pod.locked && !ALLOWED_WHEN_LOCKED.includes(action)) throw lockedError(pod.id, action);

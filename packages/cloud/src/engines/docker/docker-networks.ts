@@ -90,10 +90,12 @@ export class DockerNetworks {
       } catch (error) {
         if (isWrongState(error) && (await this.#exists(name))) return;
         const overlaps = ADDRESSES_IN_USE.test(daemonMessage(error));
+        const hint = overlaps
+          ? '. These addresses are in use: set another range for clusters (clusterNetwork)'
+          : '';
         throw new BerthError(
           overlaps ? 'rule' : 'unavailable',
-          `the network ${subnet ?? ''} of its cluster could not be created: ` +
-            `${daemonMessage(error)}${overlaps ? '. These addresses are in use: set another range for clusters (clusterNetwork)' : ''}`,
+          `the network ${subnet ?? ''} of its cluster could not be created: ${daemonMessage(error)}${hint}`,
           { cause: error },
         );
       }

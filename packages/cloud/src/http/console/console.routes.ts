@@ -43,8 +43,10 @@ const SECURITY_HEADERS = {
   'cross-origin-opener-policy': 'same-origin',
 };
 
-const NOT_BUILT = `<!doctype html><meta charset="utf-8"><title>Berth</title><h1>Berth runs, but its console was not built</h1>
-<p>In a clone, <code>npm run build:console</code> builds it; <code>npm start</code> does so by itself. The API works without it.</p>`;
+const NOT_BUILT = `<!doctype html><meta charset="utf-8"><title>Berth</title>
+<h1>Berth runs, but its console was not built</h1>
+<p>In a clone, <code>npm run build:console</code> builds it; <code>npm start</code> does so by itself.
+The API works without it.</p>`;
 
 /** The console: one page for every address of it, its files, and signing in and out. */
 export class ConsoleRoutes {

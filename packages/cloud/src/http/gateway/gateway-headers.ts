@@ -90,8 +90,9 @@ export function upstreamRequestHead(
   if (!hasLength && length === 0 && WITH_LENGTH.has(method)) text += 'Content-Length: 0\r\n';
   const { remoteAddress = '', encrypted } = request.socket as typeof request.socket & { encrypted?: boolean };
   const proto = forwardedProto === '' ? (encrypted === true ? 'https' : 'http') : forwardedProto;
+  const client = remoteAddress.startsWith('::ffff:') ? remoteAddress.slice(7) : remoteAddress;
   text +=
-    `X-Forwarded-For: ${forwardedFor}${remoteAddress.startsWith('::ffff:') ? remoteAddress.slice(7) : remoteAddress}\r\n` +
+    `X-Forwarded-For: ${forwardedFor}${client}\r\n` +
     `X-Forwarded-Proto: ${proto}\r\n` +
     `X-Forwarded-Host: ${forwardedHost === '' ? host : forwardedHost}\r\n`;
   if (traceparent !== undefined) text += `${TRACEPARENT}: ${traceparent}\r\n`;

@@ -22,11 +22,10 @@ export function allowedDataCenterIds(
   const ids = inCountries
     .map(({ id }) => id)
     .filter((id) => dataCenterIds.length === 0 || dataCenterIds.includes(id));
-  if (ids.length === 0)
-    throw ruleError(
-      'no data center here is in ' +
-        `${countryCodes.join(', ')}${dataCenterIds.length > 0 ? ` and among ${dataCenterIds.join(', ')}` : ''}`,
-    );
+  if (ids.length === 0) {
+    const among = dataCenterIds.length > 0 ? ` and among ${dataCenterIds.join(', ')}` : '';
+    throw ruleError(`no data center here is in ${countryCodes.join(', ')}${among}`);
+  }
   return ids;
 }
 

@@ -14,7 +14,8 @@ the fields of that type. \
 The first one is \`ready\` (or \`reset\`): state that is read after it and the events that follow leave no gap. \
 With \`Last-Event-ID\` the stream goes on after that event; where that is not possible, the first event is \`reset\`, \
 and everything has to be read again. Changes of jobs are sent together, a few times a second for each \
-endpoint, and only to keys that may read the jobs of the endpoint. The stream ends when its key is revoked. docs/events.md lists the types.`;
+endpoint, and only to keys that may read the jobs of the endpoint. The stream ends when its key is \
+revoked. docs/events.md lists the types.`;
 
 export function eventOperations({ events }: Pick<AllServices, 'events'>): Operation[] {
   return [

@@ -97,11 +97,8 @@ function describeRequirement(
       const wrongNumber =
         typeof place.value === 'number' && (wanted.includes('integer') || wanted.includes('number'));
       const seen = wrongNumber || (origin === 'query' && typeof place.value === 'string') ? exact : undefined;
-      return (
-        'must be ' +
-        `${either([...wanted.map((type) => TYPE_LABELS[type] ?? type), ...(orNull ? ['null'] : [])])}, ` +
-        `got ${seen ?? typeLabel(place.value)}`
-      );
+      const labels = [...wanted.map((type) => TYPE_LABELS[type] ?? type), ...(orNull ? ['null'] : [])];
+      return `must be ${either(labels)}, got ${seen ?? typeLabel(place.value)}`;
     }
     case 'enum':
     case 'const': {
@@ -124,11 +121,10 @@ function describeRequirement(
       return `must be at most ${limit} characters long`;
     case 'pattern':
       return `must match ${String(params['pattern'])}${gotSuffix(exact)}`;
-    case 'format':
-      return (
-        'must be ' +
-        `${formatDescriptions[String(params['format'])] ?? `of the format ${String(params['format'])}`}${gotSuffix(exact)}`
-      );
+    case 'format': {
+      const format = String(params['format']);
+      return `must be ${formatDescriptions[format] ?? `of the format ${format}`}${gotSuffix(exact)}`;
+    }
     case 'minimum':
       return `must be at least ${limit}${gotSuffix(exact)}`;
     case 'maximum':

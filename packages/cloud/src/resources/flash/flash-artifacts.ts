@@ -28,20 +28,19 @@ type Method = 'GET' | 'PUT';
 
 /** Files that are uploaded and downloaded with a signed link: it allows one operation, for an hour. */
 export class FlashArtifacts {
-  readonly #parts: FlashArtifactsOptions;
+  readonly #options: FlashArtifactsOptions;
   readonly #key: Buffer;
 
-  constructor(parts: FlashArtifactsOptions) {
-    this.#parts = parts;
-    this.#key = createHmac('sha256', parts.masterKey).update('links to artifacts').digest();
+  constructor(options: FlashArtifactsOptions) {
+    this.#options = options;
+    this.#key = createHmac('sha256', options.masterKey).update('links to artifacts').digest();
   }
 
   link(method: Method, objectKey: string): ArtifactLink {
-    const expiresAt = this.#parts.clock.now() + LINK_TTL_MS;
-    return {
-      url: `${this.#parts.origin()}/artifacts/${objectKey}?expires=${expiresAt}&signature=${this.#sign(method, objectKey, expiresAt)}`,
-      expiresAt,
-    };
+    const expiresAt = this.#options.clock.now() + LINK_TTL_MS;
+    const signature = this.#sign(method, objectKey, expiresAt);
+    const query = `expires=${expiresAt}&signature=${signature}`;
+    return { url: `${this.#options.origin()}/artifacts/${objectKey}?${query}`, expiresAt };
   }
 
   /**
@@ -52,7 +51,7 @@ export class FlashArtifacts {
     const shown = Buffer.from(signature);
     if (shown.length !== wanted.length || !timingSafeEqual(shown, wanted))
       throw new BerthError('forbidden', 'this link is not valid');
-    if (Number(expires) < this.#parts.clock.now())
+    if (Number(expires) < this.#options.clock.now())
       throw new BerthError('forbidden', 'this link has expired; request a new one');
   }
 
@@ -88,7 +87,7 @@ export class FlashArtifacts {
   }
 
   #path(objectKey: string): string {
-    return join(this.#parts.folder, objectKey);
+    return join(this.#options.folder, objectKey);
   }
 
   #sign(method: Method, objectKey: string, expiresAt: number): string {

@@ -47,8 +47,7 @@ export const interfaceSettings = {
     default: false,
     description:
       'Whether webhooks may be sent to loopback and private addresses. Everyone who can submit a ' +
-      'job chooses the address, ' +
-      'so allow it only if all of them may reach your network, or to try Berth on one machine.',
+      'job chooses the address, so allow it only if all of them may reach your network, or to try Berth on one machine.',
   }),
   'webhooks.attempts': defineSetting({
     type: wholeNumberType(1, 100),

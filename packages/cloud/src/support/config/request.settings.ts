@@ -35,9 +35,9 @@ export const requestSettings = {
     default: 0,
     description:
       'How many of these connections one account may have; the root account has no such limit. A ' +
-      'connection counts for ' +
-      'the account that last showed a key on it, and one to a port of a pod for its owner. Beyond it, a request on ' +
-      'another connection is answered with 429, and that connection is closed. 0: half of maxConnections.',
+      'connection counts for the account that last showed a key on it, and one to a port of a pod for its ' +
+      'owner. Beyond it, a request on another connection is answered with 429, and that connection is ' +
+      'closed. 0: half of maxConnections.',
   }),
   fastPath: defineSetting({
     type: booleanType(['on', 'off']),

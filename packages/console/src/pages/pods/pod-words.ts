@@ -55,10 +55,9 @@ export function actionWords(action: PodAction, pod: Pick<Pod, 'name' | 'mounts'>
         title: `Terminate ${name}?`,
         button: 'Terminate the pod',
         lost:
-          'The pod, its container ' +
-          `disk${persistent === undefined ? '' : ` and its volume at ${persistent.path} (${persistent.size} GB)`} ` +
-          `are deleted. ${network ? keptAtStop : 'Nothing of its files is kept.'} This cannot be ` +
-          'undone.',
+          'The pod, its container disk' +
+          `${persistent === undefined ? '' : ` and its volume at ${persistent.path} (${persistent.size} GB)`} ` +
+          `are deleted. ${network ? keptAtStop : 'Nothing of its files is kept.'} This cannot be undone.`,
         danger: true,
       };
   }
