@@ -105,6 +105,20 @@ test(`three servers and ${KILLS} kills under load: every job completes once, the
     60_000,
   );
   assert.equal(new Set(running).size, WORKERS);
+
+  const { server: any } = random.pick(servers.seats) ?? assert.fail();
+  assert.equal((await any.client().call('DELETE', `/v2/serverless/${endpointId}`)).status, 204);
+  await waitFor(
+    'nothing of it is left',
+    async () => (await servers.number('select count(*) from workers')) === 0,
+    60_000,
+  );
+  const intervals = "from usage_stretches where kind = 'serverless'";
+  assert.equal(
+    await servers.number(`select count(*) ${intervals} and ended_at < 9000000000`),
+    await servers.number(`select count(distinct unit_id) ${intervals}`),
+    'every worker is billed once, to its end',
+  );
 });
 
 /** The folders of instances of all three. */

@@ -1,4 +1,5 @@
 import { PodInstances } from '../../../cloud/src/compute/pods/pod-instances.ts';
+import { EndpointRemovals } from '../../../cloud/src/compute/workers/endpoint-removals.ts';
 import { WorkerRegistry } from '../../../cloud/src/compute/workers/worker-registry.ts';
 import { usageRules } from '../../../cloud/src/metering/usage-rules.ts';
 import { Dispatcher } from '../../../cloud/src/queue/dispatcher.ts';
@@ -160,7 +161,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     layer: 'lease of webhooks',
     mistake: 'a webhook is leased without a check that it is as it was read',
-    foundBy: 28,
+    foundBy: 86,
     options: { wrapStore: withUncheckedLease },
   },
   {
@@ -197,6 +198,21 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       };
     },
   },
+  {
+    layer: 'deleted endpoints',
+    mistake: 'every server removes the workers of an endpoint that it deletes',
+    foundBy: 34,
+    options: { wrapStore: withUnfencedRemoval },
+    plant: () =>
+      replace(
+        EndpointRemovals.prototype,
+        'remove',
+        () =>
+          function (this: EndpointRemovals, endpointId) {
+            return this.finishRemoval(endpointId);
+          },
+      ),
+  },
 ];
 
 function withAnyAnswer(store: Store): Store {
@@ -232,6 +248,11 @@ function withUncheckedLease(store: Store): Store {
 
 function withoutFence(store: Store): Store {
   return { ...store, leading: { ...store.leading, workers: store.workers, pods: store.pods } };
+}
+
+function withUnfencedRemoval(store: Store): Store {
+  const { removeWorkers } = store.workers;
+  return { ...store, leading: { ...store.leading, workers: { ...store.leading.workers, removeWorkers } } };
 }
 
 function withStaleRules(store: Store): Store {

@@ -34,6 +34,7 @@ import type { SimulatedReceiver } from './simulated-receiver.ts';
 import type { SimulatedWakeups } from './simulated-wakeups.ts';
 import { WEBHOOK_ATTEMPTS } from './webhook-check.ts';
 import type { WebhookLeases } from './webhook-leases.ts';
+import { ACCOUNT } from './simulation-storage.ts';
 import { connect, connectToStore } from './store-connection.ts';
 import type { StoreConnectionDeps, StoreFaults, UsedStore } from './store-connection.ts';
 import type { SimulatedProcess, VirtualTime } from './virtual-time.ts';
@@ -59,7 +60,7 @@ export interface SimulatedWorld {
   wakeups: SimulatedWakeups;
   receiver: SimulatedReceiver;
   webhookLeases: WebhookLeases;
-  endpoints: ReadonlyMap<string, Endpoint>;
+  endpoints: Map<string, Endpoint>;
   /** How much the clock of the database is ahead, and what the leading server wrote about it. */
   databaseClock: { ahead: number; shared: SharedTime | undefined };
   ids: Ids;
@@ -78,11 +79,18 @@ interface Machine {
   savedClock: string | undefined;
 }
 
+/** What follows when the owner of an endpoint changes it, in the server that was asked. */
+interface EndpointRequests {
+  onChanged(endpointId: string): void;
+  onDeleted(endpointId: string): Promise<void>;
+}
+
 interface Running {
   process: SimulatedProcess;
   clock: SteadyClock;
   queue: JobQueue;
   pods: PodRequests;
+  endpoints: EndpointRequests;
   /** In order. */
   close(): Promise<void>;
   /** Whatever it is doing: only its memory is left. */
@@ -117,6 +125,23 @@ export class SimulatedServer implements PodServer {
 
   get pods(): PodRequests | undefined {
     return this.#running?.pods;
+  }
+
+  /** This server is asked to create an endpoint. */
+  createEndpoint(endpoint: Endpoint): void {
+    this.#world.endpoints.set(endpoint.id, endpoint);
+    this.#inEndpoints((endpoints) => endpoints.onChanged(endpoint.id));
+  }
+
+  /** This server is asked to delete an endpoint. What it cannot remove now goes later. */
+  deleteEndpoint(endpointId: string): void {
+    this.#world.endpoints.delete(endpointId);
+    this.#inEndpoints((endpoints) => void endpoints.onDeleted(endpointId).catch(() => undefined));
+  }
+
+  #inEndpoints(request: (endpoints: EndpointRequests) => void): void {
+    const running = this.#running;
+    if (running !== undefined) this.#world.time.runIn(running.process, () => request(running.endpoints));
   }
 
   get clock(): SteadyClock | undefined {
@@ -259,6 +284,9 @@ export class SimulatedServer implements PodServer {
     events.subscribe('pod.changed', ({ podId, source }) => {
       if (source !== 'reconciler') podReconciler.wake(podId);
     });
+    events.subscribe('endpoint.changed', ({ endpointId }) => {
+      if (endpointId !== undefined) workerReconciler.wake(endpointId);
+    });
     events.subscribe('wakeups.missed', () => {
       for (const reconciler of reconcilers) reconciler.resync();
     });
@@ -295,6 +323,13 @@ export class SimulatedServer implements PodServer {
         store: store.pods,
         now: () => clock.now(),
         onChanged: (podId) => events.publish('pod.changed', { podId, source: 'request' }),
+      },
+      endpoints: {
+        onChanged: (endpointId) => events.publish('endpoint.changed', { endpointId, source: 'request' }),
+        onDeleted: (endpointId) => {
+          events.publish('endpoint.removed', { endpointId, accountId: ACCOUNT, source: 'request' });
+          return workerReconciler.policy.components.removals.remove(endpointId);
+        },
       },
       close: async () => {
         queue.close();

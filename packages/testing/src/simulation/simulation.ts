@@ -40,6 +40,8 @@ const REST_MS = 1_200_000;
 const LOOK_EVERY_MS = 1_000;
 /** Virtual time with load and faults, by default. */
 const LOAD_MS = 20_000;
+/** The share of runs with an endpoint that is deleted while its workers run. */
+const DELETION_SHARE = 0.3;
 
 export interface SimulationOptions {
   seed: number;
@@ -202,6 +204,7 @@ class Simulation {
     try {
       for (const server of this.#servers) server.start();
       this.#startClients(load);
+      this.#deleteEndpoint(load);
       this.#faults.start(load);
       await time.runUntil(load);
       await this.#waitForRest();
@@ -249,6 +252,30 @@ class Simulation {
       }).start(until);
   }
 
+  /** An endpoint with workers and without jobs is created and deleted, at any servers. */
+  #deleteEndpoint(until: number): void {
+    const random = seededRandom(this.#options.seed, 'deletion');
+    const [sample] = this.#endpoints;
+    if (sample === undefined || !random.chance(DELETION_SHARE)) return;
+    const workers = random.between(1, 3);
+    const endpoint = { ...sample, id: 'deleted', workersMin: workers, workersMax: workers };
+    const ask = (what: string, request: (server: SimulatedServer) => void, next?: () => void): void => {
+      const server = random.pick(this.#servers.filter(({ process }) => process !== undefined));
+      if (server === undefined)
+        return void this.#time.after(1_000, undefined, () => ask(what, request, next));
+      this.#trace.add(`${server.name} is asked to ${what} the endpoint ${endpoint.id}`);
+      request(server);
+      next?.();
+    };
+    const create = (server: SimulatedServer): void => server.createEndpoint(endpoint);
+    const remove = (server: SimulatedServer): void => server.deleteEndpoint(endpoint.id);
+    this.#time.after((random.next() * until) / 2, undefined, () =>
+      ask('create', create, () =>
+        this.#time.after((random.next() * until) / 2, undefined, () => ask('delete', remove)),
+      ),
+    );
+  }
+
   /** An instance of the generation that shall run is not ended by a server. */
   #checkPodMayEnd({ id, labels }: InstanceSpec): void {
     const pod = labels['endpoint'] === undefined ? this.#options.database.podNow?.(id) : undefined;
@@ -258,7 +285,9 @@ class Simulation {
 
   /** However many servers there are, and whoever leads. That one has just ended may not be written yet. */
   #checkWorkers(endpointId: string, active: readonly string[]): void {
-    const max = this.#world.endpoints.get(endpointId)?.workersMax ?? 0;
+    const max = this.#world.endpoints.get(endpointId)?.workersMax;
+    // It was deleted, and its workers end.
+    if (max === undefined) return;
     const alive = active.filter((id) => this.#workers.get(id)?.isAlive !== false);
     if (alive.length > max)
       this.#violation ??= new InvariantViolation(
