@@ -20,6 +20,10 @@ const MARKED = ['--import', resolve('scripts/mark-test-process.mjs')];
 /** To install is work; to try a client is, for the most part, to wait. */
 const INSTALLS_AT_ONCE = Math.max(2, Math.floor(availableParallelism() / 2));
 const FILES_AT_ONCE = INSTALLS_AT_ONCE + 1;
+/** Those that take longest start first, so that nothing waits for one of them at the end. */
+const FIRST = ['python/runpod', 'python/runpod-earlier', 'python/flash'];
+/** It has a limited time for its requests: little else runs by then. */
+const LAST = 'python/fuzz';
 
 /**
  * @typedef {{ name: string, folder: string, files: string[] }} Client
@@ -27,7 +31,9 @@ const FILES_AT_ONCE = INSTALLS_AT_ONCE + 1;
  */
 
 const words = process.argv.slice(2);
-const clients = selectClients(globSync('clients/*/**/install.mjs').map(dirname).sort());
+const clients = selectClients(globSync('clients/*/**/install.mjs').map(dirname).sort()).sort(
+  (one, other) => startOrder(one) - startOrder(other),
+);
 if (clients.length === 0) {
   process.stderr.write(`no client matches ${words.join(' ')}\n`);
   process.exit(1);
@@ -35,12 +41,7 @@ if (clients.length === 0) {
 
 /** Why a client did not run, by its name. @type {Map<string, string>} */
 const missing = new Map();
-await inParallel(INSTALLS_AT_ONCE, clients, async (client) => {
-  const reason = await install(client);
-  if (reason !== undefined) missing.set(client.name, reason);
-});
-const present = clients.filter(({ name }) => !missing.has(name));
-const docker = present.some((client) => client.files.some((file) => WITH_DOCKER.test(file)))
+const docker = clients.some((client) => client.files.some((file) => WITH_DOCKER.test(file)))
   ? await findOrStartDocker()
   : undefined;
 if (docker !== undefined && 'reason' in docker)
@@ -51,7 +52,7 @@ const canRun = (/** @type {string} */ file) =>
 
 endLeftoverProcesses((line) => process.stdout.write(line), { fileLimitMs: FILE_LIMIT_MS + 30_000 });
 /** @type {Map<string, Count>} */
-const counts = new Map(present.map(({ name }) => [name, { passed: 0, failed: 0 }]));
+const counts = new Map(clients.map(({ name }) => [name, { passed: 0, failed: 0 }]));
 let last = '';
 for await (const text of report(events())) {
   process.stdout.write(last);
@@ -68,6 +69,12 @@ for (const { name } of clients) {
 process.stdout.write(last);
 if (docker !== undefined && 'host' in docker) await docker.stop();
 process.exit(/ 0 failed/.test(last) ? 0 : 1);
+
+/** @param {Client} client */
+function startOrder({ name }) {
+  if (name === LAST) return FIRST.length + 1;
+  return FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length;
+}
 
 /**
  * A word that is in the path of a client takes all its files; else those whose path has it. A folder within a
@@ -106,39 +113,74 @@ function install({ name, folder }) {
 }
 
 /**
- * What the test runner tells of all files, after the clients that had to be there and are not. A suite that
- * several clients share is told as the file that runs it.
+ * What the test runner tells of all files. A client is tried as soon as it is installed, while others are. One that
+ * had to be there and is not is a failure. A suite that several clients share is told as the file that runs it.
  */
 async function* events() {
-  const required = (process.env['BERTH_REQUIRE_CLIENTS'] ?? '').split(' ').filter((word) => word !== '');
-  for (const [name, reason] of missing) {
-    if (!required.some((word) => (word.endsWith('/') ? name.startsWith(word) : name === word))) continue;
-    yield {
-      type: 'test:fail',
-      data: {
-        name: 'is installed',
-        nesting: 0,
-        file: resolve('clients', name, 'install.mjs'),
-        details: { type: 'test', duration_ms: 0, error: new Error(reason) },
-      },
-    };
-  }
   const told = new PassThrough({ objectMode: true });
-  const all = inParallel(
-    FILES_AT_ONCE,
-    present.flatMap(({ name, files }) => files.filter(canRun).map((file) => ({ name, file: resolve(file) }))),
-    async ({ name, file }) => {
-      for await (const { type, data } of /** @type {AsyncIterable<{ type: string, data: any }>} */ (
-        run({ files: [file], timeout: FILE_LIMIT_MS, execArgv: MARKED })
-      )) {
-        count(name, type, data);
-        told.write({ type, data: { ...data, file } });
-      }
-    },
-  );
-  const ended = all.finally(() => told.end());
+  /** @type {{ name: string, file: string }[]} */
+  const installed = [];
+  let allInstalled = false;
+  let wake = Promise.withResolvers();
+  const notify = () => {
+    wake.resolve(undefined);
+    wake = Promise.withResolvers();
+  };
+  const installs = inParallel(INSTALLS_AT_ONCE, clients, async (client) => {
+    const reason = await install(client);
+    if (reason === undefined)
+      installed.push(
+        ...client.files.filter(canRun).map((file) => ({ name: client.name, file: resolve(file) })),
+      );
+    else {
+      missing.set(client.name, reason);
+      if (isRequired(client.name)) told.write(notInstalled(client.name, reason));
+    }
+    notify();
+  }).finally(() => {
+    allInstalled = true;
+    notify();
+  });
+  const lanes = Array.from({ length: FILES_AT_ONCE }, async () => {
+    for (;;) {
+      const next = installed.shift();
+      if (next !== undefined) await tryFile(next, told);
+      else if (allInstalled) return;
+      else await wake.promise;
+    }
+  });
+  const ended = Promise.all([installs, ...lanes]).finally(() => told.end());
   yield* told;
   await ended;
+}
+
+/** @param {{ name: string, file: string }} one @param {PassThrough} told */
+async function tryFile({ name, file }, told) {
+  for await (const { type, data } of /** @type {AsyncIterable<{ type: string, data: any }>} */ (
+    run({ files: [file], timeout: FILE_LIMIT_MS, execArgv: MARKED })
+  )) {
+    count(name, type, data);
+    told.write({ type, data: { ...data, file } });
+  }
+}
+
+/** @param {string} name */
+function isRequired(name) {
+  const required = (process.env['BERTH_REQUIRE_CLIENTS'] ?? '').split(' ').filter((word) => word !== '');
+  return required.some((word) => (word.endsWith('/') ? name.startsWith(word) : name === word));
+}
+
+/** @param {string} name @param {string} reason */
+function notInstalled(name, reason) {
+  return {
+    type: 'test:fail',
+    data: {
+      name: 'is installed',
+      nesting: 0,
+      file: resolve('clients', name, 'install.mjs'),
+      details: { type: 'test', duration_ms: 0, error: new Error(reason) },
+    },
+  };
 }
 
 /**
