@@ -34,7 +34,7 @@ const START_ORDER = [
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'));
 const unit = process.argv.includes('--unit');
-const concurrency = Number(flag('test-concurrency') ?? availableParallelism() + 1);
+const concurrency = Number(flag('test-concurrency') ?? availableParallelism() + 2);
 
 let files = globSync(
   unit

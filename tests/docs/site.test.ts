@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { existsSync, globSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+/** The build ends with an error where a link leads nowhere. */
+test('the documentation builds as a site, with every page and a search index', async (context) => {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-site-'));
+  context.after(() => rmSync(folder, { recursive: true, force: true }));
+  const vitepress = join(ROOT, 'node_modules/vitepress/bin/vitepress.js');
+  await promisify(execFile)(process.execPath, [vitepress, 'build', 'docs', '--outDir', folder], {
+    cwd: ROOT,
+  });
+  const missing = globSync('**/*.md', { cwd: join(ROOT, 'docs') })
+    .map((page) => page.replace(/README\.md$/, 'index.md').replace(/\.md$/, '.html'))
+    .filter((page) => !existsSync(join(folder, page)));
+  assert.deepEqual(missing, []);
+  assert.equal(globSync('assets/chunks/@localSearchIndexroot*.js', { cwd: folder }).length, 1);
+});
