@@ -47,6 +47,8 @@ describe('console: 12 key screens look as they did', { skip: withoutBrowser() },
       size: 10,
       dataCenter: 'LOCAL-1',
     });
+    const session = await stage.operator.call<{ key: { id: string } }>('GET', '/v2/session');
+    ids['key'] = session.body.key.id;
     await create('/v2/account/secrets', { name: 'HF_TOKEN', value: 'secret' });
     await waitFor('no worker is left', async () => {
       const { body } = await stage.operator.call<{ workers: Record<string, number> }>(
