@@ -61,7 +61,7 @@ export function describePages(title: string, pages: readonly string[]): void {
       test(page, { timeout: PAGE_LIMIT_MS }, async (t) => {
         const env = {
           ...ownEnvironment(),
-          PATH: path,
+          PATH: `${join(folder, 'bin')}:${path}`,
           HOME: folder,
           PAGE: page,
           PYTHONPATH: resolve('packages/worker-python/src'),
@@ -125,5 +125,18 @@ function makeClone(): string {
       if (!existsSync(join(folder, 'node_modules', name)))
         symlinkSync(resolve(modules, name), join(folder, 'node_modules', name));
   writeFileSync(join(folder, 'package.json'), '{"private": true}');
+  mkdirSync(join(folder, 'bin'));
+  writeFileSync(join(folder, 'bin/npx'), npxOf(folder), { mode: 0o755 });
   return folder;
+}
+
+/** Runs programs of the clone as npx does, without the second of processor time that npm takes to find them. */
+function npxOf(folder: string): string {
+  const npx = spawnSync('sh', ['-c', 'command -v npx'], { encoding: 'utf8' }).stdout.trim();
+  return `#!/bin/sh
+program="${folder}/node_modules/.bin/$1"
+[ -x "$program" ] || exec "${npx}" "$@"
+shift
+exec "$program" "$@"
+`;
 }
