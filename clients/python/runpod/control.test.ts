@@ -41,8 +41,11 @@ told["no_gpu"] = refused(runpod.get_gpu, "nothing")
 
 const PODS = `
 told["none"] = runpod.get_pods()
-made = runpod.create_pod("trainer", "local/shell", "NVIDIA GeForce RTX 4090", docker_args="sh -c 'echo here; exec sleep 1000'", env={"A": "b c"}, ports="8888/http, 22/tcp",
-                         volume_in_gb=5, volume_mount_path="/workspace", min_vcpu_count=1, min_memory_in_gb=1, min_download=1, min_upload=1, allowed_cuda_versions=["12.4", "12.8"])
+made = runpod.create_pod("trainer", "local/shell", "NVIDIA GeForce RTX 4090",
+                         docker_args="sh -c 'echo here; exec sleep 1000'", env={"A": "b c"},
+                         ports="8888/http, 22/tcp", volume_in_gb=5, volume_mount_path="/workspace",
+                         min_vcpu_count=1, min_memory_in_gb=1, min_download=1, min_upload=1,
+                         allowed_cuda_versions=["12.4", "12.8"])
 told["made"] = made
 until(lambda: runpod.get_pod(made["id"])["runtime"] is not None)
 told["pod"] = runpod.get_pod(made["id"])
@@ -59,13 +62,16 @@ told["no_type"] = refused(runpod.create_pod, "none", "local/shell", "NVIDIA noth
 
 volume = runpod.get_user()["networkVolumes"][0]
 told["volume"] = volume
-with_volume = runpod.create_pod("volume", "local/shell", "NVIDIA GeForce RTX 4090", docker_args="sleep 1000", network_volume_id=volume["id"])
+with_volume = runpod.create_pod("volume", "local/shell", "NVIDIA GeForce RTX 4090",
+                                docker_args="sleep 1000", network_volume_id=volume["id"])
 small = runpod.create_pod("small", "local/shell", docker_args="sleep 1000", instance_id="cpu3c-2-4")
 # As its documentation has it: a CPU pod of which nothing is said.
 plain = runpod.create_pod("plain", "local/shell", docker_args="sleep 1000")
 told["cpus"] = [runpod.get_pod(pod["id"]) for pod in (small, plain)]
 template = runpod.create_template("pod template", "local/shell", "sleep 1000", ports="80/http", volume_in_gb=1)
-told["from_template"] = runpod.create_pod("from template", template_id=template["id"], gpu_type_id="NVIDIA GeForce RTX 4090", data_center_id="LOCAL-1", cloud_type="SECURE")
+told["from_template"] = runpod.create_pod("from template", template_id=template["id"],
+                                           gpu_type_id="NVIDIA GeForce RTX 4090", data_center_id="LOCAL-1",
+                                           cloud_type="SECURE")
 for pod in runpod.get_pods():
     runpod.terminate_pod(pod["id"])
 told["left"] = runpod.get_pods()
@@ -75,11 +81,15 @@ const SERVERLESS = `
 auth = runpod.create_container_registry_auth("registry", "user", "password")
 told["auth"] = auth
 told["renewed"] = runpod.update_container_registry_auth(auth["id"], "user2", "password2")
-first = runpod.create_template("first", "local/shell", 'sh -c "sleep 1"', env={"K": "v"}, is_serverless=True, registry_auth_id=auth["id"], ports="80/http, 22/tcp", container_disk_in_gb=12, volume_mount_path="/data")
+first = runpod.create_template("first", "local/shell", 'sh -c "sleep 1"', env={"K": "v"},
+                               is_serverless=True, registry_auth_id=auth["id"], ports="80/http, 22/tcp",
+                               container_disk_in_gb=12, volume_mount_path="/data")
 told["first"] = first
 second = runpod.create_template("second", "local/shell", is_serverless=True)
 told["taken"] = refused(runpod.create_template, "second", "local/shell")
-endpoint = runpod.create_endpoint("speech", first["id"], gpu_ids="ADA_24", workers_min=0, workers_max=0, flashboot=True, allowed_cuda_versions="12.4,12.8", idle_timeout=7, scaler_type="REQUEST_COUNT", scaler_value=2, gpu_count=2)
+endpoint = runpod.create_endpoint("speech", first["id"], gpu_ids="ADA_24", workers_min=0, workers_max=0,
+                                  flashboot=True, allowed_cuda_versions="12.4,12.8", idle_timeout=7,
+                                  scaler_type="REQUEST_COUNT", scaler_value=2, gpu_count=2)
 told["endpoint"] = endpoint
 told["plain"] = runpod.create_endpoint("plain", first["id"], workers_max=0)
 told["endpoints"] = {one["name"]: one for one in runpod.get_endpoints()}
