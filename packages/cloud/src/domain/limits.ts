@@ -59,7 +59,7 @@ export const MAX_POD_ENV_VARIABLES = 50;
 
 // Endpoints
 
-/** Nobody has so many; a larger number is a slip. */
+/** Guards against typing errors. */
 export const WORKER_COUNT: Bounds = { minimum: 0, maximum: 100_000 };
 /** Seconds until a worker without work stops. */
 export const IDLE_TIMEOUT: Bounds = { minimum: 1, maximum: 3600 };
@@ -78,6 +78,9 @@ export const MAX_ENDPOINT_TEXT_LENGTH = 1000;
 /** Of a request to `run`, and to `runsync`. */
 export const MAX_RUN_BODY_BYTES = 10 * 1024 * 1024;
 export const MAX_RUNSYNC_BODY_BYTES = 20 * 1024 * 1024;
+/** The log of webhooks shows a thousand at a time, each with its address. */
+export const MAX_WEBHOOK_LENGTH = 8192;
+export const MAX_IDEMPOTENCY_KEY_LENGTH = 255;
 /** How long one attempt may run; of an endpoint, 0 is no limit. */
 export const EXECUTION_TIMEOUT_MS: Bounds = { minimum: 5000, maximum: 7 * DAY_MS };
 /** From submission until a job is dropped, whatever its state. */
@@ -118,10 +121,19 @@ export const MAX_LOCAL_IMAGE_NAME_LENGTH = 63;
 /** `local/<name>`: lower-case letters and digits, with single dashes or underscores between them. */
 export const LOCAL_IMAGE_NAME_PATTERN = '^[a-z0-9]+(?:[_-][a-z0-9]+)*$';
 
+// Uploads
+
+/** Parts of one multipart upload, as in S3. */
+export const MAX_UPLOAD_PARTS = 10_000;
+/** This much of an unwanted request body is read and discarded, so that the client gets the response. */
+export const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
+
 // Answers
 
 /** Entries of one page (REST v2, and the job list). */
 export const MAX_PAGE_SIZE = 1000;
+/** Builds of one page (REST v2). */
+export const MAX_BUILDS_PAGE_SIZE = 100;
 /** Public templates of other accounts in one list (REST v1 and GraphQL). */
 export const MAX_PUBLIC_TEMPLATES = 1000;
 /** The same in the catalog (REST v2). */

@@ -1,3 +1,4 @@
+import { healthCheckPath } from '../domain/endpoints/endpoint-defaults.ts';
 import type { Endpoint } from '../domain/records.ts';
 
 /** The addresses of a queue endpoint; `{job_id}` stands for the id of a job. */
@@ -18,8 +19,6 @@ export interface LoadBalancerUrls {
   health: string;
 }
 
-const DEFAULT_HEALTH_PATH = '/ping';
-
 /** Whole addresses of what Berth serves, for answers that contain them. */
 export class EndpointUrls {
   readonly #origin: () => string;
@@ -31,8 +30,7 @@ export class EndpointUrls {
 
   of({ id, type, env }: Pick<Endpoint, 'id' | 'type' | 'env'>): QueueUrls | LoadBalancerUrls {
     const base = `${this.#origin()}/v2/${id}`;
-    if (type === 'LOAD_BALANCER')
-      return { base, health: base + (env['HEALTH_CHECK_PATH'] ?? DEFAULT_HEALTH_PATH).replace(/^\/*/, '/') };
+    if (type === 'LOAD_BALANCER') return { base, health: base + healthCheckPath(env).replace(/^\/*/, '/') };
     return {
       run: `${base}/run`,
       runSync: `${base}/runsync`,

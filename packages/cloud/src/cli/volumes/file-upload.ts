@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { open, readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
+import { MAX_UPLOAD_PARTS } from '../../domain/limits.ts';
 import type { CopyProgress } from '../copy-progress.ts';
 import type { VolumeBucket } from './volume-bucket.ts';
 import { forEachConcurrent, withRetries } from './transfer-retry.ts';
@@ -10,7 +11,6 @@ const MB = 1024 ** 2;
 /** Larger files are uploaded in parts, so that an interrupted upload can be resumed. */
 const SINGLE_PUT_MAX_BYTES = 16 * MB;
 const MIN_PART_BYTES = 16 * MB;
-const MAX_PARTS = 10_000;
 const PART_CONCURRENCY = 3;
 
 /**
@@ -29,7 +29,7 @@ export async function uploadFile(
     progress.bytes(content.length);
     return;
   }
-  const partSize = Math.max(MIN_PART_BYTES, Math.ceil(size / MAX_PARTS / MB) * MB);
+  const partSize = Math.max(MIN_PART_BYTES, Math.ceil(size / MAX_UPLOAD_PARTS / MB) * MB);
   const source = sourceOf(path);
   const begun = await bucket.findUpload(key, source);
   const there = new Map(

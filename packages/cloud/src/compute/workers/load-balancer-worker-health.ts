@@ -1,5 +1,6 @@
 import type { InstanceEngine } from '../../engines/engine.ts';
 import type { InstanceAddress } from '../../engines/instance.ts';
+import { healthCheckPath } from '../../domain/endpoints/endpoint-defaults.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
@@ -101,11 +102,7 @@ export class LoadBalancerWorkerHealth {
     const healthAddress = healthPort === port ? address : await engine?.address(record.id, healthPort);
     if (address === undefined || healthAddress === undefined) return { state: 'unhealthy' };
     return {
-      state: await probe(
-        healthAddress.host,
-        healthAddress.port,
-        endpoint.env['HEALTH_CHECK_PATH'] ?? '/ping',
-      ),
+      state: await probe(healthAddress.host, healthAddress.port, healthCheckPath(endpoint.env)),
       address,
     };
   }

@@ -79,3 +79,8 @@ export const ENDPOINT_DEFAULTS: Omit<Endpoint, keyof OwnedRecord | 'updatedAt'> 
 
 /** Where REST v2 fills in something else than the older interfaces. */
 export const V2_ENDPOINT_DEFAULTS = { idleTimeout: 10, executionTimeout: 300_000 } as const;
+
+/** Where a worker of a load balancing endpoint reports its health. */
+export function healthCheckPath(env: Readonly<Record<string, string>>): string {
+  return env['HEALTH_CHECK_PATH'] ?? '/ping';
+}

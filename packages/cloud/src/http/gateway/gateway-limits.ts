@@ -34,9 +34,6 @@ export const POD_GATEWAY_LIMITS: Readonly<GatewayLimits> = {
   requestMs: 100_000,
 };
 
-/** This much of an unwanted body is read and discarded, so that the response arrives. */
-export const MAX_DISCARDED_BYTES = 64 * MEGABYTE;
-
 /** How long clients are told to wait if there is no worker. */
 export const RETRY_AFTER_S = 5;
 

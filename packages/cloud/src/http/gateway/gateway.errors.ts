@@ -1,10 +1,11 @@
+import { MAX_DISCARDED_BYTES } from '../../domain/limits.ts';
 import { BerthError } from '../../support/errors.ts';
 import { sendJobError } from '../jobs/jobs.errors.ts';
 import { sendJson } from '../raw-http.ts';
 import type { Request, Response } from '../raw-http.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '../request-id.ts';
 import { WORKER_HEADER } from './worker-affinity.ts';
-import { MAX_DISCARDED_BYTES, RETRY_AFTER_S } from './gateway-limits.ts';
+import { RETRY_AFTER_S } from './gateway-limits.ts';
 import { WORKER_PROXY_POLICY } from './proxy-policy.ts';
 import type { ProxyPolicy } from './proxy-policy.ts';
 

@@ -2,10 +2,13 @@ import { clamp } from '../../queue/job-submission.ts';
 import type { JobOptions } from '../../queue/job-submission.ts';
 import { hasCredentials, CREDENTIALS_NOT_ALLOWED } from '../../queue/webhooks/webhook-target.ts';
 import { BerthError } from '../../support/errors.ts';
-import { EXECUTION_TIMEOUT_MS, JOB_RETENTION_MS, JOB_TTL_MS, SYNC_WAIT_MS } from '../../domain/limits.ts';
-
-/** The log of webhooks shows a thousand at a time, each with its address. */
-const MAX_WEBHOOK_LENGTH = 8_192;
+import {
+  EXECUTION_TIMEOUT_MS,
+  JOB_RETENTION_MS,
+  JOB_TTL_MS,
+  MAX_WEBHOOK_LENGTH,
+  SYNC_WAIT_MS,
+} from '../../domain/limits.ts';
 
 /** What a request body may say beside its input. What is not known here travels on to the worker. */
 interface Body {

@@ -3,7 +3,11 @@ import { checkScope } from '../../auth/authenticator.ts';
 import { bearerOrBareKey } from '../../auth/bearer.ts';
 import type { SubmitRequest } from '../../queue/job-submitter.ts';
 import type { JobOptions } from '../../queue/job-submission.ts';
-import { MAX_RUN_BODY_BYTES, MAX_RUNSYNC_BODY_BYTES } from '../../domain/limits.ts';
+import {
+  MAX_IDEMPOTENCY_KEY_LENGTH,
+  MAX_RUN_BODY_BYTES,
+  MAX_RUNSYNC_BODY_BYTES,
+} from '../../domain/limits.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
 import { bufferedUtf8Body, cancelOnClose, readUtf8Body, sendJson } from '../raw-http.ts';
 import { parseLargeJobRequest } from '../large-body-parser.ts';
@@ -13,8 +17,6 @@ import type { JobCall, JobOperations, JobRoutesDeps } from './job-operation.ts';
 import { parseJobRequest, parseWait } from './job-request.ts';
 import { traceSubmission } from './job-submission-trace.ts';
 import { sendJobStatus } from './job-status-sender.ts';
-
-const MAX_IDEMPOTENCY_KEY_LENGTH = 255;
 
 /** `run` and `runsync`. */
 export function submitOperations(deps: JobRoutesDeps): JobOperations {

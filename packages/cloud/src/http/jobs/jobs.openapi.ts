@@ -5,8 +5,10 @@ import {
   JOB_LIST_LIMIT,
   JOB_RETENTION_MS,
   JOB_TTL_MS,
+  MAX_IDEMPOTENCY_KEY_LENGTH,
   MAX_RUN_BODY_BYTES,
   MAX_RUNSYNC_BODY_BYTES,
+  MAX_WEBHOOK_LENGTH,
   STREAM_WAIT_MS,
   SYNC_WAIT_MS,
 } from '../../domain/limits.ts';
@@ -54,6 +56,7 @@ const request: Schema = named('JobRequest', {
     {
       webhook: text({
         format: 'uri',
+        maxLength: MAX_WEBHOOK_LENGTH,
         description: 'An http or https address that gets the result when the job ends',
       }),
       policy: object(
@@ -170,8 +173,9 @@ export const jobApiOperations: readonly DocumentedOperation[] = [
     path: '/{endpointId}/run',
     summary: 'Submit a job',
     description:
-      'Returns at once. With the header `Idempotency-Key`, the same request sent again returns the ' +
-      'same job; another body with that key is 409.',
+      'Returns at once. With the header `Idempotency-Key` (at most ' +
+      `${MAX_IDEMPOTENCY_KEY_LENGTH} characters), the same request sent again returns the same job; ` +
+      'another body with that key is 409.',
     access: 'write',
     params: byEndpoint,
     body: request,

@@ -1,3 +1,4 @@
+import { MAX_BUILDS_PAGE_SIZE } from '../../domain/limits.ts';
 import type { AllServices } from '../../resources/resources.ts';
 import { notFound } from '../../support/errors.ts';
 import type { Operation } from '../rest/rest-operation.ts';
@@ -5,8 +6,6 @@ import { operation } from '../rest/rest-operation.ts';
 import { integer, list, named, nullable, object, stringEnum, text } from '../rest/json-schema.ts';
 import { byId, dateTime } from './common.v2.schema.ts';
 import { pagination } from './pagination.v2.ts';
-
-const MAX_PAGE_SIZE = 100;
 
 const build = named(
   'Build',
@@ -62,7 +61,7 @@ export function buildOperations({ endpoints }: AllServices): Operation[] {
         {},
         {
           cursor: text({ minLength: 1 }),
-          limit: integer({ minimum: 1, maximum: MAX_PAGE_SIZE, default: MAX_PAGE_SIZE }),
+          limit: integer({ minimum: 1, maximum: MAX_BUILDS_PAGE_SIZE, default: MAX_BUILDS_PAGE_SIZE }),
         },
       ),
       status: 200,

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { MAX_UPLOAD_PARTS } from '../../resources/volumes/multipart-uploads.ts';
+import { MAX_UPLOAD_PARTS } from '../../domain/limits.ts';
 import type { UploadPart, MultipartUpload } from '../../resources/volumes/multipart-uploads.ts';
 import { parseRange, writeCondition } from './conditional-requests.ts';
 import type { S3BucketExchange } from './s3-exchange.ts';

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Caller } from '../../domain/caller.ts';
+import { MAX_DISCARDED_BYTES } from '../../domain/limits.ts';
 import type { VolumeContents } from '../../resources/volumes/volume-contents.ts';
 import type { Volumes } from '../../resources/volumes/volumes.ts';
 import type { NetworkVolume } from '../../domain/records.ts';
@@ -25,12 +26,6 @@ export interface S3RoutesDeps extends S3AuthenticatorDeps {
   log: FastifyBaseLogger;
   requestObserver?: RequestObserver;
 }
-
-/**
- * How much of an unused body is read so that the client gets the response; beyond it the connection is
- * closed.
- */
-const MAX_DISCARDED_BYTES = 64 * 1024 ** 2;
 
 /**
  * Network volumes as S3 buckets, below `/s3`. It bypasses Fastify: bodies have no size limit and are

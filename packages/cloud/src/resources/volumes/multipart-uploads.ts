@@ -15,7 +15,6 @@ import { objectPath } from './object-key.ts';
 import type { WriteCondition, NewObject, VolumeObjects } from './volume-objects.ts';
 import type { VolumeUsageMeter } from './volume-usage.ts';
 
-export const MAX_UPLOAD_PARTS = 10_000;
 /** An upload that was neither completed nor aborted in this time is deleted. */
 const UPLOAD_TTL_MS = 7 * 24 * 3_600_000;
 /** The same for a partial file that was left when the server stopped. */
