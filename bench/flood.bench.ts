@@ -81,7 +81,7 @@ export async function flood(bench: BenchContext): Promise<void> {
     const loaded = await measure(berth, others, MEASURE_SECONDS);
     const share = (cpuSeconds(berth.pid) - used) / MEASURE_SECONDS;
     const during = residentMegabytes(berth.pid);
-    const told = await load.counts();
+    const counts = await load.counts();
     for (const [name, at] of [
       ['p50', 0.5],
       ['p99', 0.99],
@@ -95,7 +95,7 @@ export async function flood(bench: BenchContext): Promise<void> {
         `${(share * 100).toFixed(0)} % of a core, ${before.toFixed(0)} MB before, ${during.toFixed(0)} ` +
         'MB during',
     );
-    report.print(`the flood: ${told}`);
+    report.print(`the flood: ${counts}`);
     for (const reason of new Set(loaded.refused)) report.print(`refused: ${reason}`);
     const times = quantile(loaded.times, 0.99) / quantile(quiet.times, 0.99);
     report.bar({

@@ -1,8 +1,8 @@
 // Runs existing clients, unmodified, against a real Berth. A client is a folder below clients/ with an
 // install.mjs, which brings it to clients/.installed/<name>/, and the test files beside it. One that cannot
-// be installed here is left out and said so; that is a failure for those that BERTH_REQUIRE_CLIENTS names, by
-// name (go/runpodctl) or by folder (node/). Words narrow the run to clients and files whose path contains one
-// of them.
+// be installed here is left out, which is printed; that is a failure for those that BERTH_REQUIRE_CLIENTS names,
+// by name (go/runpodctl) or by folder (node/). Words narrow the run to clients and files whose path contains
+// one of them.
 import { spawn } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -103,21 +103,24 @@ function install({ name, folder }) {
   return new Promise((done) => {
     process.stdout.write(`installing ${name}\n`);
     const child = spawn(process.execPath, [`${folder}/install.mjs`], { stdio: ['ignore', 'pipe', 'pipe'] });
-    let said = '';
+    let output = '';
     for (const stream of [child.stdout, child.stderr])
-      stream.setEncoding('utf8').on('data', (/** @type {string} */ text) => (said += text));
+      stream.setEncoding('utf8').on('data', (/** @type {string} */ text) => (output += text));
     child.on('close', (code) =>
-      done(code === 0 ? undefined : (said.trim().split('\n').at(-1) ?? `its install.mjs ended with ${code}`)),
+      done(
+        code === 0 ? undefined : (output.trim().split('\n').at(-1) ?? `its install.mjs ended with ${code}`),
+      ),
     );
   });
 }
 
 /**
- * What the test runner tells of all files. A client is tried as soon as it is installed, while others are. One that
- * had to be there and is not is a failure. A suite that several clients share is told as the file that runs it.
+ * The events of the test runner for all files. A client is tried as soon as it is installed, while others are
+ * being installed. A required client that is missing is a failure. A suite that several clients share is
+ * reported as the file that runs it.
  */
 async function* events() {
-  const told = new PassThrough({ objectMode: true });
+  const merged = new PassThrough({ objectMode: true });
   /** @type {{ name: string, file: string }[]} */
   const installed = [];
   let allInstalled = false;
@@ -134,33 +137,33 @@ async function* events() {
       );
     else {
       missing.set(client.name, reason);
-      if (isRequired(client.name)) told.write(notInstalled(client.name, reason));
+      if (isRequired(client.name)) merged.write(notInstalled(client.name, reason));
     }
     notify();
   }).finally(() => {
     allInstalled = true;
     notify();
   });
-  const lanes = Array.from({ length: FILES_AT_ONCE }, async () => {
+  const workers = Array.from({ length: FILES_AT_ONCE }, async () => {
     for (;;) {
       const next = installed.shift();
-      if (next !== undefined) await tryFile(next, told);
+      if (next !== undefined) await tryFile(next, merged);
       else if (allInstalled) return;
       else await wake.promise;
     }
   });
-  const ended = Promise.all([installs, ...lanes]).finally(() => told.end());
-  yield* told;
+  const ended = Promise.all([installs, ...workers]).finally(() => merged.end());
+  yield* merged;
   await ended;
 }
 
-/** @param {{ name: string, file: string }} one @param {PassThrough} told */
-async function tryFile({ name, file }, told) {
+/** @param {{ name: string, file: string }} one @param {PassThrough} merged */
+async function tryFile({ name, file }, merged) {
   for await (const { type, data } of /** @type {AsyncIterable<{ type: string, data: any }>} */ (
     run({ files: [file], timeout: FILE_LIMIT_MS, execArgv: MARKED })
   )) {
     count(name, type, data);
-    told.write({ type, data: { ...data, file } });
+    merged.write({ type, data: { ...data, file } });
   }
 }
 

@@ -18,7 +18,7 @@ export default async function* report(events) {
     const seconds = (data.details.duration_ms / 1000).toFixed(2);
     if (data.nesting === 0)
       yield `${type === 'test:pass' ? 'ok  ' : 'FAIL'} ${file}: ${data.name} (${seconds} s)\n`;
-    // A suite fails with its tests, which are told already, or by itself, where a hook failed.
+    // A suite fails with its tests, which are reported already, or by itself, where a hook failed.
     if (
       data.details.type === 'suite' &&
       (type === 'test:pass' || data.details.error?.failureType === 'subtestsFailed')

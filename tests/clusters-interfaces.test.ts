@@ -201,7 +201,7 @@ for (const kind of DATABASES) {
       const { body: occupant } = await createPod(ann, { gpu: { id: A40, count: 2 } });
       assert.match(
         (await refused({ compute: { ...compute, gpuCountPerPod: 2 } })).text,
-        /has room for 2 pods with 2 NVIDIA A40 each, 3 are asked for/,
+        /has room for 2 pods with 2 NVIDIA A40 each, 3 requested/,
       );
       const { id } = await create({ compute: { ...compute, gpuCountPerPod: 2, podCount: 2 } });
       assert.match((await createPod(ann, { gpu: { id: A40 } })).text, FULL);

@@ -253,7 +253,7 @@ for (const kind of DATABASES) {
       const occupant = await createRunningPod(ann, { gpu: { id: RTX, count: 2 } });
       const v2 = await podAction(ann, first.id, 'start');
       assert.deepEqual([v2.status, FULL.test(v2.text)], [400, true]);
-      assert.match(v2.text, /0 of 2 NVIDIA GeForce RTX 4090 are free, 2 are asked for/);
+      assert.match(v2.text, /0 of 2 NVIDIA GeForce RTX 4090 are free, 2 requested/);
       const v1 = await ann.call('POST', `/v1/pods/${first.id}/start`);
       assert.deepEqual([v1.status, FULL.test(v1.text)], [400, true]);
       assert.match(

@@ -104,7 +104,7 @@ await withDocker((host) => {
       assert.match(body.reason, /could not be pulled/);
       const wrong = await stage.deploy('misspelt', '', { image: 'Not/A-Name', args: '' });
       assert.match(
-        await stage.waitForReason(wrong, await stage.run(wrong, 1), /is no name of an image/),
+        await stage.waitForReason(wrong, await stage.run(wrong, 1), /is not a valid image name/),
         /Not\/A-Name/,
       );
       await stage.remove(endpoint);

@@ -6,7 +6,7 @@ export interface FloodTarget {
 /** What each of the flooding processes does. */
 export type FloodPart = 'crowd' | 'jobs' | 'uploads';
 
-/** What the flooding programs do, as the benchmark tells it. */
+/** What the flooding programs do, as the benchmark configures it. */
 export interface FloodPlan {
   url: string;
   /** The accounts that hold connections, slow bodies and streams, in turn. */

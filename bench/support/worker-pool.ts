@@ -106,7 +106,7 @@ class WorkerGroup {
         this.#counts.set(hand, note);
         onDone?.();
       };
-      hand.send({ order: 'start', tells: onDone !== undefined });
+      hand.send({ order: 'start', reportsProgress: onDone !== undefined });
     }
   }
 

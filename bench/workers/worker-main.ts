@@ -34,7 +34,7 @@ async function handleCommand(order: WorkerCommand): Promise<void> {
       lastReported = 0;
       return sendMessage({ note: 'ready' });
     case 'start':
-      if (order.tells) reportTimer = setInterval(reportDone, REPORT_EVERY_MS);
+      if (order.reportsProgress) reportTimer = setInterval(reportDone, REPORT_EVERY_MS);
       return session?.start();
     case 'stop':
       clearInterval(reportTimer);

@@ -1,4 +1,4 @@
-/** One worker of one queue, in a process of its own: ready, then told to start, then to stop. */
+/** One worker of one queue, in a process of its own: it gets ready, starts, and stops. */
 export interface BenchWorker {
   /** Jobs that it has ended. */
   readonly done: number;
@@ -27,11 +27,11 @@ export interface WorkerOptions {
 /** Messages to a worker process. */
 export type WorkerCommand =
   | { order: 'prepare'; role: Role; options: WorkerOptions }
-  /** `tells`: it says how far it is. Where nobody counts, that would only disturb what is measured. */
-  | { order: 'start'; tells: boolean }
+  /** `reportsProgress` only where progress is counted: reports disturb what is measured. */
+  | { order: 'start'; reportsProgress: boolean }
   | { order: 'stop' };
 
-/** What it says. `at` is when the last job ended, in milliseconds since 1970. */
+/** Messages of a worker process. `at` is when the last job ended, in milliseconds since 1970. */
 export type WorkerMessage =
   | { note: 'ready' }
   | { note: 'done'; done: number; at: number }

@@ -73,8 +73,8 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-async function sendBytes(response: ServerResponse, size: number, told: boolean): Promise<void> {
-  if (told) response.setHeader('content-length', size);
+async function sendBytes(response: ServerResponse, size: number, withLength: boolean): Promise<void> {
+  if (withLength) response.setHeader('content-length', size);
   const piece = Buffer.alloc(64 * 1024, 'x');
   for (let left = size; left > 0 && !response.destroyed; left -= piece.length) {
     if (!response.write(left < piece.length ? piece.subarray(0, left) : piece))

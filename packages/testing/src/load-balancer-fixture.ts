@@ -13,7 +13,7 @@ import type { ServerProcess } from './server-process.ts';
 import { waitFor } from './wait-for.ts';
 
 export const DOMAIN = 'berth.test';
-/** Where clients are told to come: below the same domain as the endpoints. */
+/** The address that clients are given: below the same domain as the endpoints. */
 export const PUBLIC_HOST = `cloud.${DOMAIN}`;
 export const WORKER_HEADER = 'x-runpod-worker-id';
 const WEB_SOCKET = '../../../examples/http-server/web-socket.ts';

@@ -134,7 +134,7 @@ export function parseLogEvents(text: string): PodLogEvent[] {
     });
 }
 
-/** What the container wrote, without what was said about it. */
+/** What the container wrote, without the system lines. */
 export async function containerLogLines(client: ApiClient, id: string): Promise<string[]> {
   return (await podLog(client, id, '&tail=5000'))
     .filter(({ source }) => source === 'container')

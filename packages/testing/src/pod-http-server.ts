@@ -1,7 +1,7 @@
 /**
  * The text of a small server for a pod, for `node -e`. It tells what it was asked, sends bodies
  * back as they come, counts events, redirects, sets a cookie and echoes WebSockets. It listens on
- * the port that it is told, or on 8000. Pods that are processes share the ports of the machine with
+ * the port that it is given, or on 8000. Pods that are processes share the ports of the machine with
  * those of other test files: one file alone uses 8000.
  */
 export const POD_HTTP_SERVER_SOURCE = `

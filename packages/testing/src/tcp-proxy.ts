@@ -7,7 +7,7 @@ export interface TcpProxy {
   url: string;
   disconnect(): Promise<void>;
   reconnect(): Promise<void>;
-  /** Nothing arrives any more, and nobody is told, as behind a firewall that drops everything. */
+  /** Nothing arrives any more, and neither side gets an error, as behind a firewall that drops everything. */
   freeze(): void;
   thaw(): void;
 }

@@ -54,9 +54,9 @@ export async function createTestDatabase(
 export function killInstances(data: string): void {
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     try {
-      const told =
+      const environment =
         readFileSync(`/proc/${pid}/cmdline`, 'utf8') + readFileSync(`/proc/${pid}/environ`, 'utf8');
-      if (told.includes(`${data}/instances/`)) process.kill(Number(pid), 'SIGKILL');
+      if (environment.includes(`${data}/instances/`)) process.kill(Number(pid), 'SIGKILL');
     } catch {
       // It ended meanwhile, or this user may not read it.
     }

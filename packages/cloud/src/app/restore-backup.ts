@@ -65,7 +65,7 @@ function checkKind({ database: { kind } }: BackupManifest, database: string): vo
     throw new BackupError('this is a backup of SQLite; restore it without --database');
 }
 
-/** Where an entry of the archive lies in the data folder; undefined is not restored. */
+/** The path of an entry of the archive in the data folder; undefined is not restored. */
 function placeOf(name: string): string | undefined {
   if ([MANIFEST_FILE, KEYS_FOLDER, DATABASE_FOLDER].includes(name)) return undefined;
   if (name.startsWith(`${KEYS_FOLDER}/`)) return name.slice(KEYS_FOLDER.length + 1);

@@ -45,7 +45,7 @@ export interface CloudEvents {
   };
   /** A new state of a worker was stored, or it became busy or idle. */
   'worker.changed': { endpointId: string; workerId: string; source: ChangeSource };
-  /** A worker was heard of for the first time. */
+  /** The first heartbeat of a worker came. */
   'worker.ready': { worker: Worker };
   /** A worker ended by itself; `kind` says how. */
   'worker.crashed': { endpointId: string; kind: WorkerCrashKind };

@@ -6,12 +6,12 @@
  * as it is until its retention is over; only FAILED and TIMED_OUT can be sent back by a retry.
  *
  * **attempt**: one try of a job. **lease**: a worker's hold on an attempt, with a token that
- * nobody else has. A result counts only from the holder of the lease: a worker that was
+ * no other worker has. A result counts only from the holder of the lease: a worker that was
  * considered lost and comes back finds its lease gone, and its result changes nothing.
  *
  * **due**: the next deadline of a job: its time to live
  * ends, its lease must be checked, its execution time is over, its retention ends. A row says
- * when it is to be looked at, which is not later, and an index finds it: a million sleeping jobs cost nothing.
+ * when it is to be looked at, which is not later, and an index finds it: waiting jobs are not scanned.
  */
 export const TERMINAL_STATUSES = ['COMPLETED', 'FAILED', 'CANCELLED', 'TIMED_OUT'] as const;
 export const JOB_STATUSES = ['IN_QUEUE', 'IN_PROGRESS', ...TERMINAL_STATUSES] as const;

@@ -33,7 +33,7 @@ export function bucketStart(size: BucketSize, second: number): number {
   }
 }
 
-/** The start of the bucket that lies so many after (or, below zero, before) the one that starts here. */
+/** The start of the bucket that is so many after (or, below zero, before) the one that starts here. */
 export function bucketAfter(size: BucketSize, start: number, count = 1): number {
   if (size === 'hour') return start + count * HOUR;
   if (size === 'day') return start + count * DAY;

@@ -29,6 +29,6 @@ export interface ContainerInstance {
 
 /** The last lines of the log of an ended instance. */
 export function exitMessages({ exitCode, signal }: Instance, causes: readonly string[] = []): string[] {
-  if (exitCode === null) return [...causes, 'Ended, and nobody saw how.'];
+  if (exitCode === null) return [...causes, 'Ended; exit code unknown.'];
   return [...causes, `Ended with exit code ${exitCode}${signal === null ? '' : ` (${signal})`}.`];
 }

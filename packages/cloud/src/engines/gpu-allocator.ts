@@ -33,17 +33,14 @@ export class GpuAllocator {
         'capacity',
         total === 0
           ? `this machine has no ${typeId}`
-          : `this machine has ${total} ${typeId}, ${count} are asked for`,
+          : `this machine has ${total} ${typeId}, ${count} requested`,
       );
     if (requested !== undefined && requested.length !== count)
-      throw ruleError(`${count} GPUs are asked for, and ${requested.length} are named`);
+      throw ruleError(`${count} GPUs are requested, and ${requested.length} are named`);
     const free = this.#free(typeId, indexesOf);
     const indexes = (requested ?? free).slice(0, count);
     if (indexes.length < count || !indexes.every((index) => free.includes(index)))
-      throw new BerthError(
-        'capacity',
-        `${free.length} of ${total} ${typeId} are free, ${count} are asked for`,
-      );
+      throw new BerthError('capacity', `${free.length} of ${total} ${typeId} are free, ${count} requested`);
     const allocation = { typeId, indexes };
     this.reserve(instanceId, allocation);
     return allocation;

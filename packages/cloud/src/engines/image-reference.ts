@@ -30,7 +30,7 @@ export function referenceProblem(image: string): string | undefined {
       'those, Docker runs images of a registry'
     );
   return parse(image) === undefined
-    ? `${JSON.stringify(image.slice(0, 200))} is no name of an image`
+    ? `${JSON.stringify(image.slice(0, 200))} is not a valid image name`
     : undefined;
 }
 

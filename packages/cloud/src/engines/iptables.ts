@@ -24,11 +24,11 @@ export function systemIptables(program: 'iptables' | 'ip6tables' = 'iptables'): 
         stdio: ['pipe', 'ignore', 'pipe'],
         timeout: TIMEOUT_MS,
       });
-      let said = '';
-      child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
+      let stderr = '';
+      child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
       child.stdin.on('error', () => undefined).end(rules);
       const [code] = (await once(child, 'close')) as [number | null];
-      if (code !== 0) throw new Error(`${program}-restore failed: ${said.trim()}`);
+      if (code !== 0) throw new Error(`${program}-restore failed: ${stderr.trim()}`);
     },
   };
 }

@@ -25,7 +25,7 @@ describe('memory', () => {
   });
 
   test('more than the machine has is refused, except with a virtual GPU', () => {
-    assert.match(refused(9, false, 8) ?? '', /8 GB of memory, 9 GB/);
+    assert.match(refused(9, false, 8) ?? '', /needs 9 GB of memory; this machine has 8 GB/);
     assert.equal(refused(200, true, 8), undefined);
   });
 });

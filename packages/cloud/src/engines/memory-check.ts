@@ -20,13 +20,10 @@ export function checkMemory(
   freeBytes: number,
 ): void {
   if (memoryInGb > totalInGb && !virtual)
-    throw new BerthError(
-      'capacity',
-      `this machine has ${totalInGb} GB of memory, ${memoryInGb} GB are asked for`,
-    );
+    throw new BerthError('capacity', `needs ${memoryInGb} GB of memory; this machine has ${totalInGb} GB`);
   if (freeBytes < MIN_FREE_BYTES)
     throw new BerthError(
       'capacity',
-      `this machine is full: ${Math.round(freeBytes / 1024 ** 2)} MB of its memory are free`,
+      `only ${Math.round(freeBytes / 1024 ** 2)} MB of memory are free on this machine; stop an instance`,
     );
 }

@@ -29,7 +29,7 @@ export function artifactRoutes(artifacts: FlashArtifacts) {
         try {
           await artifacts.put(objectKey, (request.body ?? request.raw) as Readable, request.id);
         } catch (error) {
-          // Whoever went away reads no answer; it is no defect of ours.
+          // The client closed the connection: nothing reads the answer, and it is not an internal error.
           throw request.raw.errored === null
             ? error
             : new BerthError('malformed', 'the upload broke off', { cause: error });

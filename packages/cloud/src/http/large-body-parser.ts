@@ -8,11 +8,11 @@ import { parseJobDone } from './workers/worker-posts.ts';
 import type { WorkerPost } from './workers/worker-posts.ts';
 
 /**
- * Longer texts are parsed on another thread: 9 MB with many members take 150 ms, in which nobody else would
- * be served. To hand over so much takes 5 ms.
+ * Longer texts are parsed on another thread: 9 MB with many members take 150 ms, in which no other
+ * request would be served. To hand over so much takes 5 ms.
  */
 export const LARGE_BODY_CHARS = 512 * 1024;
-/** The memory of the thread is given back when it has had nothing to do for so long. */
+/** The memory of the thread is released when it has been idle for so long. */
 const IDLE_MS = 10_000;
 
 export interface LargeBodyTask {

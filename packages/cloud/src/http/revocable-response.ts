@@ -59,7 +59,7 @@ class RevocableResponse implements OpenAccess {
   #end(error: BerthError): void {
     const { response, sendError } = this.#options;
     if (response.headersSent) return void response.destroy();
-    // Whoever still uploads is not listened to any longer.
+    // The rest of an upload in progress is not read.
     response.shouldKeepAlive = false;
     sendError(error);
   }

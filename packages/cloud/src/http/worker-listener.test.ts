@@ -7,7 +7,7 @@ import { WorkerListener } from './worker-listener.ts';
 const log = createLog({ level: 'fatal', format: 'json' });
 const answering = () => createServer((_request, response) => response.end('in'));
 
-test('a door lets in who comes from its network, and whoever is at its own address', async () => {
+test('a worker listener accepts its subnets only', async () => {
   const open = await WorkerListener.open(
     answering(),
     { address: '127.0.0.1', subnets: ['127.0.0.0/8'] },
@@ -28,13 +28,13 @@ test('a door lets in who comes from its network, and whoever is at its own addre
     ),
     (error) => error instanceof TypeError,
   );
-  for (const door of [open, closed]) {
-    door.closeAllConnections();
-    await door.close();
+  for (const listener of [open, closed]) {
+    listener.closeAllConnections();
+    await listener.close();
   }
 });
 
-test('where the port is taken, the door is at another one', async () => {
+test('a worker listener takes another port where its own is in use', async () => {
   const first = await WorkerListener.open(
     answering(),
     { address: '127.0.0.1', subnets: ['127.0.0.0/8'] },
@@ -49,8 +49,8 @@ test('where the port is taken, the door is at another one', async () => {
   );
   assert.notEqual(second.port, first.port);
   assert.equal(await (await fetch(`http://127.0.0.1:${second.port}/`)).text(), 'in');
-  for (const door of [first, second]) {
-    door.closeAllConnections();
-    await door.close();
+  for (const listener of [first, second]) {
+    listener.closeAllConnections();
+    await listener.close();
   }
 });

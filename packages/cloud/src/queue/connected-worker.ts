@@ -21,7 +21,7 @@ export interface HeldLease {
   missingSince: number | null;
 }
 
-/** What this server knows of a worker that it has heard from. */
+/** What this server knows of a worker that has sent it a heartbeat. */
 export interface ConnectedWorker {
   endpointId: string;
   workerId: string;
@@ -44,7 +44,7 @@ export interface ConnectedWorker {
   concurrency: number;
   /** In the order in which they were given to it. */
   jobs: ChurnMap<number, HeldLease>;
-  /** When it was first heard of here. */
+  /** When its first heartbeat came here. */
   connectedAt: number;
   /** When it was first given a job. */
   firstJobAt: number | null;

@@ -236,21 +236,21 @@ export class JobQueue {
   }
 
   /**
-   * The workers of an endpoint that any server has heard from recently, without those that have ended since.
+   * The workers of an endpoint with a recent heartbeat on any server, without those that have ended since.
    */
   async workers(endpointId: string): Promise<WorkerHeartbeat[]> {
     const here = this.heartbeats.liveWorkers(endpointId);
     const known = new Set(here.map(({ workerId }) => workerId));
     const now = this.#deps.clock.now();
     const elsewhere = await this.#deps.store.workers(endpointId, now - WORKER_TIMEOUT_MS);
-    const heard = [
+    const recent = [
       ...here,
       ...elsewhere.filter(({ workerId, seenAt }) => !known.has(workerId) && !isBeyondClockSkew(seenAt, now)),
     ];
     const ended = await Promise.all(
-      heard.map(async ({ workerId }) => (await this.#deps.instanceEnded?.(endpointId, workerId)) ?? false),
+      recent.map(async ({ workerId }) => (await this.#deps.instanceEnded?.(endpointId, workerId)) ?? false),
     );
-    return heard.filter((_, index) => ended[index] === false);
+    return recent.filter((_, index) => ended[index] === false);
   }
 
   async removeEndpoint(endpointId: string): Promise<void> {

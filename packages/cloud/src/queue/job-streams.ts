@@ -70,11 +70,11 @@ export class JobStreams {
     endpointId: string,
     seq: number,
     holder: LeaseHolder,
-    said: readonly NumberedChunk[],
+    received: readonly NumberedChunk[],
   ): Promise<void> {
     let missing: number | undefined;
     await this.#appendNew(endpointId, seq, holder, (end) => {
-      const unstored = unstoredChunks(said, end);
+      const unstored = unstoredChunks(received, end);
       missing = unstored.missing;
       return unstored.chunks;
     });
@@ -87,9 +87,9 @@ export class JobStreams {
     endpointId: string,
     seq: number,
     holder: LeaseHolder,
-    said: NumberedChunk,
+    received: NumberedChunk,
   ): Promise<void> {
-    return this.#appendNew(endpointId, seq, holder, (end) => unstoredChunkWithGaps(said, end));
+    return this.#appendNew(endpointId, seq, holder, (end) => unstoredChunkWithGaps(received, end));
   }
 
   /** A write that failed and was committed anyway is recognized by its numbers. */

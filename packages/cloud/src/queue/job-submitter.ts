@@ -39,7 +39,7 @@ export class JobSubmitter {
 
   submit(request: SubmitRequest): Promise<Job> {
     return this.offer(this.#deps.numbers.next(), request).then(
-      (stored) => this.settle(request, stored) ?? this.submit(request),
+      (stored) => this.resolveStored(request, stored) ?? this.submit(request),
     );
   }
 
@@ -83,7 +83,7 @@ export class JobSubmitter {
    * The stored job, or the earlier one with the same idempotency key. Undefined where another server used the
    * number for a job of its own.
    */
-  settle(
+  resolveStored(
     { endpoint, idempotency }: SubmitRequest,
     { job, created, seenByTakes, bodyHash }: SubmitResult,
   ): Job | undefined {

@@ -53,7 +53,7 @@ export class JobWaits {
       const ended = this.#deps.notifier.endWaiters.wait(endpointId, seq, milliseconds, signal);
       let job: Job | undefined;
       try {
-        job = submitter.settle(request, await submitter.offer(seq, request));
+        job = submitter.resolveStored(request, await submitter.offer(seq, request));
       } finally {
         // Ends the wait where no job was created, or where the job has another number.
         if (job?.seq !== seq) this.#deps.notifier.endWaiters.wake(endpointId, seq);

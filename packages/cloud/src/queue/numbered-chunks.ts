@@ -17,10 +17,10 @@ interface UnstoredChunks {
  * A worker resends unacknowledged chunks in the same order and with the same numbers. So a number that is
  * already stored is a repeat, and new chunks follow the last stored number without a gap.
  */
-export function unstoredChunks(said: readonly NumberedChunk[], end: ChunkPosition): UnstoredChunks {
+export function unstoredChunks(received: readonly NumberedChunk[], end: ChunkPosition): UnstoredChunks {
   const chunks: NewChunk[] = [];
   let last = end.workerNumber;
-  for (const { number, texts } of said) {
+  for (const { number, texts } of received) {
     if (number <= last) continue;
     if (number !== last + 1) return { chunks: [], missing: last + 1 };
     chunks.push(...texts.map((text) => ({ text, workerNumber: number })));

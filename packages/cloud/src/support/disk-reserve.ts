@@ -8,15 +8,15 @@ const run = promisify(execFile);
 
 const FILE = 'reserve';
 /**
- * What is given back at a time: enough for most transactions, and others get several. Whoever has filled the
- * disk takes what they leave.
+ * What is released at a time: enough for most transactions, and others get several. Other programs that
+ * fill the disk take the rest.
  */
 const SLICE_BYTES = 250_000;
 /** On a small disk the reserve takes no more than this part of what is free. */
 const FREE_SPACE_DIVISOR = 10;
 
 /**
- * A file that only takes space. When the disk of the data folder is full, its space is given back in slices,
+ * A file that only takes space. When the disk of the data folder is full, its space is released in slices,
  * each to a transaction that has just failed, or to the start. New jobs and uploads are refused before that.
  */
 export class DiskReserve {

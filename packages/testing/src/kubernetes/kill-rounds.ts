@@ -46,7 +46,7 @@ export interface KillRoundsResult {
   billedSeconds: number;
 }
 
-/** When a container ran, as the cluster told it. */
+/** When a container ran, as the cluster reports it. */
 interface ContainerRun {
   id: string;
   node: string;

@@ -253,18 +253,18 @@ function wrongStream(story: JobHistory): Violation[] {
   const end = story.observations.findLast((seen) => hasEnded(seen) && !seen.brief);
   const marker = end === undefined ? undefined : postedBy(story, end)?.marker;
   for (const { chunks } of story.streams) {
-    const told = chunks.map((chunk) => `${chunk.marker}#${chunk.number}`).join(' ');
+    const received = chunks.map((chunk) => `${chunk.marker}#${chunk.number}`).join(' ');
     if (chunks.some((chunk, index) => index > 0 && chunk.number <= (chunks[index - 1]?.number ?? -1)))
-      return [fault('wrong stream', story, `out of order or twice: ${told}`)];
+      return [fault('wrong stream', story, `out of order or twice: ${received}`)];
     if (marker === undefined) continue;
     if (chunks.some((chunk) => chunk.marker !== marker))
-      return [fault('wrong stream', story, `the result is of ${marker}, the stream is ${told}`)];
+      return [fault('wrong stream', story, `the result is of ${marker}, the stream is ${received}`)];
     const missing = story.chunks.find(
       (chunk) =>
         chunk.kept && chunk.marker === marker && !chunks.some(({ number }) => number === chunk.number),
     );
     if (missing !== undefined)
-      return [fault('wrong stream', story, `chunk ${missing.number} was kept and is missing: ${told}`)];
+      return [fault('wrong stream', story, `chunk ${missing.number} was kept and is missing: ${received}`)];
   }
   return [];
 }
@@ -286,20 +286,20 @@ function withoutSubmission(history: readonly HistoryEvent[]): Violation[] {
       faults.push({
         kind: 'executed without submission',
         id: event.id,
-        reason: `nobody had handed in ${event.value}`,
+        reason: `no client submitted ${event.value}`,
       });
     else if (own !== undefined && own !== event.value)
       faults.push({
         kind: 'executed without submission',
         id: event.id,
-        reason: `it was handed in as ${own} and ran as ${event.value}`,
+        reason: `it was submitted as ${own} and ran as ${event.value}`,
       });
   }
   return faults;
 }
 
 /**
- * A value is handed in once, or again under the same key: one job. A purge or its own end frees a key, so
+ * A value is submitted once, or again under the same key: one job. A purge or its own end frees a key, so
  * then nothing is said.
  */
 function submittedTwice(history: readonly HistoryEvent[], purges: readonly Purge[]): Violation[] {
@@ -317,7 +317,7 @@ function submittedTwice(history: readonly HistoryEvent[], purges: readonly Purge
     .map(([value, jobs]) => ({
       kind: 'submitted twice',
       id: [...jobs].join(' and '),
-      reason: `${value} was handed in once`,
+      reason: `${value} was submitted once`,
     }));
 }
 

@@ -30,7 +30,7 @@ import { OpenAccesses } from '../../../cloud/src/auth/open-access.ts';
 const MASTER_KEY = Buffer.alloc(32, 7);
 
 /**
- * The queue and its two faces in this process, on a real store and a real port, with the clock and the job
+ * The queue and its routes in this process, on a real store and a real port, with the clock and the job
  * store that a test wants.
  */
 export interface InProcessServer {
@@ -46,7 +46,7 @@ export interface InProcessServerOptions {
   endpoint?: Partial<Endpoint>;
   /** What the queue gets to see of the store. */
   wrapJobStore?: (store: JobStore) => JobStore;
-  /** False where the test itself lets time do its work. */
+  /** False where the test itself runs the reaper. */
   runSweeper?: boolean;
 }
 
@@ -89,7 +89,7 @@ export async function startInProcessServer({
     { findInAnyAccount: async (id) => (id === endpoint.id ? endpoint : undefined) },
     clock,
   );
-  const gate = new Authenticator(context);
+  const authenticator = new Authenticator(context);
   const openAccesses = new OpenAccesses(context);
   const traffic = new EndpointRouter({
     queue,
@@ -99,7 +99,7 @@ export async function startInProcessServer({
       queue,
       webhooks: new WebhookDeliveries({ store: seen, clock, events }),
       endpoints,
-      authenticator: gate,
+      authenticator,
       openAccesses,
       rateLimits: undefined,
       log,
@@ -109,7 +109,7 @@ export async function startInProcessServer({
     workers: new WorkerRoutes({
       queue,
       endpoints,
-      authenticator: gate,
+      authenticator,
       openAccesses,
       tokens: new WorkerTokens(MASTER_KEY),
       log,

@@ -10,7 +10,7 @@ const WRITTEN_SHARES = [0, 0.05, 0.5, 0.95, 1];
 
 /**
  * When a cut happens: before a sync has done anything, when others have gone on for a while, or when the disk
- * has all of it and nobody was told.
+ * has all of it and nothing was acknowledged.
  */
 export type CutMoment = 'sync begins' | 'sync goes on' | 'sync has ended';
 /** How many turns of the event loop a sync takes. */

@@ -100,14 +100,14 @@ export class SimulatedClients {
       const from = monotonicMs();
       const reply = await this.#send('POST', path, body, key === null ? {} : { 'idempotency-key': key });
       const to = monotonicMs();
-      const told = reply?.status === 200 ? (reply.body as JobResponse) : undefined;
+      const answered = reply?.status === 200 ? (reply.body as JobResponse) : undefined;
       if (reply !== undefined && reply.status < 500)
         assert.equal(reply.status, 200, `a good submission was answered ${reply.status} ${reply.text}`);
-      history.push({ kind: 'submission', value, key, id: told?.id ?? null, from, to });
-      if (told !== undefined) {
-        if (input.chunks > 0) this.#streaming.add(told.id);
-        if (sync) this.#saw(told, from, to);
-        else this.#known.set(told.id, told.status);
+      history.push({ kind: 'submission', value, key, id: answered?.id ?? null, from, to });
+      if (answered !== undefined) {
+        if (input.chunks > 0) this.#streaming.add(answered.id);
+        if (sync) this.#saw(answered, from, to);
+        else this.#known.set(answered.id, answered.status);
         return;
       }
       // Without a key, saying it again could make two jobs of it; with one, saying it again is what the key
@@ -234,7 +234,7 @@ export class SimulatedClients {
     return this.#options.random.pick(ids);
   }
 
-  /** One of the last that were handed in: it may still wait or run. */
+  /** One of the last that were submitted: it may still wait or run. */
   #freshJob(): string | undefined {
     return this.#options.random.pick([...this.#known.keys()].slice(-10));
   }

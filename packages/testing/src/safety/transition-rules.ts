@@ -14,21 +14,21 @@ const ALLOWED_TRANSITIONS: Readonly<Record<JobStatus, readonly JobStatus[]>> = {
 
 /** Every single move keeps the rules. */
 export function assertAllowedTransition({ before, after, removes, by }: JobTransition): void {
-  const told = `${by} made of ${JSON.stringify(before)} ${JSON.stringify(after)}${removes ? ', and removed it' : ''}`;
-  if (before === undefined) return assert.equal(after.status, 'IN_QUEUE', told);
-  assert.equal(after.id, before.id, told);
+  const message = `${by} made of ${JSON.stringify(before)} ${JSON.stringify(after)}${removes ? ', and removed it' : ''}`;
+  if (before === undefined) return assert.equal(after.status, 'IN_QUEUE', message);
+  assert.equal(after.id, before.id, message);
   if (removes) {
     const isOver =
       before.status === after.status &&
       ALLOWED_TRANSITIONS[before.status].every((status) => status === 'IN_QUEUE');
-    return assert.ok(isOver || after.status === 'TIMED_OUT', told);
+    return assert.ok(isOver || after.status === 'TIMED_OUT', message);
   }
-  assert.ok(ALLOWED_TRANSITIONS[before.status].includes(after.status), told);
-  assert.equal(after.status === 'IN_PROGRESS', after.lease !== null, told);
+  assert.ok(ALLOWED_TRANSITIONS[before.status].includes(after.status), message);
+  assert.equal(after.status === 'IN_PROGRESS', after.lease !== null, message);
   if (before.status === 'IN_PROGRESS' && after.status === 'IN_PROGRESS')
-    assert.equal(after.lease, before.lease, told);
-  if (before.status === 'IN_QUEUE' && after.status === 'IN_PROGRESS') assert.equal(by, 'take', told);
-  if (by === 'take') assert.equal(after.attempt, before.attempt + 1, told);
+    assert.equal(after.lease, before.lease, message);
+  if (before.status === 'IN_QUEUE' && after.status === 'IN_PROGRESS') assert.equal(by, 'take', message);
+  if (by === 'take') assert.equal(after.attempt, before.attempt + 1, message);
 }
 
 /**
@@ -50,8 +50,8 @@ export function finalVersion(moves: readonly JobTransition[]): Job | undefined {
     if (!removes) add(after, 1);
   }
   const left = [...open.values()];
-  const told = `the moves of ${moves[0]?.after.id} are not one row: ${JSON.stringify({ left, moves }, undefined, 1)}`;
-  assert.ok(left.length <= 1 && left.every(({ count }) => count === 1), told);
-  assert.equal(left.length, moves.some(({ removes }) => removes) ? 0 : 1, told);
+  const message = `the moves of ${moves[0]?.after.id} are not one row: ${JSON.stringify({ left, moves }, undefined, 1)}`;
+  assert.ok(left.length <= 1 && left.every(({ count }) => count === 1), message);
+  assert.equal(left.length, moves.some(({ removes }) => removes) ? 0 : 1, message);
   return left[0]?.job;
 }

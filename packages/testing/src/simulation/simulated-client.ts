@@ -129,7 +129,7 @@ export class SimulatedClient {
     this.#jobs.push({ seq: job.seq, endpointId: job.endpointId });
   }
 
-  /** What a waiter was told is what the store says. */
+  /** What a waiter got is what the store says. */
   #check(job: Job, outcome: JobOutcome | undefined, isOver: boolean): void {
     const { model, time } = this.#deps;
     model.refresh();
@@ -137,26 +137,26 @@ export class SimulatedClient {
     const fail = (message: string): never => {
       throw new InvariantViolation(job.id, message);
     };
-    if (known === undefined) return fail('a waiter was told of a job that was never stored');
-    const told = outcome?.job.status;
-    if (told === undefined) {
-      if (!known.isGone) fail(`a waiter was told that a job is gone that is ${known.status}`);
-    } else if (told === 'IN_QUEUE' || told === 'IN_PROGRESS') {
-      if (!isOver) fail(`a waiter was told ${told} before its time was over`);
+    if (known === undefined) return fail('a waiter got an outcome of a job that was never stored');
+    const answered = outcome?.job.status;
+    if (answered === undefined) {
+      if (!known.isGone) fail(`a waiter got "gone" for a job that is ${known.status}`);
+    } else if (answered === 'IN_QUEUE' || answered === 'IN_PROGRESS') {
+      if (!isOver) fail(`a waiter got ${answered} before its time was over`);
       if (known.ends.length > 0 && !known.wasRetried && time.now - known.endedAt > STALE_MS)
-        fail(`a waiter was told ${told} of a job that had ended as ${known.ends.join(', ')}`);
-    } else if (!known.ends.includes(told) && !(told === 'TIMED_OUT' && endedTooLate(known))) {
+        fail(`a waiter got ${answered} of a job that had ended as ${known.ends.join(', ')}`);
+    } else if (!known.ends.includes(answered) && !(answered === 'TIMED_OUT' && endedTooLate(known))) {
       fail(
-        `a waiter was told ${told} of a job that ` +
+        `a waiter got ${answered} of a job that ` +
           `${known.ends.length === 0 ? 'runs' : `ended as ${known.ends.join(', ')}`}`,
       );
     } else if (
-      told === 'COMPLETED' &&
-      known.status === told &&
+      answered === 'COMPLETED' &&
+      known.status === answered &&
       outcome?.payloads.output !== known.output &&
       !known.isGone
     )
-      fail(`a waiter was told ${outcome?.payloads.output} instead of ${known.output}`);
+      fail(`a waiter got ${outcome?.payloads.output} instead of ${known.output}`);
   }
 
   async #status({ seq, endpointId }: { seq: number; endpointId: string }): Promise<void> {
@@ -168,7 +168,7 @@ export class SimulatedClient {
     if (found !== undefined && !known.ends.includes(found.job.status))
       throw new InvariantViolation(
         known.id,
-        `a reader was told ${found.job.status} of a job that had ended as ${known.ends.join(', ')}`,
+        `a reader got ${found.job.status} of a job that had ended as ${known.ends.join(', ')}`,
       );
   }
 

@@ -15,7 +15,7 @@ export const volumeServe = command({
     idle: {
       kind: 'text',
       value: 'SECONDS',
-      description: 'End when nobody has asked for so long. Default: 300.',
+      description: 'Idle timeout in seconds; default: 300.',
     },
   },
   survivesClosedStdout: true,

@@ -37,9 +37,9 @@ export async function startPrivateServer(env: Environment, port: number): Promis
       ...(env['BERTH_GPUS'] && { BERTH_GPUS: env['BERTH_GPUS'] }),
     },
   });
-  let said = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-4000)));
-  const ended = once(child, 'exit').then(() => said.trim());
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr = (stderr + text).slice(-4000)));
+  const ended = once(child, 'exit').then(() => stderr.trim());
   const stop = async (): Promise<void> => {
     const cut = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
     child.kill('SIGTERM');
@@ -63,7 +63,7 @@ function withoutBerthVariables(env: Environment): NodeJS.ProcessEnv {
 async function waitUntilUp({ stdout }: ChildProcess, ended: Promise<string>): Promise<void> {
   let printed = '';
   let over: string | undefined;
-  void ended.then((said) => (over = said));
+  void ended.then((stderr) => (over = stderr));
   while (!/^berth is up at /m.test(printed)) {
     if (over !== undefined || stdout === null)
       throw new CliError(`a private Berth did not start: ${over ?? ''}`);

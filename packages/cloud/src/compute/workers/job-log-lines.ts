@@ -11,7 +11,7 @@ function isJobLogLine(line: string, jobId: string): boolean {
   }
 }
 
-/** What a worker wrote while it ran a job, as far as it can be told apart from its other jobs. */
+/** What a worker wrote while it ran a job, as far as it can be attributed to that job. */
 export async function* jobLogLines(
   lines: AsyncIterable<LogLine>,
   jobId: string,

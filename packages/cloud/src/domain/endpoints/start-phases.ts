@@ -10,7 +10,7 @@ export interface StartPhases {
   imageReadyAt: number | null;
   /** Its process or container ran. */
   startedAt: number | null;
-  /** It was first heard of: the handler is loaded. */
+  /** Its first heartbeat: the handler is loaded. */
   connectedAt: number | null;
   /** It got its first job or request. */
   firstJobAt: number | null;

@@ -24,7 +24,7 @@ export interface Worker extends OwnedRecord {
   imageReadyAt: number | null;
   /** When its instance began to run; null until then. */
   startedAt: number | null;
-  /** When it was first heard of. */
+  /** When its first heartbeat came. */
   readyAt: number | null;
   /** When it got its first job or request. */
   firstJobAt: number | null;

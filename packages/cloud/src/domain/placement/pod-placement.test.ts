@@ -67,7 +67,7 @@ describe('the placement of a pod', () => {
     assert.equal(placePod(wish({ gpuTypeIds: ['small'] }), undefined, two, held).dataCenterId, 'B');
     assert.throws(
       () => placePod(wish({ gpuTypeIds: ['small'], dataCenterIds: ['A'] }), undefined, two, held),
-      { code: 'capacity', details: ['A: 0 of 2 small are free, 1 are asked for'] },
+      { code: 'capacity', details: ['A: 0 of 2 small are free, 1 requested'] },
     );
     const shared = [
       site('A', [gpu('small', 2)], { engine: 'one' }),

@@ -83,7 +83,7 @@ export function placeCluster(
       (candidate) =>
         `${candidate.dataCenterId}: has room for ` +
         `${podCapacity(candidate, request, candidates, gpusInUse)} pods with ${request.gpuCount} ` +
-        `${request.gpuTypeIds.join(', ') || 'GPU'} each, ${count} are asked for; a cluster is in one ` +
+        `${request.gpuTypeIds.join(', ') || 'GPU'} each, ${count} requested; a cluster is in one ` +
         'data center',
     ),
   );
@@ -314,7 +314,7 @@ function shortageDetails(
     return able.map(
       ({ dataCenterId, capacity }) =>
         `${dataCenterId}: the machine has ${capacity.memoryInGb} GB of memory, ` +
-        `${capacity.freeMemoryInGb ?? 'some'} GB free; ${least} GB are asked for`,
+        `${capacity.freeMemoryInGb ?? 'some'} GB free; ${least} GB requested`,
     );
   }
   return able.flatMap((candidate) => {
@@ -329,7 +329,7 @@ function shortageDetails(
     return gpus.map(
       (gpu) =>
         `${candidate.dataCenterId}: ${Math.max(0, freeGpus(candidate, gpu, candidates, gpusInUse))} of ` +
-        `${gpu.total} ${gpu.gpuTypeId} are free, ${gpuCount} are asked for`,
+        `${gpu.total} ${gpu.gpuTypeId} are free, ${gpuCount} requested`,
     );
   });
 }

@@ -213,7 +213,7 @@ export class ProcessEngine implements InstanceEngine {
   }
 
   async start(spec: InstanceSpec): Promise<InstanceHandle> {
-    if (!ID.test(spec.id)) throw ruleError(`${JSON.stringify(spec.id)} is no id for an instance`);
+    if (!ID.test(spec.id)) throw ruleError(`${JSON.stringify(spec.id)} is not a valid instance id`);
     return this.#starts.run(spec.id, async (signal, onLogOpened) => {
       await this.#open();
       return this.#mutex.runExclusive(spec.id, () => this.#start(spec, signal, onLogOpened));

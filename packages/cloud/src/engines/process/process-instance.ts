@@ -417,7 +417,7 @@ export class ProcessInstance {
 }
 
 function exitMessage(exitCode: number | null): string {
-  if (exitCode === null) return 'Ended, and nobody saw how.';
+  if (exitCode === null) return 'Ended; exit code unknown.';
   const signal = signalOf(exitCode);
   return `Ended with exit code ${exitCode}${signal === null ? '' : ` (${signal})`}.`;
 }

@@ -1,7 +1,7 @@
 import type { Request } from '../raw-http.ts';
 
 const SESSION_COOKIE = 'berth_session';
-/** Scripts of other sites cannot send it without this server's consent, which nobody gets. */
+/** Scripts of other sites cannot send it: this server allows no cross-origin requests. */
 export const CONSOLE_HEADER = 'x-berth-console';
 
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);

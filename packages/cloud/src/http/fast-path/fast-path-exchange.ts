@@ -39,7 +39,7 @@ export class FastPathRequest implements BasicRequest {
   }
 }
 
-/** How long an idle connection is kept. Clients are told so. */
+/** How long an idle connection is kept, as the Keep-Alive header says. */
 export const KEEP_ALIVE_SECONDS = 75;
 const KEEP_ALIVE_HEADERS = `connection: keep-alive\r\nkeep-alive: timeout=${KEEP_ALIVE_SECONDS}\r\n\r\n`;
 const CLOSE_HEADERS = 'connection: close\r\n\r\n';

@@ -34,7 +34,7 @@ export const POD_GATEWAY_LIMITS: Readonly<GatewayLimits> = {
   requestMs: 100_000,
 };
 
-/** How long clients are told to wait if there is no worker. */
+/** The Retry-After that clients get if there is no worker. */
 export const RETRY_AFTER_S = 5;
 
 /** Of a worker's response. */

@@ -146,7 +146,7 @@ export class PodGateway {
     const resolved = await this.#deps.portResolver.resolve(podId, port);
     switch (resolved.state) {
       case 'open':
-        // Whoever asks shows no key: the connection counts for the owner of the pod.
+        // The client sends no key: the connection counts for the owner of the pod.
         claimConnection(socket, resolved.accountId);
         return { id: podId, ...resolved.address };
       case 'unknown-pod':

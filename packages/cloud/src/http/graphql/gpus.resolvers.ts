@@ -153,7 +153,7 @@ export function gpuModule({ catalog }: ResourceServices): GraphqlModule {
   };
 }
 
-/** Disks, speeds and memory are not told apart here: the machines are the operator's own. */
+/** Disks, speeds and memory are accepted and ignored: Berth does not distinguish machines by them. */
 function lowestPriceFilter({
   dataCenterId,
   countryCode,

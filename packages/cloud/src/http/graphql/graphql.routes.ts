@@ -72,11 +72,11 @@ export function graphqlRoutes(
             'too-large',
             `the body has ${announced} bytes; at most ${BODY_LIMIT} are read here`,
           );
-        // Clients send this and that, and the framework refuses what is no type at all.
+        // Clients send any Content-Type; Fastify rejects malformed ones.
         delete request.raw.headers['content-type'];
       },
-      // A key that opens nothing is refused before the body is read. Without one, the document says whether
-      // one is needed.
+      // An invalid key is refused before the body is read. Without one, the document decides whether one is
+      // needed.
       preParsing: async (request) => {
         const key = apiKeyOf(request);
         if (key !== undefined) callers.set(request, await authenticate(authenticator, request, key, 'read'));
@@ -119,7 +119,7 @@ function authenticate(
   );
 }
 
-/** Whoever may have this document answered; undefined is anyone. */
+/** The caller, or undefined if the document needs no key. */
 async function authorizedCaller(
   authenticator: Authenticator,
   request: FastifyRequest,
@@ -130,7 +130,7 @@ async function authorizedCaller(
     const caller =
       kind === 'mutation' ? await authenticate(authenticator, request, key, 'write') : callers.get(request);
     if (caller?.podId === undefined || fields.isSubsetOf(POD_TOKEN_FIELDS)) return caller;
-    // What anybody may ask, a pod may ask as anybody.
+    // A pod may ask anonymously what needs no key.
     if (open) return undefined;
     throw new BerthError('forbidden', POD_ACCESS_DENIED);
   }

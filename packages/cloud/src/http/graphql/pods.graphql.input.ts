@@ -143,7 +143,7 @@ function settingsOf({
   };
 }
 
-/** Speeds and compliance are not told apart here: the machines are the operator's own. */
+/** Speeds and compliance are accepted and ignored: Berth does not distinguish machines by them. */
 function hardwareOf(input: DeployPodInput, dataCenters: readonly DataCenterDefinition[]): HardwareRequest {
   const where = {
     dataCenterIds: allowedDataCenterIds(input, dataCenters),

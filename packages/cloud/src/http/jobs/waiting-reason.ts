@@ -33,13 +33,13 @@ export async function waitingReason(
 function workerActivity(workers: readonly WorkerHeartbeat[]): string {
   const busy = workers.filter((worker) => worker.busy > 0).length;
   const idle = workers.length - busy;
-  const said = [];
-  if (busy > 0) said.push(busy === 1 ? '1 worker is busy' : `${busy} workers are busy`);
+  const reasons = [];
+  if (busy > 0) reasons.push(busy === 1 ? '1 worker is busy' : `${busy} workers are busy`);
   if (idle > 0)
-    said.push(
+    reasons.push(
       idle === 1
         ? '1 worker is idle and has not asked for a job yet'
         : `${idle} workers are idle and have not asked for a job yet`,
     );
-  return said.join(', ');
+  return reasons.join(', ');
 }

@@ -317,7 +317,7 @@ function settingsOf(body: Body, base: Endpoint): Partial<EndpointSettings> {
   };
 }
 
-/** Flavours and vCPUs are said apart here; each may be said alone. */
+/** Flavours and vCPUs are separate fields here; each may be given alone. */
 function cpuFlavorsOf(
   { cpuFlavorIds, vcpuCount }: Body,
   present: readonly CpuChoice[],
@@ -328,7 +328,7 @@ function cpuFlavorsOf(
   return [...new Set(ids)].map((id) => ({ id, vcpuCount: count }));
 }
 
-/** On and off do not tell its kinds apart. */
+/** A boolean does not say which kind of FlashBoot. */
 function flashBootOf(on: boolean, present: FlashBoot): FlashBoot {
   if (!on) return 'OFF';
   return present === 'OFF' ? 'FLASHBOOT' : present;

@@ -173,9 +173,15 @@ export const createPod = named(
       ...runpodctlPodCreateFields,
       interruptible: boolean({ description: 'Cheaper, and may be stopped at any time' }),
       supportPublicIp: nullable(boolean()),
-      minDiskBandwidthMBps: number({ description: 'Machines are not told apart by it here' }),
-      minDownloadMbps: number({ description: 'Machines are not told apart by it here' }),
-      minUploadMbps: number({ description: 'Machines are not told apart by it here' }),
+      minDiskBandwidthMBps: number({
+        description: 'Accepted and ignored: Berth does not distinguish machines by it',
+      }),
+      minDownloadMbps: number({
+        description: 'Accepted and ignored: Berth does not distinguish machines by it',
+      }),
+      minUploadMbps: number({
+        description: 'Accepted and ignored: Berth does not distinguish machines by it',
+      }),
     },
   ),
 );

@@ -16,7 +16,7 @@ const workerLog = named(
   object(
     {
       container: list(text(), { description: 'What it wrote' }),
-      system: list(text(), { description: 'What was said about it' }),
+      system: list(text(), { description: 'Messages of Berth about it' }),
     },
     {},
     { description: 'Lines that begin with their time' },

@@ -18,7 +18,7 @@ const endpoints = nullable(
     description: 'Endpoints that a restricted key may call; null is all. Refused for another key',
   }),
 );
-const expiresAt = nullable(dateTime('After this it opens nothing; null is never'));
+const expiresAt = nullable(dateTime('The key is invalid after this time; null: it does not expire'));
 const name = text({ minLength: 1, maxLength: MAX_NAME_LENGTH });
 
 const apiKeyFields = {

@@ -69,7 +69,7 @@ const endpointFields = {
     count: integer(),
     imageMs: average('Until the image was there'),
     startMs: average('Until the process or container ran'),
-    connectMs: average('Until the worker was first heard of'),
+    connectMs: average('Until the first heartbeat of the worker'),
     totalMs: average('All of these'),
   }),
   ...usageFields,

@@ -9,7 +9,7 @@ export const logQuery = object(
   {},
   {
     source: stringEnum(['container', 'system'], {
-      description: 'Only what the container wrote, or only what was said about it',
+      description: 'Only what the container wrote, or only messages of Berth about it',
     }),
     tail: integer({
       ...LOG_TAIL,

@@ -52,7 +52,7 @@ const signInLink = named(
   'SignInLink',
   object({
     url: text({ description: 'Signs in whoever opens it first' }),
-    expiresAt: dateTime('It opens nothing after this'),
+    expiresAt: dateTime('It is invalid after this time'),
   }),
 );
 

@@ -141,7 +141,7 @@ function registerOperation(
 
 const callers = new WeakMap<FastifyRequest, Caller>();
 
-/** Whoever calls an operation that is open to all. */
+/** The caller of an operation that is open to all. */
 const ANONYMOUS_CALLER: Caller = {
   accountId: '',
   keyId: null,

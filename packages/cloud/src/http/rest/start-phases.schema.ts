@@ -10,7 +10,7 @@ export const startPhasesSchema = named(
       scheduledAt: over('Berth decided to start the worker'),
       imageReadyAt: over('Its image was on the machine, with its Python environment'),
       startedAt: over('Its process or container ran'),
-      connectedAt: over('It was first heard of: its handler is loaded'),
+      connectedAt: over('Its first heartbeat: its handler is loaded'),
       firstJobAt: over('It got its first job or request'),
     },
     {},

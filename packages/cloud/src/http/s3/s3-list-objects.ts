@@ -86,14 +86,14 @@ function readQuery(query: S3Query): {
 }
 
 export function parseLimit(query: S3Query, name: string, most: number): number {
-  const said = query.get(name);
-  if (said === undefined || said === '') return most;
-  if (!/^\d{1,10}$/.test(said))
+  const value = query.get(name);
+  if (value === undefined || value === '') return most;
+  if (!/^\d{1,10}$/.test(value))
     throw new S3Error('InvalidArgument', `${name} must be a number from 0 on`, {
       ArgumentName: name,
-      ArgumentValue: said,
+      ArgumentValue: value,
     });
-  return Math.min(Number(said), most);
+  return Math.min(Number(value), most);
 }
 
 /** Keys may hold what XML cannot: a client may ask for them as they stand in addresses. */

@@ -259,12 +259,12 @@ async function uploadOf({ url: { query, key }, uploads }: S3BucketExchange): Pro
 }
 
 function partNumber({ url: { query } }: S3BucketExchange): number {
-  const said = query.get('partNumber') ?? '';
-  const number = /^\d{1,5}$/.test(said) ? Number(said) : 0;
+  const value = query.get('partNumber') ?? '';
+  const number = /^\d{1,5}$/.test(value) ? Number(value) : 0;
   if (number < 1 || number > MAX_UPLOAD_PARTS)
     throw new S3Error('InvalidArgument', `partNumber must be a number from 1 to ${MAX_UPLOAD_PARTS}`, {
       ArgumentName: 'partNumber',
-      ArgumentValue: said,
+      ArgumentValue: value,
     });
   return number;
 }

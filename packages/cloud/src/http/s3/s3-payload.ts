@@ -72,9 +72,11 @@ export async function readSmallPayload(
 }
 
 function payloadLength({ headers }: IncomingMessage, chunked: boolean): number {
-  const said = chunked ? headers['x-amz-decoded-content-length'] : headers['content-length'];
-  const length = Number(said ?? (headers['transfer-encoding'] === undefined && !chunked ? 0 : Number.NaN));
-  if (typeof said === 'string' && !/^\d{1,15}$/.test(said))
+  const declaredLength = chunked ? headers['x-amz-decoded-content-length'] : headers['content-length'];
+  const length = Number(
+    declaredLength ?? (headers['transfer-encoding'] === undefined && !chunked ? 0 : Number.NaN),
+  );
+  if (typeof declaredLength === 'string' && !/^\d{1,15}$/.test(declaredLength))
     throw new S3Error('InvalidArgument', 'the length of the body must be a number');
   if (Number.isNaN(length))
     throw new S3Error(
@@ -92,7 +94,7 @@ interface ExpectedChecksum {
 }
 
 function expectedChecksums({ headers }: IncomingMessage, chunked: boolean): ExpectedChecksum[] {
-  const said = CHECKSUM_HEADERS.flatMap((header): ExpectedChecksum[] => {
+  const expected = CHECKSUM_HEADERS.flatMap((header): ExpectedChecksum[] => {
     const [value, checksum] = [headers[header], createChecksum(header)];
     return typeof value === 'string' && checksum !== undefined ? [{ header, checksum, value }] : [];
   });
@@ -101,7 +103,7 @@ function expectedChecksums({ headers }: IncomingMessage, chunked: boolean): Expe
     if (Buffer.from(md5, 'base64').length !== 16)
       throw new S3Error('InvalidDigest', 'Content-MD5 must be an MD5 in base64');
     const hash = createHash('md5');
-    said.push({
+    expected.push({
       header: 'content-md5',
       checksum: { update: (bytes) => void hash.update(bytes), digest: () => hash.digest('base64') },
       value: md5,
@@ -113,9 +115,9 @@ function expectedChecksums({ headers }: IncomingMessage, chunked: boolean): Expe
       : [];
   for (const header of announced) {
     const checksum = createChecksum(header);
-    if (checksum !== undefined) said.push({ header, checksum, value: undefined });
+    if (checksum !== undefined) expected.push({ header, checksum, value: undefined });
   }
-  return said;
+  return expected;
 }
 
 /** Passes the bytes on, and throws at their end if a checksum differs. */

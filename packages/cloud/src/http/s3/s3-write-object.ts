@@ -43,8 +43,10 @@ export function checkKeyLength(key: string): void {
 export async function openCopySource(exchange: S3BucketExchange): Promise<OpenObject> {
   const { request, volume, contents } = exchange;
   // A question mark in a key is percent-encoded, so the version is removed before decoding.
-  const said = decodeS3Text(String(request.headers['x-amz-copy-source']).replace(/\?versionId=.*$/, ''));
-  const [, bucket = '', key = ''] = /^\/?([^/]+)\/(.+)$/s.exec(said) ?? [];
+  const copySource = decodeS3Text(
+    String(request.headers['x-amz-copy-source']).replace(/\?versionId=.*$/, ''),
+  );
+  const [, bucket = '', key = ''] = /^\/?([^/]+)\/(.+)$/s.exec(copySource) ?? [];
   if (key === '')
     throw new S3Error('InvalidArgument', 'x-amz-copy-source must be BUCKET/KEY', {
       ArgumentName: 'x-amz-copy-source',

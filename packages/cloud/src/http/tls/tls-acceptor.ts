@@ -22,7 +22,7 @@ export interface TlsAcceptorDeps {
 }
 
 /**
- * HTTPS and HTTP on one port, told apart by the first byte. Clients on this machine and its containers may
+ * HTTPS and HTTP on one port, distinguished by the first byte. Clients on this machine and its containers may
  * stay with HTTP: they reach the server at addresses that no certificate is for, and the port stays the same
  * after a restart. Everybody else is redirected to HTTPS.
  */

@@ -67,6 +67,7 @@ export class VolumeObjects {
 
   constructor(deps: VolumeObjectsDeps) {
     this.#deps = deps;
+    // The name on disk since 0.1.0.
     this.#metadata = new ObjectMetadataStore(join(deps.directory.statePath, 'cards'));
   }
 

@@ -18,7 +18,7 @@ export interface AdvisoryLocksOptions {
 /**
  * Locks by name that hold over all servers of a database. They belong to one connection, opened when it is
  * first needed: the pool would run out if each holder kept one of its own. A server that ends loses its locks
- * with the connection. Nobody waits inside PostgreSQL, since that would keep the connection from giving back
+ * with the connection. Nobody waits inside PostgreSQL, since that would keep the connection from releasing
  * another lock.
  */
 export class AdvisoryLocks {
@@ -36,13 +36,13 @@ export class AdvisoryLocks {
     const client = await this.#connection();
     while (!(await ask(client, 'pg_try_advisory_lock', name))) {
       if (performance.now() > waitsUntil)
-        throw new BerthError('unavailable', 'another server is busy with the same account; try again');
+        throw new BerthError('unavailable', 'another server is changing this account; try again');
       await delay(TRY_EVERY_MS);
     }
     try {
       return await work();
     } finally {
-      // A connection that broke has given it back already.
+      // A connection that broke has released it already.
       await ask(client, 'pg_advisory_unlock', name).catch(() => undefined);
     }
   }

@@ -49,15 +49,15 @@ export class CommitBatcher<In, Out> {
   }
 
   /**
-   * Whoever is done is answered when the next ones are on their way: the database does not wait for what is
-   * made of the answers.
+   * Callers are answered after the next commit has been sent: the database does not wait for what they do
+   * with the answers.
    */
   async #drain(): Promise<void> {
     let answer = (): void => undefined;
     do {
-      const settling = this.#settle(this.#next());
+      const committing = this.#commitGroup(this.#next());
       answer();
-      answer = await settling;
+      answer = await committing;
     } while (this.#waiting.length > 0);
     this.#busy = false;
     answer();
@@ -76,7 +76,7 @@ export class CommitBatcher<In, Out> {
   }
 
   /** Commits a group. Resolves to a function that settles the promises of its callers. */
-  async #settle(group: readonly PendingItems<In, Out>[]): Promise<() => void> {
+  async #commitGroup(group: readonly PendingItems<In, Out>[]): Promise<() => void> {
     const [first] = group;
     try {
       const all =
@@ -94,8 +94,8 @@ export class CommitBatcher<In, Out> {
     } catch (error) {
       const alone = group.length === 1 || (error instanceof BerthError && error.code === 'unavailable');
       if (alone) return () => group.forEach(({ reject }) => reject(error));
-      // One of them cannot be done. Each by itself: the others shall not suffer for it.
-      for (const one of group) (await this.#settle([one]))();
+      // One of them cannot be committed: each is tried alone, so that the others succeed.
+      for (const one of group) (await this.#commitGroup([one]))();
       return () => undefined;
     }
   }

@@ -172,7 +172,7 @@ export function sqliteDatabase(
     }
   }
 
-  /** After the rollback. Whoever tries again shall find room, if there is any to be had. */
+  /** After the rollback. A retry finds space, if any can be freed. */
   function failed(error: unknown): Error {
     if (isFull(error) && !connection.isTransaction) freeSpace();
     const translated = translate(error);
@@ -180,8 +180,8 @@ export function sqliteDatabase(
     return translated;
   }
 
-  /** Turns a thrown error into a rejected promise, in the words that rules understand. */
-  function settle<T>(work: () => T): Promise<T> {
+  /** Turns a thrown error into a rejected promise, translated by `failed`. */
+  function toPromise<T>(work: () => T): Promise<T> {
     try {
       return Promise.resolve(work());
     } catch (error) {
@@ -196,11 +196,11 @@ export function sqliteDatabase(
     checkWritable: async () => {
       // A checkpoint on a slow disk is no reason to be called unready.
       while (refusesWrites && group.writable !== undefined) await group.writable;
-      await settle(probeWrite);
+      await toPromise(probeWrite);
     },
     write: async (steps) => {
       while (group.writable !== undefined) await group.writable;
-      const result = await settle(() => transaction(steps));
+      const result = await toPromise(() => transaction(steps));
       refusesWrites = false;
       await group.syncResources();
       return result;

@@ -47,7 +47,7 @@ interface EndpointRow {
   updated_at: number;
 }
 
-/** How an endpoint lies in its table. */
+/** How an endpoint is stored in its table. */
 export interface EndpointRows {
   toRow(endpoint: Endpoint): Row & EndpointRow;
   fromRow(found: Row): Endpoint;

@@ -214,7 +214,7 @@ function* gpusInUse(): Steps<GpusInUse[]> {
 type ColumnEncoding = 'plain' | 'flag' | 'json';
 type StoredField = Exclude<keyof Pod, 'env'>;
 
-/** How each field lies in its column, whose name is the field's with underscores. */
+/** How each field is stored in its column, whose name is the field's with underscores. */
 const COLUMN_ENCODINGS: Record<StoredField, ColumnEncoding> = {
   id: 'plain',
   accountId: 'plain',

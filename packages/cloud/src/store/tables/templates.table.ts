@@ -39,7 +39,7 @@ interface TemplateRow {
   updated_at: number;
 }
 
-/** How a template lies in its table. */
+/** How a template is stored in its table. */
 export interface TemplateRows {
   toRow(template: Template): Row & TemplateRow;
   fromRow(found: Row): Template;

@@ -7,7 +7,7 @@ export const backupSettings = {
     type: wholeNumberType(0, 8760),
     default: 24,
     description:
-      'How many hours lie between two scheduled backups. They are made if backup.target is set; 0 ' +
+      'Hours between two scheduled backups. They are made if backup.target is set; 0 ' +
       'turns them off. See docs/backup.md.',
   }),
   'backup.target': defineSetting({

@@ -8,7 +8,7 @@ import {
 } from './setting-type.ts';
 import { defineSetting } from './setting.ts';
 
-/** Where Berth listens, and where its state lies. */
+/** Where Berth listens, and where its state is stored. */
 export const serverSettings = {
   host: defineSetting({
     type: textType('a host name or an IP address', (value) => /^[A-Za-z0-9._:%-]+$/.test(value)),
@@ -37,7 +37,7 @@ export const serverSettings = {
     default: 64_000_000,
     description:
       'The size of a file in the data folder that keeps space free. When the disk is full, it is ' +
-      'given back step by step, so that Berth can delete, answer and start. 0: none. On a small ' +
+      'released step by step, so that Berth can delete, answer and start. 0: none. On a small ' +
       'disk it takes at most a tenth of what is free.',
   }),
   database: defineSetting({

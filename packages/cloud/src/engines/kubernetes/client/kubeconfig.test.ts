@@ -64,7 +64,7 @@ describe('the credentials of a cluster', () => {
     await assert.rejects(readKubeconfig(config({}), 'other'), /no context "other" \(it has: one, lost\)/);
     await assert.rejects(readKubeconfig(config({}), 'lost'), /no usable cluster "none"/);
     await assert.rejects(readKubeconfig(config({ 'auth-provider': {} })), /auth-provider is not supported/);
-    await assert.rejects(readKubeconfig(write('broken', 'a: [')), /it is no YAML/);
+    await assert.rejects(readKubeconfig(write('broken', 'a: [')), /it is not valid YAML/);
   });
 
   test('the service account of a pod', async () => {

@@ -72,7 +72,7 @@ async function parseFile(path: string): Promise<Kubeconfig> {
   try {
     return (parse(text) ?? {}) as Kubeconfig;
   } catch (error) {
-    throw unusable(path, `it is no YAML: ${(error as Error).message.split('\n')[0] ?? ''}`);
+    throw unusable(path, `it is not valid YAML: ${(error as Error).message.split('\n')[0] ?? ''}`);
   }
 }
 

@@ -36,7 +36,7 @@ export class KubernetesClient {
     this.#openAccess = openAccess;
   }
 
-  /** How many were sent. */
+  /** Number of requests sent, for metrics. */
   get requests(): number {
     return this.#requests;
   }

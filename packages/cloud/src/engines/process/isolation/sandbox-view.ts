@@ -81,7 +81,7 @@ export class SandboxView {
   }
 
   /**
-   * Shows a folder of the machine at a path. Returns false if the path cannot be created: it lies in a folder
+   * Shows a folder of the machine at a path. Returns false if the path cannot be created: it is in a folder
    * of the machine that has no such entry.
    */
   bind(source: string, path: string, { readOnly = false, canCreate = false } = {}): boolean {
