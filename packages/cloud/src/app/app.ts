@@ -22,11 +22,11 @@ import { randomIds } from '../support/ids.ts';
 import type { Ids } from '../support/ids.ts';
 import type { Log } from '../support/log.ts';
 import { SteadyClock } from '../support/steady-clock.ts';
-import { createAccountLimits } from './accounts.ts';
+import { createAccountLimits } from './create-account-services.ts';
 import type { AppContext } from './app-context.ts';
 import { createAuth } from './auth.ts';
-import { createBackups } from './backups.ts';
-import { runClockKeeper } from './run-clock-keeper.ts';
+import { createBackups } from './create-backups.ts';
+import { runClockSync } from './run-clock-sync.ts';
 import { createCompute } from './compute.ts';
 import { createEngines } from './engines.ts';
 import { createHttp } from './http.ts';
@@ -107,7 +107,7 @@ async function composeApp(app: AppContext): Promise<App> {
   const address = new ServerAddress(config.publicUrl);
   const storeMetrics = new StoreMetrics();
   const storage = await openStorage(app, storeMetrics);
-  const { store, context, clockKeeper } = storage;
+  const { store, context, clockSync } = storage;
   const auth = createAuth(app, storage);
   const traces = await createTraces(app, storage);
   const queue = await createQueue(app, storage, traces?.tracing);
@@ -162,7 +162,7 @@ async function composeApp(app: AppContext): Promise<App> {
     );
     compute.start();
     limits.start(services.accountRemoval);
-    if (clockKeeper !== undefined) clockKeeper.isLeading = true;
+    if (clockSync !== undefined) clockSync.isLeading = true;
     backups.backupSchedule.start();
     tls?.lead();
     telemetry.start();
@@ -170,12 +170,12 @@ async function composeApp(app: AppContext): Promise<App> {
   const follow = (): void => {
     limits.stop();
     compute.pause();
-    if (clockKeeper !== undefined) clockKeeper.isLeading = false;
+    if (clockSync !== undefined) clockSync.isLeading = false;
     backups.backupSchedule.pause();
     tls?.follow();
     telemetry.pause();
   };
-  const clockChecks = clockKeeper && runClockKeeper(clockKeeper, log);
+  const clockChecks = clockSync && runClockSync(clockSync, log);
   return {
     http: http.server,
     rootKey: storage.rootKey,

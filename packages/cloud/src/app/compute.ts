@@ -18,7 +18,7 @@ import { findVolumeDirectory } from '../resources/volumes/volume-paths.ts';
 import type { PythonHook } from '../engines/instance.ts';
 import { PYTHON_WORKER_PACKAGE } from '../support/program-files.ts';
 import type { AppContext } from './app-context.ts';
-import type { AccountLimits } from './accounts.ts';
+import type { AccountLimits } from './create-account-services.ts';
 import type { Auth } from './auth.ts';
 import type { Engines } from './engines.ts';
 import type { Peers } from './peers.ts';

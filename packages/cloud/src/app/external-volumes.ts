@@ -12,10 +12,10 @@ const BYTES_PER_GB = 1024 ** 3;
 /** Network volumes of data centers whose engines keep volumes by themselves. */
 export function createExternalVolumes(engines: ReadonlyMap<string, InstanceEngine>): ExternalVolumes {
   const lastUsage = new Map<string, VolumeUsage>();
-  const keeper = ({ dataCenterId }: NetworkVolume): EngineVolumes | undefined =>
+  const volumesOf = ({ dataCenterId }: NetworkVolume): EngineVolumes | undefined =>
     engines.get(dataCenterId)?.volumes;
   const backend = (volume: NetworkVolume): VolumeBackend | undefined => {
-    const volumes = keeper(volume);
+    const volumes = volumesOf(volume);
     if (volumes === undefined) return undefined;
     return remoteVolume(
       new VolumeServerClient({
@@ -27,14 +27,14 @@ export function createExternalVolumes(engines: ReadonlyMap<string, InstanceEngin
   };
   return {
     backend,
-    create: async (volume) => keeper(volume)?.create(toEngineVolume(volume)),
-    grow: async (volume) => keeper(volume)?.grow(toEngineVolume(volume)),
+    create: async (volume) => volumesOf(volume)?.create(toEngineVolume(volume)),
+    grow: async (volume) => volumesOf(volume)?.grow(toEngineVolume(volume)),
     remove: async (volume) => {
       lastUsage.delete(volume.id);
-      await keeper(volume)?.remove(volume.id);
+      await volumesOf(volume)?.remove(volume.id);
     },
     usage: async (volume, mayStart) => {
-      const isServed = mayStart || (await keeper(volume)?.findServer(volume.id)) !== undefined;
+      const isServed = mayStart || (await volumesOf(volume)?.findServer(volume.id)) !== undefined;
       if (!isServed) return lastUsage.get(volume.id) ?? null;
       const usage = await backend(volume)?.usage();
       if (usage !== undefined) lastUsage.set(volume.id, usage);

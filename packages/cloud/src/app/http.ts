@@ -28,7 +28,7 @@ import { exposeQuotaUse } from '../telemetry/metrics/quota-metrics.ts';
 import { CONSOLE_FILES } from '../support/program-files.ts';
 import type { Config } from '../support/config/config.ts';
 import type { AppContext } from './app-context.ts';
-import type { AccountLimits } from './accounts.ts';
+import type { AccountLimits } from './create-account-services.ts';
 import type { Auth } from './auth.ts';
 import type { Compute } from './compute.ts';
 import type { Engines } from './engines.ts';

@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import { jupyterPassword } from '../compute/pods/jupyter-password.ts';
 import { Billing } from '../metering/billing.ts';
-import { JobSearch } from '../queue/job-search.ts';
+import { JobSearcher } from '../queue/job-searcher.ts';
 import { Accounts } from '../resources/accounts/accounts.ts';
 import { Clusters } from '../resources/clusters/clusters.ts';
 import type { EndpointCache } from '../resources/endpoints/endpoint-cache.ts';
@@ -36,12 +36,12 @@ import { ChangeNotifier } from '../support/change-notifier.ts';
 import { berthVersion, EXAMPLES } from '../support/program-files.ts';
 import type { AccountRemoval } from '../resources/accounts/account-removal.ts';
 import { runMachineChecks } from '../engines/machine-checks.ts';
-import { createAccountRemoval } from './accounts.ts';
+import { createAccountRemoval } from './create-account-services.ts';
 import { engineChecks } from './engine-checks.ts';
 import { imageLookupProblem, pruneImages } from '../engines/engine-images.ts';
-import type { AccountLimits } from './accounts.ts';
+import type { AccountLimits } from './create-account-services.ts';
 import type { AppContext } from './app-context.ts';
-import type { BackupServices } from './backups.ts';
+import type { BackupServices } from './create-backups.ts';
 import type { Compute } from './compute.ts';
 import { createExternalVolumes } from './external-volumes.ts';
 import type { Engines } from './engines.ts';
@@ -206,7 +206,7 @@ export function createServices(
       jobs: new EndpointJobs(context, {
         endpoints,
         queue: queue.queue,
-        search: new JobSearch({ store: store.jobs, clock }),
+        search: new JobSearcher({ store: store.jobs, clock }),
       }),
       events: accountEvents,
       history: new History({

@@ -8,8 +8,8 @@ import { Sealer } from '../support/crypto.ts';
 import { SteadyClock } from '../support/steady-clock.ts';
 import { loadMasterKey } from '../support/master-key.ts';
 import type { AppContext } from './app-context.ts';
-import { createClockKeeper } from './run-clock-keeper.ts';
-import type { ClockKeeper } from './clock-keeper.ts';
+import { createClockSync } from './run-clock-sync.ts';
+import type { ClockSync } from './clock-sync.ts';
 import { initializeRootKey } from './root-key.ts';
 import type { RootKey } from './root-key.ts';
 
@@ -20,7 +20,7 @@ export interface Storage {
   masterKey: Buffer;
   rootKey: RootKey;
   /** Undefined where a test moves the clock. */
-  clockKeeper: ClockKeeper | undefined;
+  clockSync: ClockSync | undefined;
 }
 
 export async function openStorage(
@@ -39,14 +39,14 @@ export async function openStorage(
     observer,
     onError: (error) => log.warn({ err: error }, 'a database connection failed'),
   });
-  const clockKeeper =
+  const clockSync =
     clock instanceof SteadyClock
-      ? createClockKeeper({ clock, store, log }, config.database, config.data)
+      ? createClockSync({ clock, store, log }, config.database, config.data)
       : undefined;
-  await clockKeeper?.restore();
+  await clockSync?.restore();
   const context: ResourceContext = { store, clock, ids, events, disk };
   const rootKey = await initializeRootKey(context, config.data, givenRootKey);
-  return { store, context, masterKey, rootKey, clockKeeper };
+  return { store, context, masterKey, rootKey, clockSync };
 }
 
 function givenMasterKey({ masterKey }: Config): Buffer | undefined {

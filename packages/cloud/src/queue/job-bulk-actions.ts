@@ -1,7 +1,7 @@
 import { hasEnded } from '../domain/job-status.ts';
 import { seqFromJobId } from '../domain/job-ids.ts';
 import type { Job } from '../domain/job-records.ts';
-import type { JobAction } from '../domain/job-search.ts';
+import type { JobAction } from '../domain/job-search-query.ts';
 import { BerthError } from '../support/errors.ts';
 import { withMember } from '../support/json-text.ts';
 import type { JobQueue } from './job-queue.ts';

@@ -5,7 +5,7 @@ import type { Clock } from '../support/clock.ts';
 import type { DiskSpace } from '../support/disk-space.ts';
 import type { Ids } from '../support/ids.ts';
 import type { Caller } from '../domain/caller.ts';
-import type { QuotaNeeds, Quotas } from './accounts/quotas.ts';
+import type { QuotaNeeds, AccountQuotas } from './accounts/account-quotas.ts';
 
 /** Dependencies that all resource services share. */
 export interface ResourceContext {
@@ -14,7 +14,7 @@ export interface ResourceContext {
   ids: Ids;
   events: CloudEventBus;
   /** The limits of accounts; without it there are none. */
-  quotas?: Pick<Quotas, 'within'>;
+  quotas?: Pick<AccountQuotas, 'within'>;
   /** The disk of the data folder; without it, room is not checked before data is written. */
   disk?: Pick<DiskSpace, 'checkRoom'>;
 }

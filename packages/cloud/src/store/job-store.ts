@@ -1,4 +1,4 @@
-import type { FoundJob, JobSearchFilter } from '../domain/job-search.ts';
+import type { FoundJob, JobSearchFilter } from '../domain/job-search-query.ts';
 import type {
   JobOutline,
   Delivery,

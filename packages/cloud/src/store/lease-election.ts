@@ -1,7 +1,7 @@
 import { BerthError } from '../support/errors.ts';
 import type { LeaderElection } from './leader-election.ts';
-import { LEASE_MS } from './lease-table.ts';
-import type { LeaseTable } from './lease-table.ts';
+import { LEASE_MS } from './lease-store.ts';
+import type { LeaseStore } from './lease-store.ts';
 
 const RENEW_EVERY_MS = 1_000;
 const TRY_EVERY_MS = 400;
@@ -11,7 +11,7 @@ const CUT_OFF_AFTER_MS = 8_000;
 export interface LeaseElectionOptions {
   server: string;
   /** Given what is called when its connection breaks between two calls. */
-  connect(onDisconnected: (error: Error) => void): LeaseTable;
+  connect(onDisconnected: (error: Error) => void): LeaseStore;
   onError(error: Error): void;
   /** The database has been silent for too long. Called again as long as it is. */
   onCutOff(): void;
@@ -26,7 +26,7 @@ export interface LeaseElectionOptions {
  */
 export class LeaseElection implements LeaderElection {
   readonly #options: LeaseElectionOptions;
-  readonly #leases: LeaseTable;
+  readonly #leases: LeaseStore;
   #timer: NodeJS.Timeout | undefined;
   #attempt: Promise<void> | undefined;
   #onLead: () => void = () => undefined;

@@ -3,7 +3,7 @@ import type { NetworkVolume, PageRequest } from '../domain/records.ts';
 import type { Pod } from '../domain/pods/pod-record.ts';
 import type { AuditedChange } from './collection.ts';
 
-/** What the pods' rules and their keeper ask of a store. */
+/** What the rules and the reconciler of pods need of a store. */
 export interface PodStore {
   /** Holds what the pod stands on, asks `make` for it, and writes it. */
   insert(

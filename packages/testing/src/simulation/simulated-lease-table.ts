@@ -1,9 +1,9 @@
 import type { Database } from '../../../cloud/src/store/database.ts';
-import { LEASE_MS } from '../../../cloud/src/store/lease-table.ts';
-import type { LeaseTable } from '../../../cloud/src/store/lease-table.ts';
+import { LEASE_MS } from '../../../cloud/src/store/lease-store.ts';
+import type { LeaseStore } from '../../../cloud/src/store/lease-store.ts';
 import { execute, row, sql } from '../../../cloud/src/store/sql.ts';
 
-type LeaseCalls = Omit<LeaseTable, 'fence' | 'reconnect' | 'close'>;
+type LeaseCalls = Omit<LeaseStore, 'fence' | 'reconnect' | 'close'>;
 
 /**
  * The statements of the lease by the simulated clock of the database. `connect` puts the network of a server
@@ -13,7 +13,7 @@ export function simulatedLeaseTable(
   database: Database,
   now: () => number,
   connect: (calls: LeaseCalls) => LeaseCalls,
-): LeaseTable {
+): LeaseStore {
   return {
     ...connect({
       isFree: async () =>

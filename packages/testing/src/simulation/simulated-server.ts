@@ -1,7 +1,7 @@
-import { MachineClockKeeper } from '../../../cloud/src/app/machine-clock-keeper.ts';
+import { MachineClockSync } from '../../../cloud/src/app/machine-clock-sync.ts';
 import type { SavedTimeDeps } from '../../../cloud/src/app/saved-time.ts';
-import { runClockKeeper } from '../../../cloud/src/app/run-clock-keeper.ts';
-import { SharedClockKeeper } from '../../../cloud/src/app/shared-clock-keeper.ts';
+import { runClockSync } from '../../../cloud/src/app/run-clock-sync.ts';
+import { SharedClockSync } from '../../../cloud/src/app/shared-clock-sync.ts';
 import { connectWakeups } from '../../../cloud/src/app/server-wakeups.ts';
 import { createPodReconciler } from '../../../cloud/src/compute/pods/pod-policy.ts';
 import type { PodVolumeDisks } from '../../../cloud/src/compute/pods/pod-volume-disks.ts';
@@ -228,10 +228,10 @@ export class SimulatedServer implements PodServer {
       ...connection,
       ...(!isLocal && { leader }),
     });
-    const keeper = isLocal
-      ? new MachineClockKeeper({ clock, store, log, ...this.#machineClock() })
-      : new SharedClockKeeper({ clock, store, log }, this.#machineClock());
-    await keeper.restore();
+    const clockSync = isLocal
+      ? new MachineClockSync({ clock, store, log, ...this.#machineClock() })
+      : new SharedClockSync({ clock, store, log }, this.#machineClock());
+    await clockSync.restore();
     const events: CloudEventBus = new EventBus((error) =>
       log.error({ err: error }, 'an event listener failed'),
     );
@@ -300,18 +300,18 @@ export class SimulatedServer implements PodServer {
     });
     events.subscribe('webhook.due', () => webhooks.wake());
     connectWakeups(events, wakeups);
-    const clockChecks = runClockKeeper(keeper, log);
+    const clockChecks = runClockSync(clockSync, log);
     reaper.start();
     webhooks.start();
     const lead = (): void => {
       log.info({}, 'it leads');
-      keeper.isLeading = true;
+      clockSync.isLeading = true;
       for (const reconciler of reconcilers)
         reconciler.start().catch((error: unknown) => log.error({ err: error }, 'nothing can be managed'));
     };
     const follow = (): void => {
       log.info({}, 'it leads no more');
-      keeper.isLeading = false;
+      clockSync.isLeading = false;
       for (const reconciler of reconcilers) reconciler.pause();
     };
     election.start(lead, follow);

@@ -1,6 +1,6 @@
 import { JOB_STATUSES } from '../../domain/job-records.ts';
-import { ACTION_STATUSES } from '../../domain/job-search.ts';
-import type { JobAction } from '../../domain/job-search.ts';
+import { ACTION_STATUSES } from '../../domain/job-search-query.ts';
+import type { JobAction } from '../../domain/job-search-query.ts';
 import { connect } from '../connect.ts';
 import type { ApiClient } from '../api-client.ts';
 import { UsageError } from '../cli.errors.ts';

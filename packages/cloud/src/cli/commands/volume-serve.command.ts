@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { VOLUME_SERVER_PORT } from '../../domain/volume-server.ts';
+import { VOLUME_SERVER_PORT } from '../../domain/volume-server-protocol.ts';
 import { CliError } from '../cli.errors.ts';
 import { command } from '../command-definition.ts';
 

@@ -76,7 +76,7 @@ describe('the life of a pod', () => {
     assert.equal(requestStart({ ...exited, stopAfter: NOW + 1 }, exited, 0, NOW).stopAfter, NOW + 1);
   });
 
-  /** Takes steps as the keeper does, on an engine that does what it is told, until nothing is left to do. */
+  /** Takes steps as the reconciler does, on an engine that follows every step, until nothing is left to do. */
   function settle(
     pod: Pod,
     instance: { status: 'running' | 'exited'; labels: Record<string, string> } | undefined,

@@ -1,4 +1,4 @@
-import { VOLUME_SERVER_PORT } from '../../domain/volume-server.ts';
+import { VOLUME_SERVER_PORT } from '../../domain/volume-server-protocol.ts';
 import { parseReference } from '../image-reference.ts';
 import type { ClusterSettings } from './kubernetes-options.ts';
 import { DATA_CENTER, labelValue, ownershipLabels, podName } from './pod-labels.ts';

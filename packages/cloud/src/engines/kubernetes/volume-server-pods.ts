@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { VOLUME_SERVER_PORT } from '../../domain/volume-server.ts';
+import { VOLUME_SERVER_PORT } from '../../domain/volume-server-protocol.ts';
 import { BerthError } from '../../support/errors.ts';
 import type { VolumeServer } from '../engine-volumes.ts';
 import { connectionOpens } from '../port-connection.ts';

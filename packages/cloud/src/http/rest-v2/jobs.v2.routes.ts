@@ -1,5 +1,5 @@
-import { JOB_ACTIONS } from '../../domain/job-search.ts';
-import type { JobAction } from '../../domain/job-search.ts';
+import { JOB_ACTIONS } from '../../domain/job-search-query.ts';
+import type { JobAction } from '../../domain/job-search-query.ts';
 import { JOB_SEARCH, MAX_BULK_JOBS, MAX_RUN_BODY_BYTES } from '../../domain/limits.ts';
 import type { AllServices } from '../../resources/resources.ts';
 import type { BulkTarget } from '../../resources/endpoints/endpoint-jobs.ts';

@@ -7,7 +7,7 @@ import { SYSTEM_CALLER } from '../../domain/caller.ts';
 import type { Account } from '../../domain/records.ts';
 import type { AccountDirectory } from './account-directory.ts';
 import type { LogUsage } from './log-usage.ts';
-import type { Quotas } from './quotas.ts';
+import type { AccountQuotas } from './account-quotas.ts';
 
 export interface SpendWarning {
   event: 'spend.warning' | 'spend.reached';
@@ -22,7 +22,7 @@ export interface SpendWarning {
 
 export interface AccountWatchDeps {
   directory: AccountDirectory;
-  quotas: Quotas;
+  quotas: AccountQuotas;
   logUsage: LogUsage;
   /** Sends a warning; rejects if nobody took it. */
   send(warning: SpendWarning): Promise<void>;

@@ -6,7 +6,7 @@ import { ROOT_ACCOUNT_ID } from '../../domain/caller.ts';
 import { applyQuotaChange } from '../../domain/quotas.ts';
 import type { AccountDirectory } from './account-directory.ts';
 import type { AccountRemoval } from './account-removal.ts';
-import type { Quotas, QuotaUsage } from './quotas.ts';
+import type { AccountQuotas, QuotaUsage } from './account-quotas.ts';
 import type { AuditFilter, AuditStore } from '../../store/store.ts';
 import { auditEntry, diffRecords } from '../resource-context.ts';
 import type { ResourceContext } from '../resource-context.ts';
@@ -22,7 +22,7 @@ const REMOVAL_TIMEOUT_MS = 8_000;
 
 export interface AccountsDeps {
   directory: AccountDirectory;
-  quotas: Quotas;
+  quotas: AccountQuotas;
   removal: AccountRemoval;
   /** Stops the pods of an account, and lets its workers go. */
   stopAll(accountId: string): Promise<void>;

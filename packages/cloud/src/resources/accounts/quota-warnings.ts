@@ -1,18 +1,18 @@
 import type { CloudEventBus } from '../../domain/events.ts';
 import { SPEND_WARNING_RATIO } from '../../domain/quotas.ts';
-import type { Quotas } from './quotas.ts';
+import type { AccountQuotas } from './account-quotas.ts';
 
 /**
  * Announces each limit when 80 % of it are used, and when all of it is. What falls back may be announced
  * again.
  */
 export class QuotaWarnings {
-  readonly #quotas: Pick<Quotas, 'ratios'>;
+  readonly #quotas: Pick<AccountQuotas, 'ratios'>;
   readonly #events: CloudEventBus;
   /** The level that was last announced, by account and limit. */
   readonly #announced = new Map<string, number>();
 
-  constructor(quotas: Pick<Quotas, 'ratios'>, events: CloudEventBus) {
+  constructor(quotas: Pick<AccountQuotas, 'ratios'>, events: CloudEventBus) {
     this.#quotas = quotas;
     this.#events = events;
   }

@@ -1,13 +1,13 @@
 import { seqFromJobId } from '../../domain/job-ids.ts';
 import type { JobWithPayloads } from '../../domain/job-records.ts';
-import { ACTION_STATUSES } from '../../domain/job-search.ts';
-import type { FoundJob, JobAction, JobSearchFilter } from '../../domain/job-search.ts';
+import { ACTION_STATUSES } from '../../domain/job-search-query.ts';
+import type { FoundJob, JobAction, JobSearchFilter } from '../../domain/job-search-query.ts';
 import type { Caller } from '../../domain/caller.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import { actOnJobs } from '../../queue/job-bulk-actions.ts';
 import type { JobBulkResult } from '../../queue/job-bulk-actions.ts';
 import type { JobQueue } from '../../queue/job-queue.ts';
-import type { ErrorGroup, JobSearch } from '../../queue/job-search.ts';
+import type { ErrorGroup, JobSearcher } from '../../queue/job-searcher.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
 import { auditEntry } from '../resource-context.ts';
 import type { ResourceContext } from '../resource-context.ts';
@@ -28,7 +28,7 @@ export type BulkTarget =
 export interface EndpointJobsDeps {
   endpoints: Endpoints;
   queue: JobQueue;
-  search: JobSearch;
+  search: JobSearcher;
 }
 
 /** The jobs of an endpoint as its owner manages them: found, grouped by error, and sent again. */
@@ -36,7 +36,7 @@ export class EndpointJobs {
   readonly #context: ResourceContext;
   readonly #endpoints: Endpoints;
   readonly #queue: JobQueue;
-  readonly #search: JobSearch;
+  readonly #search: JobSearcher;
 
   constructor(context: ResourceContext, { endpoints, queue, search }: EndpointJobsDeps) {
     this.#context = context;

@@ -11,7 +11,7 @@ import { SAVE_DELIVERY } from './deliveries.ts';
 import { finishHandedOut } from './finish-handed-out.ts';
 import { finishJobs } from './finish.ts';
 import { ADD_COUNTS, countValues } from './job-counts.ts';
-import { ADD_HISTORY, HistorySums } from './job-history.ts';
+import { ADD_HISTORY, HistorySums } from './history-sums.ts';
 import { JOB_KEY_COLUMNS, jobKey } from './job-key.ts';
 import type { QueueContext } from './queue-context.ts';
 import { renewLeases } from './renew.ts';

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import type * as Pg from 'pg';
-import { LEASE_MS } from '../lease-table.ts';
-import type { LeaseTable } from '../lease-table.ts';
+import { LEASE_MS } from '../lease-store.ts';
+import type { LeaseStore } from '../lease-store.ts';
 import { row, sql } from '../sql.ts';
 import { SESSION_OPTIONS } from './session-options.ts';
 
@@ -18,7 +18,7 @@ const NOW = '(extract(epoch from clock_timestamp()) * 1000)::bigint';
 const FREE = `name = 'leader' and (expires_at <= ${NOW} or expires_at > ${NOW} + ${LEASE_MS}) and not ${OLD_LOCK}`;
 
 /** Over a connection of its own, so that a lease is renewed whatever else waits for the database. */
-export function postgresLeaseTable(url: string, onDisconnected: (error: Error) => void): LeaseTable {
+export function postgresLeaseTable(url: string, onDisconnected: (error: Error) => void): LeaseStore {
   const pg = createRequire(import.meta.url)('pg') as typeof Pg;
   let current: Pg.Client | undefined;
 

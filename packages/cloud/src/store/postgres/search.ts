@@ -7,7 +7,7 @@ import {
   scannedRows,
   searchIndex,
   searchValues,
-} from '../tables/job-search.ts';
+} from '../tables/job-search.table.ts';
 import { withRequests } from '../tables/jobs.table.ts';
 import type { QueueContext } from './queue-context.ts';
 

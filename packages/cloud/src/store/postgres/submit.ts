@@ -12,7 +12,7 @@ import {
 import { columnArrays, unnest } from './column-arrays.ts';
 import { CommitBatcher } from './commit-batcher.ts';
 import { addCountsSql } from './job-counts.ts';
-import { addHistorySql } from './job-history.ts';
+import { addHistorySql } from './history-sums.ts';
 import { jobKey } from './job-key.ts';
 import type { QueueContext } from './queue-context.ts';
 

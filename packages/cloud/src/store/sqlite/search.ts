@@ -8,7 +8,7 @@ import {
   searchIndex,
   searchValues,
   type SearchIndex,
-} from '../tables/job-search.ts';
+} from '../tables/job-search.table.ts';
 import { withRequests } from '../tables/jobs.table.ts';
 import type { QueueContext } from './queue-context.ts';
 

@@ -9,12 +9,12 @@ import { AccountDirectory } from './account-directory.ts';
 import { AccountWatch } from './account-watch.ts';
 import type { SpendWarning } from './account-watch.ts';
 import { LogUsage } from './log-usage.ts';
-import { Quotas } from './quotas.ts';
+import { AccountQuotas } from './account-quotas.ts';
 
 describe('quotas', () => {
   let context: ServiceContext;
   let directory: AccountDirectory;
-  let quotas: Quotas;
+  let quotas: AccountQuotas;
   let ann: Caller;
   let spent = 0;
   let images = 0;
@@ -31,7 +31,7 @@ describe('quotas', () => {
       log: createLog({ level: 'silent', format: 'json' }),
     });
     await directory.load();
-    quotas = new Quotas({
+    quotas = new AccountQuotas({
       directory,
       store: context.store,
       imageBytes: async () => images,

@@ -3,8 +3,8 @@ import { errorFingerprint } from '../domain/error-fingerprint.ts';
 import type { ErrorFingerprint } from '../domain/error-fingerprint.ts';
 import { isPastRetention } from '../domain/job-records.ts';
 import type { JobWithPayloads } from '../domain/job-records.ts';
-import { FAILED_STATUSES } from '../domain/job-search.ts';
-import type { FoundJob, JobSearchFilter } from '../domain/job-search.ts';
+import { FAILED_STATUSES } from '../domain/job-search-query.ts';
+import type { FoundJob, JobSearchFilter } from '../domain/job-search-query.ts';
 import { JOB_SEARCH, SMALL_ANSWER_BYTES } from '../domain/limits.ts';
 import type { JobStore } from '../store/job-store.ts';
 import type { Clock } from '../support/clock.ts';
@@ -46,7 +46,7 @@ export interface ErrorGroup extends ErrorFingerprint {
 /**
  * Finds jobs among many. One search looks at a bounded number of jobs and says where the next one goes on.
  */
-export class JobSearch {
+export class JobSearcher {
   readonly #deps: JobSearchDeps;
 
   constructor(deps: JobSearchDeps) {

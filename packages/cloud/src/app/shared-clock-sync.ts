@@ -2,8 +2,8 @@ import type { DatabaseTime } from '../store/clock-store.ts';
 import { CLOCK_STEP_MS } from '../support/steady-clock.ts';
 import { SavedTime } from './saved-time.ts';
 import type { SavedTimeDeps } from './saved-time.ts';
-import { describeStep, isClockOff } from './clock-keeper.ts';
-import type { ClockKeeper, ClockKeeperDeps } from './clock-keeper.ts';
+import { describeStep, isClockOff } from './clock-sync.ts';
+import type { ClockSync, ClockSyncDeps } from './clock-sync.ts';
 
 const SAMPLE_EVERY_MS = 5_000;
 /** An answer that took longer says too little about when it was given. */
@@ -22,8 +22,8 @@ const MAX_DISAGREEMENTS = 3;
  * time, which agrees with the others'. The leader stores the difference from the clock of the database,
  * so that a server that joins later agrees too.
  */
-export class SharedClockKeeper implements ClockKeeper {
-  readonly #deps: ClockKeeperDeps;
+export class SharedClockSync implements ClockSync {
+  readonly #deps: ClockSyncDeps;
   readonly #saved: SavedTime | undefined;
   #sampledAt = -Infinity;
   #disagreements = 0;
@@ -31,7 +31,7 @@ export class SharedClockKeeper implements ClockKeeper {
   isLeading = false;
 
   /** `saved`: where this server keeps its time across a restart. */
-  constructor(deps: ClockKeeperDeps, saved?: SavedTimeDeps) {
+  constructor(deps: ClockSyncDeps, saved?: SavedTimeDeps) {
     this.#deps = deps;
     this.#saved = saved && new SavedTime(saved);
     this.#wallOffset = deps.clock.wall() - deps.clock.monotonic();

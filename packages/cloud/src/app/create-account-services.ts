@@ -10,7 +10,7 @@ import { AccountWatch } from '../resources/accounts/account-watch.ts';
 import type { SpendWarning } from '../resources/accounts/account-watch.ts';
 import { LogUsage } from '../resources/accounts/log-usage.ts';
 import { QuotaWarnings } from '../resources/accounts/quota-warnings.ts';
-import { Quotas } from '../resources/accounts/quotas.ts';
+import { AccountQuotas } from '../resources/accounts/account-quotas.ts';
 import { Images } from '../resources/images/images.ts';
 import type { AppContext } from './app-context.ts';
 import type { Engines } from './engines.ts';
@@ -23,7 +23,7 @@ const WEBHOOK_ATTEMPTS = 3;
 /** Limits of accounts, and what happens to disabled and deleted ones. */
 export interface AccountLimits {
   directory: AccountDirectory;
-  quotas: Quotas;
+  quotas: AccountQuotas;
   /** The endpoint as its workers are managed: without any while its account is not active. */
   endpointInEffect(endpoint: Endpoint | undefined): Endpoint | undefined;
   deleteLog(dataCenterId: string, instanceId: string): Promise<void>;
@@ -54,7 +54,7 @@ export async function createAccountLimits(
   });
   const images = new Images(context, { folder: join(data, 'images') });
   const billing = new Billing(store.ledger, clock);
-  const quotas = new Quotas({
+  const quotas = new AccountQuotas({
     directory,
     store,
     imageBytes: (accountId) => images.bytesOf(accountId),

@@ -4,7 +4,7 @@ import type { Steps } from './sql.ts';
 export const LEASE_MS = 3_000;
 
 /** The row that says who leads, as one server reaches it. Calls reject where there is no answer in time. */
-export interface LeaseTable {
+export interface LeaseStore {
   /**
    * Whether nobody holds the lease. One that ends later than a lease can last is not held: the clock of the
    * database was set back, and its holder may have died since.

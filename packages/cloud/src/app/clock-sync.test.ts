@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ClockStore, SharedTime } from '../store/clock-store.ts';
 import { SteadyClock } from '../support/steady-clock.ts';
-import { MachineClockKeeper } from './machine-clock-keeper.ts';
-import { SharedClockKeeper } from './shared-clock-keeper.ts';
+import { MachineClockSync } from './machine-clock-sync.ts';
+import { SharedClockSync } from './shared-clock-sync.ts';
 
 const HOUR_MS = 3_600_000;
 const NEAR_MS = 1_000;
@@ -58,7 +58,7 @@ function sharedServer(
   step = 0,
 ): {
   clock: SteadyClock;
-  keeper: SharedClockKeeper;
+  clockSync: SharedClockSync;
   machine: { step: number };
   warnings: string[];
 } {
@@ -66,53 +66,53 @@ function sharedServer(
   machine.step = step;
   const clock = new SteadyClock(machine.source);
   const log = recordingLog();
-  const keeper = new SharedClockKeeper({ clock, store: { clock: world.database }, log: log as never });
-  return { clock, keeper, machine, warnings: log.warnings };
+  const clockSync = new SharedClockSync({ clock, store: { clock: world.database }, log: log as never });
+  return { clock, clockSync, machine, warnings: log.warnings };
 }
 
-async function pass(world: World, seconds: number, keepers: { tick(): Promise<void> }[]): Promise<void> {
+async function pass(world: World, seconds: number, clockSyncs: { tick(): Promise<void> }[]): Promise<void> {
   for (let second = 0; second < seconds; second += 1) {
     world.passed += 1_000;
-    for (const keeper of keepers) await keeper.tick();
+    for (const clockSync of clockSyncs) await clockSync.tick();
   }
 }
 
 test('servers agree while the clock of the database is set, and so does one that joins', async () => {
   const world = new World();
   const [leader, follower] = [sharedServer(world), sharedServer(world)];
-  leader.keeper.isLeading = true;
-  for (const { keeper } of [leader, follower]) await keeper.restore();
-  await pass(world, 30, [leader.keeper, follower.keeper]);
+  leader.clockSync.isLeading = true;
+  for (const { clockSync } of [leader, follower]) await clockSync.restore();
+  await pass(world, 30, [leader.clockSync, follower.clockSync]);
   world.databaseStep = HOUR_MS;
-  await pass(world, 120, [leader.keeper, follower.keeper]);
+  await pass(world, 120, [leader.clockSync, follower.clockSync]);
   assert.ok(leader.warnings.some((text) => text.includes('the database was set ahead by 3600 s')));
   const joined = sharedServer(world);
-  await joined.keeper.restore();
-  await pass(world, 60, [leader.keeper, follower.keeper, joined.keeper]);
+  await joined.clockSync.restore();
+  await pass(world, 60, [leader.clockSync, follower.clockSync, joined.clockSync]);
   for (const { clock } of [leader, follower, joined])
     assert.ok(Math.abs(clock.now() - world.trueTime) < NEAR_MS, String(clock.now() - world.trueTime));
 
   // The leader restarts alone and goes on where it was.
   const again = sharedServer(world);
-  await again.keeper.restore();
+  await again.clockSync.restore();
   assert.ok(Math.abs(again.clock.now() - world.trueTime) < NEAR_MS);
 });
 
 test('a server that starts goes by the database, however slowly that answers', async () => {
   const world = new World();
   world.roundTrip = 4_000;
-  const { clock, keeper } = sharedServer(world, HOUR_MS);
-  await keeper.restore();
+  const { clock, clockSync } = sharedServer(world, HOUR_MS);
+  await clockSync.restore();
   assert.ok(Math.abs(clock.now() - world.trueTime) <= world.roundTrip);
 });
 
 test('the clock of one server is set: it is logged, and its time agrees with the others', async () => {
   const world = new World();
   const [leader, follower] = [sharedServer(world), sharedServer(world)];
-  leader.keeper.isLeading = true;
-  for (const { keeper } of [leader, follower]) await keeper.restore();
+  leader.clockSync.isLeading = true;
+  for (const { clockSync } of [leader, follower]) await clockSync.restore();
   follower.machine.step = -HOUR_MS;
-  await pass(world, 60, [leader.keeper, follower.keeper]);
+  await pass(world, 60, [leader.clockSync, follower.clockSync]);
   assert.deepEqual(
     follower.warnings.map((text) => text.split(';')[0]),
     ['the clock of this machine was set back by 3600 s'],
@@ -124,19 +124,19 @@ test('the clock of one server is set: it is logged, and its time agrees with the
 test('a server that differs from the leading one for long takes its time', async () => {
   const world = new World();
   const [leader, follower] = [sharedServer(world), sharedServer(world)];
-  leader.keeper.isLeading = true;
-  for (const { keeper } of [leader, follower]) await keeper.restore();
+  leader.clockSync.isLeading = true;
+  for (const { clockSync } of [leader, follower]) await clockSync.restore();
   follower.clock.set(world.trueTime + HOUR_MS);
-  await pass(world, 30, [leader.keeper, follower.keeper]);
+  await pass(world, 30, [leader.clockSync, follower.clockSync]);
   assert.ok(Math.abs(follower.clock.now() - world.trueTime) < NEAR_MS);
 });
 
 test('without a leading server the time of each goes on, wherever the clock of the database is set', async () => {
   const world = new World();
   const [one, other] = [sharedServer(world), sharedServer(world)];
-  for (const { keeper } of [one, other]) await keeper.restore();
+  for (const { clockSync } of [one, other]) await clockSync.restore();
   world.databaseStep = -HOUR_MS;
-  await pass(world, 60, [one.keeper, other.keeper]);
+  await pass(world, 60, [one.clockSync, other.clockSync]);
   for (const { clock } of [one, other]) assert.equal(clock.now(), world.trueTime);
 });
 
@@ -162,30 +162,30 @@ test('a machine whose clock is set: time is held over a restart, and set when no
     const boot = { uptime: () => world.passed + 7, boot: () => 'boot 1' };
     const start = async (
       machineStart = boot,
-    ): Promise<{ clock: SteadyClock; keeper: MachineClockKeeper }> => {
+    ): Promise<{ clock: SteadyClock; clockSync: MachineClockSync }> => {
       const clock = new SteadyClock(machine.source);
       const log = recordingLog() as never;
-      const keeper = new MachineClockKeeper({ clock, store, log, file, machine: machineStart });
-      await keeper.restore();
-      return { clock, keeper };
+      const clockSync = new MachineClockSync({ clock, store, log, file, machine: machineStart });
+      await clockSync.restore();
+      return { clock, clockSync };
     };
     const before = await start();
-    await pass(world, 5, [before.keeper]);
+    await pass(world, 5, [before.clockSync]);
     machine.step = HOUR_MS;
-    await pass(world, 5, [before.keeper]);
+    await pass(world, 5, [before.clockSync]);
     assert.ok(Math.abs(before.clock.now() - world.trueTime) < NEAR_MS);
 
     world.passed += 60_000;
     const restarted = await start();
     assert.ok(Math.abs(restarted.clock.now() - world.trueTime) < NEAR_MS);
     idle = true;
-    await pass(world, 10, [restarted.keeper]);
+    await pass(world, 10, [restarted.clockSync]);
     assert.ok(Math.abs((moved ?? 0) - HOUR_MS) < NEAR_MS);
     assert.equal(restarted.clock.now(), restarted.clock.wall());
 
     // The clock is set while the server is down.
     idle = false;
-    await pass(world, 5, [restarted.keeper]);
+    await pass(world, 5, [restarted.clockSync]);
     world.passed += 30_000;
     machine.step = -HOUR_MS;
     const meanwhile = restarted.clock.now();
@@ -194,7 +194,7 @@ test('a machine whose clock is set: time is held over a restart, and set when no
 
     // After a restart of the machine nothing says what its clock was before.
     machine.step = 2 * HOUR_MS;
-    await pass(world, 5, [afterStep.keeper]);
+    await pass(world, 5, [afterStep.clockSync]);
     const later = await start({ ...boot, boot: () => 'boot 2' });
     assert.equal(later.clock.now(), later.clock.wall());
   } finally {

@@ -4,7 +4,7 @@ import { CLOCK_STEP_MS } from '../support/steady-clock.ts';
 import type { SteadyClock } from '../support/steady-clock.ts';
 
 /** Keeps the server's time near a reference clock, without letting it jump. */
-export interface ClockKeeper {
+export interface ClockSync {
   /** Continues the time that was kept before a restart. Before anything is found to be due. */
   restore(): Promise<void>;
   /** Compares with the reference. */
@@ -13,7 +13,7 @@ export interface ClockKeeper {
   isLeading: boolean;
 }
 
-export interface ClockKeeperDeps {
+export interface ClockSyncDeps {
   clock: SteadyClock;
   store: Pick<Store, 'clock'> & Partial<Pick<Store, 'leading'>>;
   log: Pick<Log, 'warn' | 'info'>;

@@ -38,7 +38,7 @@ const INSTALLATION = '';
 const MAX_COUNTED_JOBS = 20_000;
 
 /** Checks what accounts use against their limits, before something is created or started. */
-export class Quotas {
+export class AccountQuotas {
   readonly #deps: QuotasDeps;
   readonly #mutex = new KeyedMutex();
 

@@ -1,8 +1,8 @@
 import { ERROR_PREFIX_CHARS } from '../../domain/error-fingerprint.ts';
 import { JOB_STATUSES } from '../../domain/job-records.ts';
 import type { JobStatus } from '../../domain/job-records.ts';
-import { FAILED_STATUSES, seqRange } from '../../domain/job-search.ts';
-import type { FoundJob } from '../../domain/job-search.ts';
+import { FAILED_STATUSES, seqRange } from '../../domain/job-search-query.ts';
+import type { FoundJob } from '../../domain/job-search-query.ts';
 import type { JobSearchQuery } from '../job-store.ts';
 import type { Value } from '../sql.ts';
 import { JOB_SELECT, JOB_SELECT_LENGTH, jobFromValues, PAYLOAD_BYTES } from './jobs.table.ts';

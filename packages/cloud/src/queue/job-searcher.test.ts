@@ -3,11 +3,11 @@ import { describe, test } from 'node:test';
 import { DATABASES } from '../../../testing/src/test-database.ts';
 import { errorFingerprint } from '../domain/error-fingerprint.ts';
 import type { Job } from '../domain/job-records.ts';
-import type { JobSearchFilter } from '../domain/job-search.ts';
+import type { JobSearchFilter } from '../domain/job-search-query.ts';
 import { actOnJobs } from './job-bulk-actions.ts';
 import { HOUR, queueFixtures } from './job-queue.fixture.ts';
 import type { QueueFixture } from './job-queue.fixture.ts';
-import { JobSearch } from './job-search.ts';
+import { JobSearcher } from './job-searcher.ts';
 
 for (const kind of DATABASES) {
   describe(`search of jobs, on ${kind}`, () => {
@@ -27,7 +27,7 @@ for (const kind of DATABASES) {
       limit = 100,
       bounds?: { rows: number; milliseconds: number },
     ): Promise<string[][]> => {
-      const search = new JobSearch({ store: bench.store, clock: bench.clock, ...(bounds && { bounds }) });
+      const search = new JobSearcher({ store: bench.store, clock: bench.clock, ...(bounds && { bounds }) });
       const pages: string[][] = [];
       let before: number | undefined;
       do {
@@ -95,7 +95,7 @@ for (const kind of DATABASES) {
       await fail(bench, '"no memory"');
       bench.clock.advance(500);
       const last = await fail(bench, '"no model 2"');
-      const search = new JobSearch({ store: bench.store, clock: bench.clock });
+      const search = new JobSearcher({ store: bench.store, clock: bench.clock });
       const { groups, complete } = await search.errorGroups(bench.id, {});
       assert.equal(complete, true);
       assert.deepEqual(

@@ -1,21 +1,21 @@
 import { SavedTime } from './saved-time.ts';
 import type { SavedTimeDeps } from './saved-time.ts';
-import { describeStep, isClockOff } from './clock-keeper.ts';
-import type { ClockKeeper, ClockKeeperDeps } from './clock-keeper.ts';
+import { describeStep, isClockOff } from './clock-sync.ts';
+import type { ClockSync, ClockSyncDeps } from './clock-sync.ts';
 
 const TRY_TO_SET_EVERY_MS = 5_000;
 /** Less than half of the smallest step. */
 const SAME_TURN_MS = 900;
 
-export type MachineClockDeps = ClockKeeperDeps & SavedTimeDeps;
+export type MachineClockDeps = ClockSyncDeps & SavedTimeDeps;
 
 /**
  * Goes by the clock of this machine. A machine that slept looks the same as one whose clock was set ahead:
  * what ran and waited slept with it, so deadlines do not count the time asleep. When nothing runs or waits
  * any more, the server takes the machine's time at once.
  */
-export class MachineClockKeeper implements ClockKeeper {
-  readonly #deps: ClockKeeperDeps;
+export class MachineClockSync implements ClockSync {
+  readonly #deps: ClockSyncDeps;
   readonly #saved: SavedTime;
   #triedAt = -Infinity;
   isLeading = true;
