@@ -218,7 +218,7 @@ for (const kind of DATABASES) {
       for (const { id: one } of whole) await allRun(one);
     });
 
-    test('a template says it all, and is remembered; volumes and data centers say where', async () => {
+    test('a template provides every field and is recorded; volumes and data centers choose the place', async () => {
       const template = (
         await ann.call<{ id: string }>('POST', '/v2/templates', {
           name: `for clusters on ${kind}`,

@@ -150,7 +150,7 @@ for (const kind of DATABASES) {
       assert.match(await graphqlRefusal({ id: 'nosuchone', name: 'x' }), /not found/);
     });
 
-    test('refuse a change that breaks a rule, and stay as they were', async () => {
+    test('refuse an invalid change, and keep their state', async () => {
       const [gpu, cpu, balanced] = [
         (await ann.call<EndpointView>('POST', '/v2/serverless', GPU_ENDPOINT)).body,
         await createInV2(),

@@ -105,7 +105,7 @@ for (const kind of DATABASES) {
       });
     });
 
-    test('change only in what is said, the same by PATCH and by the update of v1', async () => {
+    test('change only in the given fields, the same by PATCH and by the update of v1', async () => {
       const [patched, posted] = [
         await createInV1({ name: 'a', gpuTypeIds: [A40] }),
         await createInV1({ name: 'a', gpuTypeIds: [A40] }),
@@ -230,7 +230,7 @@ for (const kind of DATABASES) {
       assert.deepEqual(refused, []);
     });
 
-    test('go back to a release whose registry is gone without it, and are told of a volume that is', async () => {
+    test('roll back to a release without its deleted registry; a deleted volume is an error', async () => {
       const registry = (
         await ann.call<EndpointView>('POST', '/v2/registries', {
           name: 'passing',

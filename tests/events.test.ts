@@ -11,7 +11,7 @@ import { waitFor } from '../packages/testing/src/wait-for.ts';
 describe('GET /v2/events', () => {
   const stage = clearedServerFixture();
 
-  test('tells of endpoints, releases, workers, jobs, pods and volumes, and goes on after a break', async () => {
+  test('reports endpoints, releases, workers, jobs, pods and volumes, and resumes after a disconnect', async () => {
     const { url } = stage.server;
     const account = stage.operator;
     const reader = await readEvents(url, stage.server.key);

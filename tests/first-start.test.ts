@@ -97,7 +97,7 @@ for (const kind of DATABASES) {
       }
     });
 
-    test('is quiet about itself to strangers', async () => {
+    test('does not name its software to anonymous callers', async () => {
       const nobody = createApiClient(server.url, undefined);
       for (const path of ['/', '/unknown', '/v2', '/v1', '/.env', '/v2/accounts']) {
         const { headers, text } = await nobody.call('GET', path);
@@ -114,7 +114,7 @@ for (const kind of DATABASES) {
     });
     after(() => database.drop());
 
-    test('a request under way is answered, then the program ends with 0 and takes its card away', async () => {
+    test('a request in progress is answered, then the program ends with 0 and removes server.json', async () => {
       const server = await startServerProcess(database);
       const answer = await halfSent(server, () => {
         server.process.kill('SIGTERM');
@@ -134,7 +134,7 @@ for (const kind of DATABASES) {
       assert.ok((await cut) instanceof Error);
     });
 
-    test('what was written is there again, and the key is not shown again, only where it lies', async () => {
+    test('stored data is there again, and instead of the root key only its path is shown', async () => {
       const server = await startServerProcess(database);
       assert.doesNotMatch(server.output(), /rpa_/);
       assert.match(server.output(), new RegExp(`^  root key  in ${join(database.data, 'root.key')}$`, 'm'));
@@ -349,7 +349,7 @@ describe('a configuration that makes no sense', () => {
     );
   });
 
-  test('with a database that is not there names it, and not who asks', async () => {
+  test('with a missing database names it, without the user', async () => {
     const empty = await createTestDatabase('postgres', { empty: true });
     const url = Object.assign(new URL(empty.url), { pathname: '/nowhere' });
     const refused = await up(['--port', '0'], { BERTH_DATABASE_URL: url.href });
@@ -385,7 +385,7 @@ describe('a configuration that makes no sense', () => {
     await closed.drop();
   });
 
-  test('with a host that is not of this machine names the knob', async () => {
+  test('with a host that is not of this machine names the setting', async () => {
     for (const [host, words] of [
       ['192.0.2.1', /^is not an address of this machine \(EADDRNOTAVAIL\)$/],
       ['no-such-host.invalid', /^is not known \((ENOTFOUND|EAI_AGAIN)\)$/],

@@ -100,7 +100,7 @@ describe('streams through a load balancing endpoint', () => {
       );
   });
 
-  test('a client that goes away takes its request away from the worker', async () => {
+  test('a client that disconnects aborts the request at the worker', async () => {
     const endpoint = await stage.endpoint();
     const asking = endpoint.openRequest('/open/left').end();
     await responseOf(asking);

@@ -101,7 +101,7 @@ describe('the workers of a load balancing endpoint', () => {
     }
   });
 
-  test('have so many requests at a time and no more; who comes next waits, or has another one started', async () => {
+  test('have a limited number of requests; further ones wait or start another worker', async () => {
     const endpoint = await stage.endpoint({ workers: { min: 1, max: 2, idleTimeout: 60 }, requestCount: 2 });
     await waitForReadyWorkers(stage.client, endpoint.id, 1);
     const responses = await Promise.all(
@@ -118,7 +118,7 @@ describe('the workers of a load balancing endpoint', () => {
     for (const response of responses) response.destroy();
   });
 
-  test('that left because they were idle come back under their id for whoever insists on them', async () => {
+  test('that stopped idle are started again under their id for strict-resume requests', async () => {
     const endpoint = await stage.endpoint({ workers: { min: 0, max: 1, idleTimeout: 1 } });
     const asked = (affinity?: string): Promise<{ status: number; headers: Headers }> =>
       endpoint.call('GET', '/seen', undefined, affinity === undefined ? {} : { [WORKER_HEADER]: affinity });

@@ -206,7 +206,7 @@ for (const kind of DATABASES) {
       );
     });
 
-    test('a template that each interface changes in turn keeps what the others said', async () => {
+    test('a template changed by each interface in turn keeps the changes of the others', async () => {
       const made = template('changing', registry);
       const id = await save({ ...graphqlTemplate(made), ...GRAPHQL_ONLY });
       await ann.call('PATCH', `/v2/templates/${id}`, {
@@ -247,7 +247,7 @@ for (const kind of DATABASES) {
       );
     });
 
-    test('a volume is the same everywhere, whoever made it and whoever changed it', async () => {
+    test('a volume is the same in every interface, whichever created and changed it', async () => {
       const seen = async (id: string, name: string, size: number, type: string): Promise<void> => {
         assert.deepEqual((await ann.call('GET', `/v1/networkvolumes/${id}`)).body, {
           id,

@@ -183,7 +183,7 @@ describe('a hostile tenant on the process engine', { skip }, () => {
       if (mayBeAbsent !== true) assert.doesNotMatch(output, /no such address/);
     });
 
-  test('left the victim and Berth as they were', async () => {
+  test('did not change the victim or Berth', async () => {
     assert.equal(readFileSync(join(victimRoot, 'secret.txt'), 'utf8'), `${SECRET}\n`);
     assert.ok(!existsSync(join(victimRoot, 'planted')));
     assert.ok(existsSync(`/proc/${victimPid}`));

@@ -71,7 +71,7 @@ for (const kind of DATABASES) {
       assert.deepEqual((await jobs.health()).jobs, NOTHING);
     });
 
-    test('an endpoint that nobody has, and one of someone else: 404', async () => {
+    test('an endpoint that does not exist or belongs to another account: 404', async () => {
       const jobs = await endpoint();
       const bob = await stage.createAccount(`bob of ${kind}`);
       for (const [key, id] of [

@@ -11,7 +11,7 @@ describe('a server that stops', () => {
     describe(`on ${kind}`, () => {
       const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
 
-      test('sends its workers elsewhere and lets everyone go who waits', async () => {
+      test('sends its workers to other servers and ends all waiting requests', async () => {
         const jobs = await createQueueEndpoint(stage.server.url, stage.server.key);
         const channel = await openChannelOrFail({
           url: stage.server.url,

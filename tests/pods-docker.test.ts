@@ -121,7 +121,7 @@ await withDocker((host) => {
       assert.ok((await podLog(server.client(), id)).length > 0);
     });
 
-    test('a TCP port is mapped, an end that nobody asked for is told, and what is used is shown', async () => {
+    test('a TCP port is mapped, an unexpected end is reported, and usage is shown', async () => {
       const id = await create('', {
         cmd: [
           'node',

@@ -185,7 +185,7 @@ for (const kind of DATABASES) {
       );
     });
 
-    test('GPU types and data centers are taken in their order; a full house is said in the known words', async () => {
+    test('GPU types and data centers are tried in order; a lack of capacity has the known message', async () => {
       const gpu = { id: RTX, count: 2 };
       const first = await createRunningPod(ann, { gpu });
       const full = await createPod(ann, { gpu: { id: RTX } });
@@ -241,7 +241,7 @@ for (const kind of DATABASES) {
       await terminate(...ids);
     });
 
-    test('how a pod ends by itself is said: well is EXITED, anything else is ERROR with the reason', async () => {
+    test('a pod that ends by itself is EXITED with code 0, else ERROR with the reason', async () => {
       const well = (await createPod(ann, { cmd: ['sh', '-c', 'echo done'] })).body.id;
       const badly = (await createPod(ann, { cmd: ['sh', '-c', 'echo "Error: no such model" >&2; exit 3'] }))
         .body.id;

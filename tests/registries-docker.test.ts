@@ -175,7 +175,7 @@ await withDocker((host) => {
           assert.equal((await client.call('DELETE', `/v2/clusters/${id}`)).status, 204);
       });
 
-      test('workers of an endpoint: the reason is told where people look, and right credentials mend it', {
+      test('workers of an endpoint: the reason is in the job and the worker; right credentials fix it', {
         timeout: 100_000,
       }, async () => {
         const made = await client.call<{ id: string }>('POST', '/v2/serverless', {

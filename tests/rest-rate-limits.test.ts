@@ -129,7 +129,7 @@ for (const kind of DATABASES) {
   describe(`rate limits that are off, on ${kind}`, () => {
     const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off', BERTH_RATE_LIMIT_PER_MINUTE: '1' });
 
-    test('refuse nobody and leave no header', async () => {
+    test('refuse no request and set no header', async () => {
       for (let call = 0; call < 5; call += 1) {
         const { status, headers } = await stage.operator.call('GET', '/v2/account');
         assert.deepEqual(

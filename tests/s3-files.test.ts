@@ -164,7 +164,7 @@ describe('the files of a network volume, as S3 and as pods see them', () => {
     assert.equal(await text('kept'), 'as it was');
   });
 
-  test('a file that shrinks while it is read ends the connection: no other answer stands for the rest', async () => {
+  test('a file that shrinks while it is read ends the connection', async () => {
     const size = 64 * 1024 ** 2;
     const place = join(folder, 'shrinks');
     writeFileSync(place, '');
@@ -188,7 +188,7 @@ describe('the files of a network volume, as S3 and as pods see them', () => {
     assert.ok(read < size, `${read} bytes came`);
   });
 
-  test('a copy that is refused lets go of what it was to copy', {
+  test('a refused copy closes its source', {
     skip: process.platform !== 'linux',
   }, async () => {
     await put('to be copied', 'x');
@@ -213,7 +213,7 @@ describe('the files of a network volume, as S3 and as pods see them', () => {
     );
   });
 
-  test('many writers of one key: it is one of theirs, whole, with the ETag of that one', async () => {
+  test('many writers of one key: one of them wins, whole and with its ETag', async () => {
     const contents = Array.from({ length: 10 }, (_, index) => `${index}`.repeat(200_000));
     const put_ = await Promise.all(contents.map((content) => put('contended', content)));
     const read = await s3.send(new GetObjectCommand({ Bucket, Key: 'contended' }));
@@ -289,7 +289,7 @@ describe('the files of a network volume, as S3 and as pods see them', () => {
 });
 
 describe('a server that is killed while objects arrive', () => {
-  test('has after its restart only whole ones, and wipes what it was wiping', async () => {
+  test('has only whole ones after its restart, and finishes pending deletions', async () => {
     const database = await createTestDatabase('sqlite');
     let server = await startServerProcess(database);
     try {

@@ -136,7 +136,7 @@ describe('objects of a network volume, over S3', () => {
     await s3.send(new DeleteObjectCommand({ Bucket, Key: 'nothing' }));
   });
 
-  test('lie in buckets that are found, with their region', async () => {
+  test('are in buckets that are found, with their region', async () => {
     const { Buckets = [] } = await s3.send(new ListBucketsCommand({}));
     assert.deepEqual(
       Buckets.map(({ Name }) => Name),
@@ -362,7 +362,7 @@ describe('objects of a network volume, over S3', () => {
     await assert.rejects(put('folder/inner/', 'content'), { name: 'InvalidArgument' });
   });
 
-  test('never have a name that leads elsewhere, or that another kind of thing has', async () => {
+  test('never have a key outside the volume, or the path of another kind of file', async () => {
     for (const Key of [
       '../x',
       'a/../../x',

@@ -17,7 +17,7 @@ import { listAuditLog, serverFixture } from '../packages/testing/src/server-fixt
 import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 
 for (const kind of DATABASES) {
-  describe(`who may ask over S3, on ${kind}`, () => {
+  describe(`authentication of S3, on ${kind}`, () => {
     const stage = serverFixture(kind, { BERTH_DATA_CENTERS: 'LOCAL-1,LOCAL-2' });
     let ann: TestAccount;
     let bob: TestAccount;
@@ -236,7 +236,7 @@ for (const kind of DATABASES) {
       }
     });
 
-    test('a signed address opens one object for a while, to whoever has it', async () => {
+    test('a presigned URL opens one object for a while', async () => {
       const open = (attempt: S3Attempt, init: RequestInit = {}) =>
         fetch(signS3Request(stage.server.url, key, attempt).address, init);
       assert.equal(await (await open({ path: there(), expires: 60 })).text(), 'the content');

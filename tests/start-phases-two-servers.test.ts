@@ -52,7 +52,7 @@ test('both servers show the start that a job waited for, also when the worker ha
   await leader.call('DELETE', `/v2/serverless/${endpointId}`);
 });
 
-test('a server tells of what happens on another', async () => {
+test('a server shows the start phases of workers of another', async () => {
   const [leader, other] = [stage.leader.client(), stage.other.client()];
   const events = await readEvents(stage.other.url, stage.other.key);
   const endpointId = await deployHandler(leader, 'told', 'export default () => 1;\n', {

@@ -157,7 +157,7 @@ for (const kind of DATABASES) {
       );
     });
 
-    test('change only in what is said, the same by PATCH and by the update of v1', async () => {
+    test('change only in the given fields, the same by PATCH and by the update of v1', async () => {
       const make = async (name: string): Promise<string> =>
         (
           await ann.call<Template>('POST', '/v1/templates', {
@@ -314,7 +314,7 @@ for (const kind of DATABASES) {
       assert.equal((await bob.call('GET', `/v2/templates/${open.id}`)).status, 404);
     });
 
-    test('that come with the installation are read and not changed, by nobody', async () => {
+    test('that come with the installation are read-only', async () => {
       for (const client of [ann, stage.operator]) {
         assert.equal((await client.call('GET', '/v2/templates/runpod-ubuntu')).status, 200);
         assert.equal(

@@ -220,7 +220,7 @@ describe('volumes on the command line', () => {
     s3.destroy();
   });
 
-  test('every command tells what it is for', async () => {
+  test('every command has a help text', async () => {
     for (const name of ['create', 'ls', 'get', 'resize', 'cp', 'rm'])
       assert.match(
         (await berth('volume', name, '--help')).stdout,

@@ -176,7 +176,7 @@ for (const kind of DATABASES) {
       );
     });
 
-    test('what is not there, or not yours, cannot be sent', async () => {
+    test('a delivery that is unknown or of another account cannot be sent', async () => {
       const [jobs, other] = [
         await createQueueEndpoint(stage.server.url, ann.key),
         await createQueueEndpoint(stage.server.url, ann.key),

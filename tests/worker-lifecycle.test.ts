@@ -95,7 +95,7 @@ describe('the life of a worker', { concurrency: 5 }, () => {
     await removed(jobs);
   });
 
-  test('idle, it is gone within moments of being told: its polls do not keep it', async () => {
+  test('idle, it ends soon after its stop, although it polls', async () => {
     const jobs = await deployed();
     const workerId = await idle(jobs);
     const { took } = await measureTime(async () => {
@@ -111,7 +111,7 @@ describe('the life of a worker', { concurrency: 5 }, () => {
     await removed(jobs);
   });
 
-  test('busy, it ends its job first and leaves in peace', async () => {
+  test('busy, it finishes its job before it ends', async () => {
     const jobs = await deployed();
     await idle(jobs);
     const id = await jobs.run({ do: 'sleep', ms: 3_000 });
@@ -126,7 +126,7 @@ describe('the life of a worker', { concurrency: 5 }, () => {
     await removed(jobs);
   });
 
-  test('no job comes to it after it was told to end, however many releases meet however many jobs', async () => {
+  test('gets no job after its stop, with many releases and jobs at once', async () => {
     const jobs = await deployed({ workers: { min: 1, max: 2, idleTimeout: 1 } });
     const seen = new Set([await idle(jobs)]);
     const ids: string[] = [];
@@ -163,7 +163,7 @@ describe('the life of a worker', { concurrency: 5 }, () => {
     await removed(jobs);
   });
 
-  test('killed, it is missed at once although its pings may go on, and its job runs elsewhere', async () => {
+  test('killed, it is noticed before its heartbeats time out, and its job runs on another worker', async () => {
     const jobs = await deployed({ workers: { min: 0, max: 1, idleTimeout: 300 }, maxRetries: 1 });
     await idle(jobs);
     const id = await jobs.run({ do: 'sleep', ms: 1_500 });

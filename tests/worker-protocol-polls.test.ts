@@ -199,7 +199,7 @@ function pollsSuite(kind: DatabaseKind): void {
       worker.close();
     });
 
-    test('what shall stop is told, and told again at a pace until the worker no longer has it', async () => {
+    test('a cancellation is sent, and sent again at an interval until the worker drops the job', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();
       const ids = [await jobs.run(), await jobs.run(), await jobs.run()];

@@ -156,7 +156,7 @@ for (const kind of DATABASES) {
       worker.close();
     });
 
-    test('a post that breaks off in the middle is no defect of ours, and the job goes on', async () => {
+    test('a post that is cut off is not an internal error, and the job goes on', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();
       const id = await submitAndTake(jobs, worker);

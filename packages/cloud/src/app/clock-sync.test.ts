@@ -77,7 +77,7 @@ async function pass(world: World, seconds: number, clockSyncs: { tick(): Promise
   }
 }
 
-test('servers agree while the clock of the database is set, and so does one that joins', async () => {
+test('servers agree on the time while the database clock is set, also one that joins later', async () => {
   const world = new World();
   const [leader, follower] = [sharedServer(world), sharedServer(world)];
   leader.clockSync.isLeading = true;
@@ -98,7 +98,7 @@ test('servers agree while the clock of the database is set, and so does one that
   assert.ok(Math.abs(again.clock.now() - world.trueTime) < NEAR_MS);
 });
 
-test('a server that starts goes by the database, however slowly that answers', async () => {
+test('a starting server takes the time of the database, however slowly that answers', async () => {
   const world = new World();
   world.roundTrip = 4_000;
   const { clock, clockSync } = sharedServer(world, HOUR_MS);
@@ -131,7 +131,7 @@ test('a server that differs from the leading one for long takes its time', async
   assert.ok(Math.abs(follower.clock.now() - world.trueTime) < NEAR_MS);
 });
 
-test('without a leading server the time of each goes on, wherever the clock of the database is set', async () => {
+test('without a leading server each keeps its own time when the database clock is set', async () => {
   const world = new World();
   const [one, other] = [sharedServer(world), sharedServer(world)];
   for (const { clockSync } of [one, other]) await clockSync.restore();

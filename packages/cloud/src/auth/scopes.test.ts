@@ -18,7 +18,7 @@ const family = fc.constantFrom(...FAMILIES);
 const need = fc.constantFrom<AccessMode>('read', 'write');
 
 describe('what a key may do', () => {
-  test('who may write may read', async () => {
+  test('write access includes read access', async () => {
     await checkProperty(
       fc.property(key, family, fc.option(endpoint, { nil: undefined }), (made, where, id) => {
         const granted = scopeLevelOf(made, where, id);
@@ -28,7 +28,7 @@ describe('what a key may do', () => {
     assert.ok(!permits('none', 'read') && !permits('none', 'write') && !permits('read', 'write'));
   });
 
-  test('a key with full access may do all, a read-only key reads all, whatever their scopes say', async () => {
+  test('scopes do not restrict full-access and read-only keys', async () => {
     await checkProperty(
       fc.property(key, family, need, fc.option(endpoint, { nil: undefined }), (made, where, what, id) => {
         assert.equal(permits(scopeLevelOf({ ...made, access: 'all' }, where, id), what), true);
@@ -40,7 +40,7 @@ describe('what a key may do', () => {
     );
   });
 
-  test('a restricted key may do no more than its scopes say', async () => {
+  test('a restricted key is limited to its scopes', async () => {
     await checkProperty(
       fc.property(key, family, need, fc.option(endpoint, { nil: undefined }), (made, where, what, id) => {
         const allowed = permits(scopeLevelOf({ ...made, access: 'restricted' }, where, id), what);
@@ -49,7 +49,7 @@ describe('what a key may do', () => {
     );
   });
 
-  test('a restricted key with a list of endpoints reaches these and no others', async () => {
+  test('a restricted key with a list of endpoints reaches only those', async () => {
     await checkProperty(
       fc.property(key, fc.uniqueArray(endpoint), endpoint, need, (made, endpoints, id, what) => {
         const allowed = permits(
@@ -65,7 +65,7 @@ describe('what a key may do', () => {
     );
   });
 
-  test('a narrower key never may what a wider one may not', async () => {
+  test('a narrower key never allows more than a wider one', async () => {
     const order = (granted: string): number => SCOPE_LEVELS.indexOf(granted as (typeof SCOPE_LEVELS)[number]);
     await checkProperty(
       fc.property(key, family, endpoint, grant, (made, where, id, lower) => {
@@ -83,7 +83,7 @@ describe('what a key may do', () => {
 describe('whether a key is good', () => {
   const instant = fc.integer({ min: 0, max: 2 ** 45 });
 
-  test('a disabled one never is, and an expired one never is', async () => {
+  test('disabled and expired keys are invalid', async () => {
     await checkProperty(
       fc.property(fc.option(instant), instant, (expiresAt, now) =>
         assert.equal(isKeyActive({ enabled: false, expiresAt }, now), false),
@@ -96,7 +96,7 @@ describe('whether a key is good', () => {
     );
   });
 
-  test('an enabled one is until it expires, and one without an end always is', async () => {
+  test('an enabled key is valid until it expires', async () => {
     await checkProperty(
       fc.property(instant, fc.integer({ min: 1, max: 2 ** 30 }), (now, left) =>
         assert.equal(isKeyActive({ enabled: true, expiresAt: now + left }, now), true),

@@ -11,7 +11,7 @@ test("a worker's token is valid for its endpoint and worker id, on every server 
   assert.equal(new WorkerTokens(Buffer.alloc(32, 1)).matches(token, 'e', 'w'), true);
 });
 
-test('a worker token is valid for nothing else', () => {
+test('a worker token is valid for its own endpoint and worker only', () => {
   const token = tokens.tokenFor('e', 'w');
   for (const [endpoint, worker] of [
     ['f', 'w'],

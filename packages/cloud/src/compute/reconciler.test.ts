@@ -156,7 +156,7 @@ describe('the reconciler', () => {
     assert.ok(policy.steps.includes('adopt known orphan'));
   });
 
-  test('looks again for orphans: a server that led before may have started one since', async (context) => {
+  test('checks again for orphans that a former leader may have started', async (context) => {
     policy.canAdoptAgain = true;
     await reconciler.start();
     engine.removed.length = 0;
@@ -198,7 +198,7 @@ describe('the reconciler', () => {
     assert.ok((await tick()).includes('clean up'));
   });
 
-  test('tells the policy of a change during a reconciliation, and reconciles again; a failure is retried', async () => {
+  test('reconciles again after a change during a reconciliation, and retries a failed one', async () => {
     await reconciler.start();
     policy.steps.length = 0;
     const blocked = Promise.withResolvers<void>();
@@ -212,7 +212,7 @@ describe('the reconciler', () => {
     assert.deepEqual(policy.steps, ['reconcile a', 'changed a', 'reconcile a']);
   });
 
-  test('does nothing before it leads and after it has lost the leadership', async () => {
+  test('does nothing while it is not the leader', async () => {
     reconciler.wake('a');
     reconciler.resync();
     await reconciler.connectDataCenter('A');

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { checkProperty, seed } from '../../../testing/src/property-testing.ts';
 import { fairShare, rotateAfter, lastServed } from './fair-share.ts';
 
-test('everyone gets one before anyone gets two, and nobody more than it has', () => {
+test('each account gets one before any gets two, and none more than it has waiting', () => {
   assert.deepEqual(fairShare([], 5), []);
   assert.deepEqual(fairShare([10, 2], 4), [2, 2]);
   assert.deepEqual(fairShare([10, 1], 6), [5, 1]);
@@ -13,7 +13,7 @@ test('everyone gets one before anyone gets two, and nobody more than it has', ()
   assert.deepEqual(fairShare([3, 3], 0), [0, 0]);
 });
 
-test('whoever comes after the one that was served last goes first', () => {
+test('the account after the last one served is first', () => {
   assert.deepEqual(rotateAfter(['a', 'b', 'c']), ['a', 'b', 'c']);
   assert.deepEqual(rotateAfter(['a', 'b', 'c'], 'b'), ['c', 'a', 'b']);
   assert.deepEqual(rotateAfter(['a', 'c'], 'b'), ['c', 'a']);

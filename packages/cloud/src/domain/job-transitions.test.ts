@@ -24,7 +24,7 @@ const taken = (worker = 'w', lease = 'l', at = START): Job =>
 const seed = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
 
 describe('a job', () => {
-  test('is taken, and ends with what its holder says', () => {
+  test('is taken, and ends with the result of its holder', () => {
     const running = taken('w', 'l', START + 40);
     assert.deepEqual(
       [running.status, running.attempt, running.workerId, running.takenAt],
@@ -43,7 +43,7 @@ describe('a job', () => {
     );
   });
 
-  test('listens to nobody but its holder', () => {
+  test('ignores results of workers without its lease', () => {
     const running = taken('w', 'new');
     const result = { output: '1', error: null };
     assert.equal(transitions.finish(running, { workerId: 'other' }, result, START), undefined);
@@ -92,7 +92,7 @@ describe('a job', () => {
       assert.equal(transitions.retry(fresh({ status }), 1, START), undefined);
   });
 
-  test('runs out of time: to live, to run, to be kept', () => {
+  test('ends by its time to live, its execution timeout and its retention', () => {
     const old = transitions.onDue(fresh(), START + 86_400_000, true);
     assert.deepEqual([old?.job.status, old?.remove], ['TIMED_OUT', true]);
     const slow = transitions.onDue(taken(), START + 60_000, true);
@@ -104,7 +104,7 @@ describe('a job', () => {
     assert.equal(transitions.onDue(done, done.dueAt, true)?.remove, true);
   });
 
-  test('of a living worker is looked at again later; of a dead one it goes back', () => {
+  test('is checked again later if its worker is alive, and requeued if not', () => {
     const running = taken();
     assert.equal(running.dueAt, START + transitions.LEASE_MS);
     assert.equal(

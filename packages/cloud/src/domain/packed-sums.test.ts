@@ -23,7 +23,7 @@ const rowsOf = (packed: PackedSums): bigint[][] =>
     Array.from({ length: packed.fields }, (_unused, field) => packed.toBigInt(row, field)),
   );
 
-test('what is packed is what is read, as long as eight bytes hold it', () =>
+test('packing and reading returns the same numbers, up to eight bytes', () =>
   checkProperty(
     fc.property(fc.array(fc.oneof(large, safe), { minLength: FIELDS, maxLength: FIELDS }), (values) => {
       const packed = PackedSums.of([values, values.map(Number)]);
@@ -57,7 +57,7 @@ test('rows added one by one are one row for each bucket, by time, with the sums 
     }),
   ));
 
-test('what is added leaves both as they were, wherever their bytes lie', () => {
+test('adding does not change either operand', () => {
   const bytes = new Uint8Array(1 + FIELDS * 8);
   bytes.set(PackedSums.of([[DAY, DAY + 5, 7]]).bytes, 1);
   const [one, other] = [

@@ -138,7 +138,7 @@ test('clients get a part of the descriptors that the system allows', () => {
   assert.ok(defaultMaxConnections() > 0);
 });
 
-test('a lack of descriptors is said as what it is', () => {
+test('a lack of file descriptors is reported as such', () => {
   const log = createLog({ level: 'silent', format: 'json' });
   for (const code of ['EMFILE', 'ENFILE']) {
     const error = toBerthError(Object.assign(new Error(`${code}: too many open files`), { code }), log, 'r');

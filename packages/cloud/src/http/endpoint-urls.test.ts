@@ -31,7 +31,7 @@ test('a load balancing endpoint has a base, and the health check that its worker
   });
 });
 
-test('the origin is what the operator says, or where the server listens', async () => {
+test('the origin is the public URL, or else the address of the server', async () => {
   const server = createServer();
   assert.equal(publicOrigin('https://cloud.example/', server), 'https://cloud.example');
   server.listen(0, '127.0.0.1');

@@ -12,7 +12,7 @@ function kept(): { log: ReturnType<typeof pino>; lines: string[] } {
 }
 
 describe('whatever was thrown', () => {
-  test('an error of ours stays what it is, and is logged only where it is our fault', () => {
+  test('a BerthError keeps its code, and is logged only if it is internal', () => {
     const { log, lines } = kept();
     const expected = new BerthError('rule', 'no');
     assert.equal(toBerthError(expected, log, 'r1'), expected);
@@ -57,7 +57,7 @@ describe('whatever was thrown', () => {
     assert.deepEqual(lines, []);
   });
 
-  test('the refusals of the web framework have words of ours', async () => {
+  test('errors of the web framework get messages of Berth', async () => {
     const app = Fastify({ bodyLimit: 10 });
     const { log } = kept();
     app.setErrorHandler((error, _request, reply) => reply.code(400).send(toBerthError(error, log, 'r').code));

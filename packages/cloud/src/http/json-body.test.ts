@@ -32,7 +32,7 @@ describe('a JSON body', () => {
     );
   });
 
-  test('of any bytes is read or refused, and nothing else happens', async () => {
+  test('of any bytes is read or refused, without another error', async () => {
     await checkProperty(
       fc.property(fc.oneof(fc.uint8Array(), fc.json().map(bytes), fc.string().map(bytes)), (body) => {
         try {
@@ -45,7 +45,7 @@ describe('a JSON body', () => {
     );
   });
 
-  test('that is broken is refused with the place, never with what stands there', () => {
+  test('that is invalid is refused with the position, never with its content', () => {
     for (const body of [
       '{"password":"hunter2"',
       '{"password":"hunter2"}}',

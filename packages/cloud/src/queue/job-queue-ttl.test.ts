@@ -32,7 +32,7 @@ for (const kind of DATABASES) {
       for (const outcome of [(await calling).outcome, await waiting]) assertExpired(outcome);
     });
 
-    test('is told on another server too, and only where that was told of it', async () => {
+    test('ends waits on another server that knows of the job', async () => {
       const on = bench();
       const told = new EventEmitter<{ wakeup: [Wakeup] }>();
       const [job, lost] = [await on.submit({ ttl: 10 * SECOND }), await on.submit({ ttl: 10 * SECOND })];

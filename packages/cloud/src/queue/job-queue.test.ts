@@ -15,7 +15,7 @@ for (const kind of DATABASES) {
   describe(`the queue, on ${kind}`, () => {
     const bench = queueFixtures(kind);
 
-    test('a job that nobody takes expires after its time to live', async () => {
+    test('a job that no worker takes expires after its time to live', async () => {
       const on = bench();
       const [day, short] = [await on.submit(), await on.submit({ ttl: 10 * SECOND })];
       await on.advance(9_999);

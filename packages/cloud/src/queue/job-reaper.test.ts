@@ -190,7 +190,7 @@ for (const kind of DATABASES) {
       assert.deepEqual([await on.status(late), await on.status(listed)], ['COMPLETED', 'IN_PROGRESS']);
     });
 
-    test('a restarted server knows who holds what, and gives workers time to report', async () => {
+    test('a restarted server restores the holders of jobs, and gives workers time to report', async () => {
       const on = bench();
       const [finished, silent] = [await on.submit(), await on.submit()];
       const [held] = [await on.takeOne('w1'), await on.takeOne('w2')];

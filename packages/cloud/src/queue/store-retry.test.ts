@@ -33,7 +33,7 @@ describe('work with store retries', () => {
   });
 });
 
-test('a client hears at once that nothing can be written; a worker keeps trying', async () => {
+test('a client gets an error at once if writes fail; a worker keeps trying', async () => {
   let tries = 0;
   const refuse = async (): Promise<never> => {
     tries += 1;

@@ -35,7 +35,7 @@ describe('a worker', () => {
     assert.equal(heartbeats.isAlive('e', 'w'), true);
   });
 
-  test('that was never heard from may be alive: unknown, and right after a start it is given time', () => {
+  test('without a heartbeat may be alive: it is unknown, and has time after a start', () => {
     const { clock, heartbeats } = fixture();
     assert.equal(heartbeats.isAlive('e', 'w'), true);
     clock.advance(WORKER_TIMEOUT_MS);
@@ -54,7 +54,7 @@ describe('a worker', () => {
     assert.deepEqual(heartbeats.liveWorkers('e'), []);
   });
 
-  test('is gone since it left unless it was heard from again', () => {
+  test('is gone since it left unless another heartbeat came', () => {
     const { clock, heartbeats } = fixture();
     heartbeats.requestStarted('e', 'w')();
     const since = clock.now();
@@ -171,7 +171,7 @@ describe('a worker', () => {
     assert.equal(heartbeats.isPaused('e', 'leaving'), true);
   });
 
-  test('that is heard from just after the clock was set back stays alive', () => {
+  test('with a heartbeat just after the clock was set back stays alive', () => {
     const { clock, heartbeats } = fixture();
     heartbeats.recordHeartbeat('e', 'w');
     clock.advance(-HOUR);

@@ -18,7 +18,7 @@ for (const kind of DATABASES) {
     });
     after(fixture.close);
 
-    test('a list tells the jobs of an endpoint and their sizes, newest first, by so many rows at a time', async () => {
+    test('a list has the jobs of an endpoint and their sizes, newest first, page by page', async () => {
       const [waiting, held, done, failed, cancelled] = [
         await submit('page'),
         await submit('page'),

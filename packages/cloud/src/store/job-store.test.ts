@@ -176,7 +176,7 @@ for (const kind of DATABASES) {
       assert.deepEqual(await store.listChunks('chunks', job.seq, 0, 1_000), []);
     });
 
-    test('a stream tells by its last chunk how far it is, in its own numbers and in those of the worker', async () => {
+    test('the last chunk of a stream has its position, in own numbers and in those of the worker', async () => {
       const job = await submit('numbers');
       await takeAll('numbers');
       const ends: ChunkPosition[] = [];

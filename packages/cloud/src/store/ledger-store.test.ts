@@ -114,7 +114,7 @@ for (const kind of DATABASES) {
       }
     });
 
-    test('writes a interval once, however often it is told', async () => {
+    test('writes an interval once, however often it is recorded', async () => {
       const at = Date.UTC(2030, 0);
       await Promise.all(
         Array.from({ length: 5 }, () =>
@@ -379,7 +379,7 @@ for (const kind of DATABASES) {
       if (other !== store) await other.close();
     });
 
-    test('tells what is used at this moment, and belongs to one account', async () => {
+    test('lists the current use of one account', async () => {
       now = Date.UTC(2034, 0);
       await store.ledger.recordUsage([
         { unitId: 'mine', usage: { ...use, accountId: 'mine', unitId: 'mine' }, at: now },

@@ -34,7 +34,7 @@ for (const kind of DATABASES) {
     };
 
     for (const together of [1, 100]) {
-      test(`the row says in every state what is true, of ${together} taken together`, async () => {
+      test(`the row shows the true state, of ${together} taken together`, async () => {
         const endpoint = {
           id: `endpoint ${together}`,
           accountId: 'one',

@@ -190,7 +190,7 @@ for (const kind of DATABASES) {
       );
     });
 
-    test('tell which GPUs are held, together with those of workers', async () => {
+    test('list the GPUs in use, together with those of workers', async () => {
       await add({ id: 'g1', gpuTypeId: 'X', gpuCount: 2, status: 'STARTING' });
       await add({
         id: 'g2',

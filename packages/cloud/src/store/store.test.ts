@@ -137,7 +137,7 @@ for (const kind of DATABASES) {
       assert.deepEqual(await store.audit.list('three', { limit: 10 }), []);
     });
 
-    test('a template comes back with every field, and its environment lies sealed', async () => {
+    test('a template is read with every field, and its environment is stored encrypted', async () => {
       const kept = template('t1', 'one');
       await insertTemplate(kept);
       assert.deepEqual(await store.templates.find('one', 't1'), kept);
@@ -208,7 +208,7 @@ for (const kind of DATABASES) {
       assert.equal(all.at(-1), 'p0');
     });
 
-    test('registry credentials lie sealed; a removed registry leaves the templates', async () => {
+    test('registry credentials are stored encrypted; a removed registry is cleared in templates', async () => {
       const kept: Registry = {
         id: 'r1',
         accountId: 'one',
@@ -263,7 +263,7 @@ for (const kind of DATABASES) {
       );
     });
 
-    test('S3 keys are found with their secret, which lies sealed on disk', async () => {
+    test('S3 keys are found with their secret, which is stored encrypted', async () => {
       const kept: S3Key = {
         id: 'user_one',
         accountId: 'one',

@@ -59,7 +59,7 @@ const anyStep: fc.Arbitrary<Step> = fc.record({
 });
 
 for (const kind of DATABASES) {
-  describe(`jobs of which nobody is told yet, on ${kind}`, () => {
+  describe(`jobs that are not acknowledged yet, on ${kind}`, () => {
     let place: MigratedDatabase;
     let store: JobStore;
     let endpoints = 0;
@@ -167,7 +167,7 @@ for (const kind of DATABASES) {
       return JSON.parse(JSON.stringify(seen).replaceAll(endpointId, 'endpoint')) as unknown[];
     }
 
-    test('fare like those of which somebody is', async () => {
+    test('behave like acknowledged ones', async () => {
       await checkProperty(
         fc.asyncProperty(fc.array(anyStep, { minLength: 1, maxLength: 12 }), async (steps) =>
           assert.deepEqual(await play(steps, true), await play(steps, false)),

@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { test } from 'node:test';
 import { syncInTurn } from './file-syncs.ts';
 
-test('two files are synced at a time, in their order, and a failure keeps nobody waiting', async () => {
+test('two files are synced at a time, in order, and a failure does not block the others', async () => {
   const begun: number[] = [];
   const ends: PromiseWithResolvers<void>[] = [];
   const syncs = Array.from({ length: 5 }, (_, index) =>

@@ -13,7 +13,7 @@ describe('availability', () => {
     assert.equal(requestsThatFit([], 1), 0);
   });
 
-  test('the level tells how many such requests could be met', () => {
+  test('the level follows the number of requests that fit', () => {
     assert.deepEqual([0, 1, 2, 3, 4, 100].map(availabilityLevel), [
       'NONE',
       'LOW',
@@ -43,7 +43,7 @@ describe('availability', () => {
     );
   });
 
-  test('one more machine never worsens it, wanting more never betters it', () => {
+  test('is monotonic: more machines never lower it, larger requests never raise it', () => {
     const rank = (free: number[], count: number): number =>
       AVAILABILITY_LEVELS.indexOf(availabilityLevel(requestsThatFit(free, count)));
     fc.assert(

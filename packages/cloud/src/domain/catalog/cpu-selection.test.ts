@@ -32,13 +32,13 @@ describe('a CPU selection', () => {
     );
   });
 
-  test('knows the instance ids that clients use', () => {
+  test('parses the instance ids that clients use', () => {
     for (const id of ['cpu3g-1-4', 'cpu3g-4-16', 'cpu3c-8-16', 'cpu5c-2-4'])
       assert.equal(cpuInstanceId(parseCpuInstanceId(id)), id);
     assert.equal(memoryInGbOf({ id: 'cpu3g', vcpuCount: 4 }), 16);
   });
 
-  test('where nothing is named is every flavour that runs workers', () => {
+  test('without names contains every flavour that runs workers', () => {
     assert.deepEqual(anyCpuFlavor().map(cpuInstanceId), ['cpu3c-2-4', 'cpu3g-2-8', 'cpu5c-2-4', 'cpu5g-2-8']);
     assert.deepEqual(cpuFindings(anyCpuFlavor(4), sampleCatalogSnapshot), []);
   });

@@ -23,7 +23,7 @@ describe('matching CUDA', () => {
     assert.ok(matchesCuda(real('12.0'), { minimum: '12' }));
   });
 
-  test('a GPU without CUDA suits those who ask nothing', () => {
+  test('a GPU without CUDA matches requests without CUDA requirements', () => {
     for (const nothing of [{}, { allowed: [] }, { minimum: null }])
       assert.ok(matchesCuda(real(null), nothing));
     assert.ok(!matchesCuda(real(null), { minimum: '11.8' }));
@@ -40,7 +40,7 @@ describe('matching CUDA', () => {
     assert.deepEqual(cudaVersionsOf(virtual), CUDA_VERSIONS);
   });
 
-  test('raising the floor never lets more through', () => {
+  test('a higher minimum never matches more GPUs', () => {
     fc.assert(
       fc.property(version, version, version, (has, one, other) => {
         const [low, high] = compareCudaVersions(one, other) <= 0 ? [one, other] : [other, one];
@@ -50,7 +50,7 @@ describe('matching CUDA', () => {
     );
   });
 
-  test('lengthening the list never lets less through', () => {
+  test('a longer list never matches fewer GPUs', () => {
     fc.assert(
       fc.property(version, fc.array(version, { minLength: 1 }), fc.array(version), (has, list, more) => {
         if (meetsCudaRequirement(has, { allowed: list }))

@@ -13,7 +13,7 @@ describe('CUDA versions', () => {
     assert.equal(compareCudaVersions('12', '12.0'), 0);
   });
 
-  test('the known ones stand newest first, each once', () => {
+  test('are listed newest first, each once', () => {
     for (const [index, version] of CUDA_VERSIONS.slice(1).entries())
       assert.ok(compareCudaVersions(CUDA_VERSIONS[index] ?? '', version) > 0, version);
   });

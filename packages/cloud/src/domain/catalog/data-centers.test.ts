@@ -20,7 +20,7 @@ const paris: DataCenterDefinition = {
 };
 
 describe('data centers', () => {
-  test('out of the box there is this machine', () => {
+  test('without settings there is one, this machine', () => {
     assert.deepEqual(
       DEFAULT_DATA_CENTERS.map(({ id, name, engine }) => [id, name, engine]),
       [['LOCAL-1', 'This machine', 'process']],
@@ -28,7 +28,7 @@ describe('data centers', () => {
     assert.equal(DEFAULT_DATA_CENTERS[0]?.networkVolumeTypes[0], DEFAULT_NETWORK_VOLUME_TYPE);
   });
 
-  test('what a definition says stands, the rest is filled in', () => {
+  test('a definition keeps its values and gets defaults for the rest', () => {
     const rack = defineDataCenter({ id: 'EU-1', engine: 'docker', region: 'EUROPE', countryCode: 'DE' });
     assert.deepEqual(
       [rack.name, rack.engine, rack.region, rack.countryCode, rack.globalNetwork],
@@ -37,7 +37,7 @@ describe('data centers', () => {
     assert.equal(defineDataCenter({ id: 'EU-1', name: 'Rack 7' }).name, 'Rack 7');
   });
 
-  test('asking for nothing finds any', () => {
+  test('match a search without conditions', () => {
     assert.ok(matchesDataCenter(paris, {}));
     assert.ok(
       matchesDataCenter(paris, {

@@ -38,7 +38,7 @@ describe('a GPU selection', () => {
     );
   });
 
-  test('comes down to the same types, said as pools', async () => {
+  test('contains the same types when written as pools', async () => {
     await checkProperty(
       fc.property(selection, (made) => {
         const {
@@ -54,7 +54,7 @@ describe('a GPU selection', () => {
     );
   });
 
-  test('comes down to the same types after being written as one text and read again', async () => {
+  test('contains the same types after formatting and parsing', async () => {
     await checkProperty(
       fc.property(selection, (made) => {
         const read = parseGpuIds(formatGpuIds(made));

@@ -38,7 +38,7 @@ describe('GPU types', () => {
     }
   });
 
-  test('an id that is none of these finds nothing', () => {
+  test('an unknown id finds no type', () => {
     for (const id of ['', 'unknown', 'constructor', 'nvidia l40']) assert.equal(findGpuType(id), undefined);
   });
 

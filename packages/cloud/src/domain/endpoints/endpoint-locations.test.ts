@@ -20,7 +20,7 @@ const volume = (id: string, dataCenterId: string): NetworkVolume => ({
 });
 
 describe('the place of an endpoint', () => {
-  test('may be data centers or countries, and what is not here binds nothing', () => {
+  test('may be data centers or countries; those that do not exist here are ignored', () => {
     const at = (locations: string): string[] =>
       dataCentersInLocations(locations, sampleCatalogSnapshot.dataCenters);
     assert.deepEqual(at('EU-RO-1'), ['EU-RO-1']);
@@ -30,12 +30,12 @@ describe('the place of an endpoint', () => {
     assert.deepEqual(at(''), []);
   });
 
-  test('is worded as it was said, or as its data centers', () => {
+  test('is shown as it was given, or as its data centers', () => {
     assert.equal(locationsOf({ locations: 'US, EU-RO-1', dataCenterIds: ['EU-RO-1'] }), 'US, EU-RO-1');
     assert.equal(locationsOf({ locations: '', dataCenterIds: ['LOCAL-1', 'EU-RO-1'] }), 'LOCAL-1,EU-RO-1');
   });
 
-  test('is here', () => {
+  test('contains only data centers that exist here', () => {
     assert.deepEqual(dataCenterFindings([], sampleCatalogSnapshot), []);
     assert.deepEqual(dataCenterFindings(['LOCAL-1', 'EU-RO-1'], sampleCatalogSnapshot), []);
     assert.deepEqual(dataCenterFindings(['US-TX-3'], sampleCatalogSnapshot), [

@@ -31,7 +31,7 @@ describe('the paths of an image', () => {
     );
   });
 
-  test('that lead elsewhere, or nowhere, are refused', () => {
+  test('outside the folder, and invalid ones, are refused', () => {
     for (const path of [
       '',
       '/etc/passwd',
@@ -65,7 +65,7 @@ describe('the paths of an image', () => {
       assert.deepEqual(findings(path), [], path);
   });
 
-  test('meet no other', () => {
+  test('do not collide with each other', () => {
     assert.match(findings('a', 'a').join(), /same path/);
     assert.match(findings('a', 'a/b').join(), /"a" is a file and cannot hold "a\/b"/);
     assert.match(findings('x/y/z', 'x').join(), /"x" is a file/);

@@ -15,7 +15,7 @@ const bob = 'bob0123456789x';
 const digest = 'abcdef012345';
 
 describe('the name of an image', () => {
-  test('has letters, digits and what stands between them', () => {
+  test('has letters and digits with single separators', () => {
     for (const name of ['echo', 'my-app', 'v2_model', '7', 'a'.repeat(63)])
       assert.deepEqual(localImageNameFindings(name), [], name);
     for (const name of [
@@ -36,7 +36,7 @@ describe('the name of an image', () => {
       assert.equal(localImageNameFindings(name).length, 1, name);
   });
 
-  test('tells whose it is, and nobody else has it', () => {
+  test('contains its owner and is unique', () => {
     assert.equal(localImageReference('root', 'echo', digest), `local/echo:${digest}`);
     assert.equal(localImageReference(ann, 'echo', digest), `local/${ann}.echo:${digest}`);
     assert.equal(unqualifiedImageName('root', 'echo'), 'echo');
@@ -61,7 +61,7 @@ describe('the name of an image', () => {
     );
   });
 
-  test('of what is no upload is nobody’s in particular', () => {
+  test('is open to all accounts if it is not an uploaded folder', () => {
     for (const image of [
       'local/shell',
       'local/shell:latest',
@@ -75,7 +75,7 @@ describe('the name of an image', () => {
     }
   });
 
-  test('in another spelling is still not open to others', () => {
+  test('in another spelling is refused to other accounts too', () => {
     for (const image of [
       `local/${ann}.echo`,
       `local/${ann}.echo:latest`,

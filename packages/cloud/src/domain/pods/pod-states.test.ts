@@ -33,19 +33,19 @@ describe('what can be asked of a pod', () => {
     });
   }
 
-  test('one that is stopping may be told so again, or be terminated', () => {
+  test('a stopping pod accepts another stop, or terminate', () => {
     assert.deepEqual(allowedActions(pod('RUNNING', { wanted: 'stopped' })), ['stop', 'terminate']);
     assert.throws(() => checkAction(pod('RUNNING', { wanted: 'stopped' }), 'start'), /and stopping/);
   });
 
-  test('a locked one can be started, and nothing else', () => {
+  test('a locked pod can only be started', () => {
     assert.deepEqual(allowedActions(pod('RUNNING', { locked: true })), []);
     assert.deepEqual(allowedActions(pod('EXITED', { locked: true })), ['start']);
     for (const action of ['stop', 'restart', 'reset', 'terminate'] as const)
       assert.throws(() => checkAction(pod('RUNNING', { locked: true }), action), /locked/);
   });
 
-  test('the older interfaces tell what is wanted', () => {
+  test('the older interfaces show the desired state', () => {
     assert.deepEqual(
       (['PROVISIONING', 'RUNNING', 'EXITED', 'ERROR', 'TERMINATED'] as const).map((status) =>
         desiredStatus(pod(status)),

@@ -24,7 +24,7 @@ const written = (parts: [string, [string, string, string] | undefined][]): strin
 const environment = fc.dictionary(fc.stringMatching(/^[A-Z]{1,5}$/), pieces, { maxKeys: 4 });
 
 describe('references to secrets', () => {
-  test('are found wherever they stand, each name once', async () => {
+  test('are found anywhere in a value, each name once', async () => {
     await checkProperty(
       fc.property(environment, (env) => {
         const expected = new Set(
@@ -40,7 +40,7 @@ describe('references to secrets', () => {
     );
   });
 
-  test('become the values, and what stands around them stays', async () => {
+  test('are replaced by the values; the text around them is kept', async () => {
     // Values that look like references themselves, and like the marks that String.replace understands.
     const value = fc.oneof(
       fc.string(),
@@ -84,7 +84,7 @@ describe('references to secrets', () => {
     assert.throws(() => resolveSecrets(env, new Map([['known', 'the value']])), refused);
   });
 
-  test('that only look like one are left alone', () => {
+  test('of another form are not changed', () => {
     const env = {
       A: '{{ RUNPOD_SECRET_ }} {{ SECRET_a }} { { RUNPOD_SECRET_a }} {{ RUNPOD_SECRET_a }',
       B: '{{ runpod_secret_a }}',

@@ -68,7 +68,7 @@ describe('a command', () => {
     for (const [text, expected] of cases) assert.deepEqual(splitShellWords(text), expected, text);
   });
 
-  test('may be given as exact lists in JSON; what only looks like it is shell text', () => {
+  test('may be given as lists in JSON; invalid JSON is shell text', () => {
     assert.deepEqual(parseArgs('{"entrypoint":["sh","-c"],"cmd":["a b"]}'), {
       entrypoint: ['sh', '-c'],
       cmd: ['a b'],

@@ -53,7 +53,7 @@ describe('a container that follows a template', () => {
     );
   });
 
-  test('comes to the same in one step or two, while nothing is its own', async () => {
+  test('gives the same in one step or two if nothing is overridden', async () => {
     await checkProperty(
       fc.property(container, container, container, (first, second, third) =>
         assert.deepEqual(

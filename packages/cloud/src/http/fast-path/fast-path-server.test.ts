@@ -60,7 +60,7 @@ describe('a server with the fast path', () => {
     await until('"fast /v2/fast/asked/yes x');
   });
 
-  test('tells a handler if its client leaves before the response has left', async () => {
+  test('notifies a handler of a client that disconnects before the response is sent', async () => {
     const { socket, until } = await talk('GET /v2/fast/large HTTP/1.1\r\nHost: x\r\n\r\n');
     await until('HTTP/1.1 200');
     socket.pause();

@@ -115,7 +115,7 @@ describe('when something goes wrong', () => {
     assert.equal((await stage.send('/')).text, 'ok');
   });
 
-  test('the same with chunks: half an answer never looks whole', async () => {
+  test('the same with chunks: half an answer never looks complete', async () => {
     const worker = await stage.worker('w1', (_request, response) => {
       response.write('part', () => void stopWorker(worker));
     });
@@ -145,7 +145,7 @@ describe('when something goes wrong', () => {
     assert.equal(answer.complete, false);
   });
 
-  test('a body over the limit is 413: before it is read where its length is told', async () => {
+  test('a body over the limit is 413, before it is read if it has a Content-Length', async () => {
     let asked = 0;
     await stage.worker('w1', (request, response) => {
       asked += 1;
@@ -181,7 +181,7 @@ describe('when something goes wrong', () => {
     assert.ok(pieces < 200, `${pieces} MB were read`);
   });
 
-  test('an answer over the limit is 502 where its length is told, and is cut off where it is not', async () => {
+  test('an answer over the limit is 502 with a Content-Length, and is cut off without one', async () => {
     await stage.worker('w1', (request, response) => {
       if (request.url === '/told') response.setHeader('content-length', 100_001);
       else response.flushHeaders();
@@ -222,7 +222,7 @@ describe('when something goes wrong', () => {
     }
   });
 
-  test('what a worker says beyond its answer never reaches the next request', async () => {
+  test('bytes after a response never reach the next request', async () => {
     await rawWorker('w1', (socket) => {
       socket.on('error', () => socket.destroy());
       socket.on('data', () =>

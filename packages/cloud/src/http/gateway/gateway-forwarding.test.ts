@@ -92,7 +92,7 @@ describe('a request through the gateway', () => {
     assert.equal(seen.headers['x-forwarded-prefix'], undefined);
   });
 
-  test('keeps the headers, without those of one connection, and says where it came from', async () => {
+  test('keeps the headers except hop-by-hop ones, and adds X-Forwarded headers', async () => {
     await stage.send('/', {
       headers: {
         'X-Mine': '1',
@@ -118,7 +118,7 @@ describe('a request through the gateway', () => {
     assert.equal(headers['x-forwarded-prefix'], '/v2/ep1');
   });
 
-  test('adds itself to what proxies in front have said', async () => {
+  test('appends to the X-Forwarded headers of other proxies', async () => {
     await stage.send('/', {
       headers: {
         'x-forwarded-for': '203.0.113.9',
@@ -165,7 +165,7 @@ describe('a request through the gateway', () => {
     assert.equal(await text(answer), 'POST abc {"x-check":"7"}');
   });
 
-  test('leads a redirect of the worker back to the worker, and others where they lead', async () => {
+  test('rewrites redirects to the worker, and keeps others', async () => {
     assert.equal((await stage.send('/moved')).headers.location, '/v2/ep1/there?x=1');
     assert.equal(
       (await stage.send('/moved-here')).headers.location,
@@ -217,7 +217,7 @@ describe('who may pass the gateway', () => {
   });
   after(() => stage.close());
 
-  test('is whoever has a key that may write, said with or without Bearer', async () => {
+  test('is a caller whose key may write, with or without Bearer', async () => {
     const writer = await stage.newKey({
       access: 'restricted',
       scopes: { serverless: 'write' },
@@ -227,7 +227,7 @@ describe('who may pass the gateway', () => {
       assert.equal((await stage.send('/', { headers: { authorization } })).text, 'in');
   });
 
-  test('is nobody else: 401, 403 and 404 as in the job interface, and no worker hears of it', async () => {
+  test('is no other caller: 401, 403 and 404 as in the job API, and no worker is called', async () => {
     const before = asked;
     const reader = await stage.newKey({ access: 'read-only' });
     const other = await stage.newKey({

@@ -74,7 +74,7 @@ describe('the choice of a worker and the waiting room', () => {
     assert.equal(order.length, 6);
   });
 
-  test('who finds no worker waits for one, and all go in when it comes', async () => {
+  test('requests without a worker wait, and are all sent when one is ready', async () => {
     await start({});
     const answers = Array.from({ length: 20 }, () => stage.send('/'));
     await waitUntil(() => stage.gateway.demand('ep1') === 20);
@@ -84,7 +84,7 @@ describe('the choice of a worker and the waiting room', () => {
     await waitUntil(() => stage.pool.watchers === 0);
   });
 
-  test('whose time is over gets 503 and is told when to come back', async () => {
+  test('a request that waited too long gets 503 with Retry-After', async () => {
     await start({ limits: { waitMs: 30 } });
     const { status, text, headers } = await stage.send('/', { method: 'POST' }, 'body');
     assert.deepEqual([status, text, headers['retry-after']], [503, '{"error":"no workers available"}', '5']);
@@ -92,7 +92,7 @@ describe('the choice of a worker and the waiting room', () => {
     assert.equal(stage.pool.watchers, 0);
   });
 
-  test('a full room sends away at once', async () => {
+  test('a request beyond the waiting limit is refused at once', async () => {
     await start({ limits: { maxWaiting: 3 } });
     const waiting = Array.from({ length: 3 }, () => stage.send('/'));
     await waitUntil(() => stage.gateway.demand('ep1') === 3);
@@ -102,7 +102,7 @@ describe('the choice of a worker and the waiting room', () => {
     for (const { status: served } of await Promise.all(waiting)) assert.equal(served, 200);
   });
 
-  test('who goes away while waiting leaves the room, and no worker hears of it', async () => {
+  test('a client that disconnects while waiting frees its place, and no worker is called', async () => {
     await start({});
     const outgoing = stage.open('/left').on('error', () => undefined);
     outgoing.end();
@@ -118,7 +118,7 @@ describe('the choice of a worker and the waiting room', () => {
     assert.deepEqual(paths, ['/stayed']);
   });
 
-  test('the pool is told of every change in demand, and of every use of a worker', async () => {
+  test('the pool is notified of every change in demand and every use of a worker', async () => {
     await start({ endpoint: { scalerValue: 1 } });
     await stage.worker('a', holding('a'));
     const answers: Promise<ReceivedResponse>[] = [];
@@ -139,7 +139,7 @@ describe('the choice of a worker and the waiting room', () => {
     );
   });
 
-  test('a worker that leaves the rotation ends what it has and gets nothing new', async () => {
+  test('a drained worker finishes its requests and gets no new ones', async () => {
     await start({});
     await stage.worker('a', holding('a'));
     const first = stage.send('/first');
@@ -151,7 +151,7 @@ describe('the choice of a worker and the waiting room', () => {
     assert.equal((await first).text, '/first');
   });
 
-  test('a worker that dies takes nobody along who waits: they keep their turn for the next one', async () => {
+  test('waiting requests keep their order when a worker dies', async () => {
     await start({ endpoint: { scalerValue: 1 } });
     const dying = await stage.worker('dying', holding('dying'));
     const answers: Promise<ReceivedResponse>[] = [];
@@ -186,7 +186,7 @@ describe('the choice of a worker and the waiting room', () => {
     assert.equal((await answer).text, 'here now');
   });
 
-  test('a new request count counts for those who wait too, at once', async () => {
+  test('a new request count applies at once, also to waiting requests', async () => {
     await start({ endpoint: { scalerValue: 1 } });
     await stage.worker('a', holding('a'));
     const answers = Array.from({ length: 4 }, () => stage.send('/'));
@@ -200,7 +200,7 @@ describe('the choice of a worker and the waiting room', () => {
     for (const { status } of await Promise.all(answers)) assert.equal(status, 200);
   });
 
-  test('who waits when the endpoint is removed gets 404', async () => {
+  test('waiting requests get 404 when the endpoint is removed', async () => {
     await start({ endpoint: { scalerValue: 1 } });
     await stage.worker('a', holding('a'));
     const first = stage.send('/');
@@ -216,7 +216,7 @@ describe('the choice of a worker and the waiting room', () => {
     assert.equal((await first).status, 200);
   });
 
-  test('when the server stops, nobody waits any longer', async () => {
+  test('waiting requests end when the server stops', async () => {
     await start({});
     const answer = stage.send('/');
     await waitUntil(() => stage.gateway.demand('ep1') === 1);
@@ -308,7 +308,7 @@ describe('the choice of a worker and the waiting room', () => {
       assert.deepEqual(await named('strict-resume old'), [200, 'old', undefined]);
     });
 
-    test('strict-resume is told when the worker that was started again ends before it was ready', async () => {
+    test('strict-resume ends when the restarted worker ends before it was ready', async () => {
       await start({});
       stage.pool.stopped.set('old', await stage.worker('old', (_request, response) => response.end(), false));
       stage.pool.resumesReady = false;

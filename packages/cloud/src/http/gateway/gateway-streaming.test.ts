@@ -53,7 +53,7 @@ describe('streams through the gateway', () => {
     await ended;
   });
 
-  test('a worker may answer while it is still being told: both ways at the same time', async () => {
+  test('a worker may answer while the request is still being sent', async () => {
     handle = (request, response) => request.pipe(response);
     const outgoing = stage.open('/echo', { method: 'POST' });
     outgoing.flushHeaders();
@@ -69,7 +69,7 @@ describe('streams through the gateway', () => {
     await once(answer, 'end');
   });
 
-  test('20 MB go up and come back unchanged, told in length or in chunks', async () => {
+  test('20 MB arrive unchanged both ways, with a length or in chunks', async () => {
     handle = (request, response) => {
       const length = request.headers['content-length'];
       if (length !== undefined) response.setHeader('content-length', length);
@@ -142,7 +142,7 @@ describe('streams through the gateway', () => {
     assert.equal((await answer).text, String(written));
   });
 
-  test('a client that asks first is told to go on once a worker is there, and only then sends', async () => {
+  test('Expect: 100-continue is answered when a worker is ready', async () => {
     let received = '';
     handle = async (request, response) => {
       for await (const chunk of request) received += String(chunk);
@@ -160,7 +160,7 @@ describe('streams through the gateway', () => {
     assert.equal((await answer).text, '["hello",null]');
   });
 
-  test('one that asks first with too much, or with a wrong key, is refused without sending', async () => {
+  test('Expect: 100-continue with too large a body or an invalid key is refused before the body', async () => {
     for (const [headers, status] of [
       [{ 'content-length': String(31 * MEGABYTE) }, 413],
       [{ 'content-length': '5', authorization: 'wrong' }, 401],
@@ -175,7 +175,7 @@ describe('streams through the gateway', () => {
     }
   });
 
-  test('a client that goes away takes its request away from the worker', async () => {
+  test('a client that disconnects aborts the request at the worker', async () => {
     const begun = latch();
     const gone = latch();
     handle = (_request, response) => {
@@ -193,7 +193,7 @@ describe('streams through the gateway', () => {
     await waitUntil(() => stage.gateway.demand('ep1') === 0);
   });
 
-  test('one that goes away while it sends does too', async () => {
+  test('a client that disconnects while it sends aborts the request too', async () => {
     const gone = latch();
     const first = latch();
     handle = (request) => {

@@ -198,7 +198,7 @@ describe('other protocols through the gateway', () => {
     client.socket.destroy();
   });
 
-  test('when the worker closes, the client is closed, and what was said before still arrives', async () => {
+  test('when the worker closes, the client is closed after all data has arrived', async () => {
     const client = await open('/bye');
     const closed = once(client.socket, 'close');
     const [far] = sockets;
@@ -208,7 +208,7 @@ describe('other protocols through the gateway', () => {
     await waitUntil(() => stage.gateway.demand('ep1') === 0);
   });
 
-  test('when the client breaks off, the worker is told', async () => {
+  test('when the client disconnects, the connection to the worker is closed', async () => {
     const client = await open('/gone');
     const [far] = sockets;
     const closed = once(far as Socket, 'close');
@@ -217,7 +217,7 @@ describe('other protocols through the gateway', () => {
     await waitUntil(() => stage.gateway.demand('ep1') === 0);
   });
 
-  test('any protocol goes through, with what either side says at once', async () => {
+  test('any protocol is passed through, with data that either side sends first', async () => {
     const socket = await stage.raw(
       `GET ${stage.base}/lines HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${stage.key}\r\n` +
         `Connection: Upgrade\r\nUpgrade: lines/1\r\n\r\nearly`,

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { probeWorker } from './health-check.ts';
 import { closedPort, startWorker, stopWorker, waitUntil } from './gateway.fixture.ts';
 
-test('a worker says how it is by its status alone', async () => {
+test('only the status code decides the health of a worker', async () => {
   const paths: string[] = [];
   const worker = await startWorker('w', (request, response) => {
     paths.push(request.url ?? '');

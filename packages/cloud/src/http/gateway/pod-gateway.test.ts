@@ -85,7 +85,7 @@ describe('a pod that takes its time', () => {
     await waitUntil(() => (count += 1) > 100);
   }
 
-  test('and says nothing for 100 seconds is given up with 524, and its connection is closed', async () => {
+  test('gets 524 after 100 seconds without an answer, and its connection is closed', async () => {
     const asked = open().end();
     let answered = false;
     asked.on('response', () => (answered = true));
@@ -148,7 +148,7 @@ describe('a pod that takes its time', () => {
     });
   }
 
-  test('and does not say whether it speaks another protocol is given up, too', async () => {
+  test('gets 524 too if it does not answer an upgrade', async () => {
     pod.server.on('upgrade', (request, socket) => {
       arrived.push(request);
       socket

@@ -13,7 +13,7 @@ describe('the account', () => {
   });
   after(() => berth.close());
 
-  test('tells of itself what is so on a machine of one’s own', async () => {
+  test('has the values of a self-hosted installation', async () => {
     const answer = await berth.ask(`{ myself {
       id authId email pubKey clientBalance currentSpendPerHr clientLifetimeSpend spendLimit minBalance
       underBalance machineQuota maxServerlessConcurrency

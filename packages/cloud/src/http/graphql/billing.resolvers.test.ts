@@ -18,7 +18,7 @@ describe('spend and billing in GraphQL', () => {
   });
   after(() => berth.close());
 
-  test('tells what the ledger has: an idle volume goes on', async () => {
+  test('shows the ledger, with a volume that is billed while idle', async () => {
     await berth.call('createNetworkVolume', 'CreateNetworkVolumeInput', '{ id }', {
       name: 'v',
       size: 730,

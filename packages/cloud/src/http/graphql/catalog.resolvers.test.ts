@@ -76,7 +76,7 @@ describe('the catalog', () => {
     );
   });
 
-  test('tells what a type costs and how much of it there is', async () => {
+  test('shows the price and the stock of a type', async () => {
     assert.deepEqual(
       await price(
         'gpuCount: 2',
@@ -178,7 +178,7 @@ describe('the catalog', () => {
     );
   });
 
-  test('tells of one CPU instance', async () => {
+  test('shows one CPU instance', async () => {
     const specifics = async (input: string): Promise<unknown> => {
       const answer = await berth.ask(
         `{ cpuFlavors(input: {id: "cpu3c"}) { specifics(input: {${input}}) { stockStatus securePrice } } }`,

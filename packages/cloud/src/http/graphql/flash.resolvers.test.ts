@@ -242,7 +242,7 @@ describe('a program that asks for a key', () => {
       ...(key !== undefined && { key }),
     });
 
-  test('gets it once, after someone with a key has said yes', async () => {
+  test('gets it once, after it was approved with a key', async () => {
     const { id, status } = await ask();
     assert.equal(status, 'PENDING');
     assert.equal(
@@ -267,7 +267,7 @@ describe('a program that asks for a key', () => {
     assert.deepEqual(((again) => [again['status'], again['apiKey']])(await look(id)), ['CONSUMED', null]);
   });
 
-  test('is told at once that nobody could say yes to the name of its key', async () => {
+  test('is refused at once if the name of its key is invalid', async () => {
     const named = (name: string) =>
       berth.ask('mutation ($name: String) { createFlashAuthRequest(apiKeyName: $name) { id } }', {
         key: null,
@@ -282,7 +282,7 @@ describe('a program that asks for a key', () => {
       );
   });
 
-  test('gets none after a no, after its time, or from a key that may not make keys', async () => {
+  test('gets none after a refusal, a timeout, or an approval by a key that may not create keys', async () => {
     const denied = await ask();
     assert.equal(onlyResult(await answer('denyFlashAuthRequest', denied.id))['status'], 'DENIED');
     assert.deepEqual(((seen) => [seen['status'], seen['apiKey']])(await look(denied.id)), ['DENIED', null]);

@@ -13,13 +13,13 @@ describe('who may ask over GraphQL', () => {
   describe('the key', () => {
     const query = JSON.stringify({ query: '{ myself { id } }' });
 
-    test('may stand in the address', async () => {
+    test('may be in the query string', async () => {
       assert.deepEqual((await berth.post(query, {}, { api_key: berth.rootKey })).data, {
         myself: { id: 'root' },
       });
     });
 
-    test('in the header wins over the address, unless the header holds none', async () => {
+    test('in the header takes precedence over the query string, unless the header has none', async () => {
       assert.equal(
         (await berth.post(query, { authorization: 'Bearer wrong' }, { api_key: berth.rootKey })).status,
         401,
@@ -65,7 +65,7 @@ describe('who may ask over GraphQL', () => {
       });
     });
 
-    test('is judged by the operation that is meant, not by its neighbours', async () => {
+    test('is checked for the chosen operation, not for the others of the document', async () => {
       const key = await berth.key({ access: 'read-only' });
       const both =
         'query Look { myself { id } } mutation Change { secretCreate(input: {name: "nope", value: "x"}) { id } }';
@@ -147,7 +147,7 @@ describe('who may ask over GraphQL', () => {
       });
     }
 
-    test('a mistake in what is open is told as one', async () => {
+    test('an error in an open document is an error of the document', async () => {
       const answer = await berth.ask('{ gpuTypes { colour } }', { key: null });
       assert.equal(answer.status, 200);
       assert.match(answer.message, /Cannot query field "colour"/);

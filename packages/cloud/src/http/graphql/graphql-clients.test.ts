@@ -39,7 +39,7 @@ describe('runpodctl', () => {
     assert.ok((answered(answer)['serverlessGpuPools'] as unknown[]).length > 0);
   });
 
-  test('takes a GPU for available where a data center tells any stock', async () => {
+  test('counts a GPU as available where a data center reports any stock', async () => {
     const { gpuTypes } = answered(
       await berth.ask(
         'query { gpuTypes { id displayName memoryInGb secureCloud communityCloud securePrice communityPrice } }',

@@ -39,7 +39,7 @@ describe('depth', () => {
     );
   });
 
-  test('of a fragment that nobody spreads counts too', () => {
+  test('of an unused fragment counts too', () => {
     assert.match(
       refusal(() => checkDocumentSize(parse(`{ a } fragment f on T ${nested(21)}`), DEFAULTS)),
       /20 levels/,

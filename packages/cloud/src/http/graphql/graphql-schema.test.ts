@@ -51,7 +51,7 @@ describe('the pieces of the schema', () => {
   });
 });
 
-test('a server that nobody asks never loads the GraphQL library', () => {
+test('the GraphQL library is not loaded with the routes', () => {
   const routes = new URL('graphql.routes.ts', import.meta.url).href;
   const script =
     `await import(${JSON.stringify(routes)}); const { createRequire } = await import('node:module'); ` +

@@ -272,7 +272,7 @@ describe('GraphQL over HTTP', () => {
     }
   });
 
-  test('more documents than are kept change nothing', async () => {
+  test('more documents than the cache holds are answered the same', async () => {
     for (let number = 0; number < 450; number += 1)
       assert.deepEqual((await berth.ask(`{ a${number % 225}: __typename }`)).data, {
         [`a${number % 225}`]: 'Query',
@@ -287,7 +287,7 @@ describe('limits', () => {
   });
   after(() => berth.close());
 
-  test('are those that were set, and are told', async () => {
+  test('are read from the settings, and are named in the error', async () => {
     assert.deepEqual((await berth.ask('{ myself { networkVolumes { id name size } } }')).data, {
       myself: { networkVolumes: [] },
     });
@@ -302,14 +302,14 @@ describe('limits', () => {
   });
 });
 
-describe('what nobody may see', () => {
+describe('what must not be shown', () => {
   const secret = 'hunter2-hunter2';
   const failing = (error: Error): Pick<Secrets, 'get' | 'list'> => ({
     get: () => Promise.reject(error),
     list: () => Promise.reject(error),
   });
 
-  test('an unexpected error is logged whole and shown as nothing', async () => {
+  test('an unexpected error is logged with its details and shown without them', async () => {
     const berth = await startGraphqlFixture({
       replace: { secrets: failing(new TypeError('the cable at 10.0.0.7 is loose')) as Secrets },
     });

@@ -64,7 +64,7 @@ describe('templates', () => {
     });
   });
 
-  test('keep all that is said of them', async () => {
+  test('keep every field', async () => {
     const { data } = await berth.ask(
       'mutation { saveRegistryAuth(input: {name: "hub", username: "u", password: "p"}) { id } }',
     );
@@ -148,7 +148,7 @@ describe('templates', () => {
     assert.equal((await saved({ id: pod.id, isServerless: true, volumeInGb: 0 }))['isServerless'], true);
   });
 
-  test('keep what an update does not say, and what it says as null or empty text', async () => {
+  test('keep fields that an update omits or sets to null or an empty text', async () => {
     const before = await saved({
       ...minimal('steady'),
       dockerArgs: 'python main.py',
@@ -190,7 +190,7 @@ describe('templates', () => {
     assert.match((await save({ id, dockerArgs: 'echo "open' })).message, /not closed/);
   });
 
-  test('refuse what makes no sense', async () => {
+  test('refuse invalid values', async () => {
     assert.match(
       (await save({ ...minimal('x'), ports: '99999/http' })).message,
       /port "99999\/http" must be/,
@@ -226,7 +226,7 @@ describe('templates', () => {
     assert.match((await save({ ...minimal('x'.repeat(192)) })).message, /at most 191 characters/);
   });
 
-  test('of nobody and of others are not found', async () => {
+  test('that do not exist or belong to others are not found', async () => {
     const own = await saved(minimal('mine'));
     const key = await berth.account('stranger');
     const asked = await berth.ask('query ($id: String!) { podTemplate(id: $id) { id } }', {

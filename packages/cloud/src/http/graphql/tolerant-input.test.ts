@@ -43,7 +43,7 @@ function variables(
 }
 
 describe('a document', () => {
-  test('loses input fields that are not known, at any depth, and says which', () => {
+  test('loses unknown input fields at any depth, and lists them', () => {
     const { text, dropped, errors } = rewritten(
       '{ save(input: {name: "a", colour: "red", inner: {taste: 1, size: 2}, env: [{key: "A", note: "x"}]}) }',
     );
@@ -82,14 +82,14 @@ describe('a document', () => {
     assert.deepEqual(errors, []);
   });
 
-  test('keeps whatever stands in free JSON', () => {
+  test('keeps free JSON unchanged', () => {
     assert.equal(
       rewritten('{ save(input: {config: {a: "", b: [bare], unknown: null}}) }').text,
       printed('{ save(input: { config: { a: "", b: [bare], unknown: null } }) }'),
     );
   });
 
-  test('keeps nulls: they are read as nothing said later', () => {
+  test('keeps nulls, which resolvers treat as omitted', () => {
     assert.equal(
       rewritten('{ save(input: {name: null, cloud: null}) }').text,
       printed('{ save(input: { name: null, cloud: null }) }'),
@@ -173,7 +173,7 @@ describe('variables', () => {
   });
 });
 
-describe('what was really said', () => {
+describe('the given arguments', () => {
   const { args } = schema.getQueryType()?.getFields()['save'] ?? { args: [] };
 
   test('holds no nulls and no empty texts, except where empty is a value', () => {

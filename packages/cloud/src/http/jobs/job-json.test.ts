@@ -81,7 +81,7 @@ describe('the status of a job', () => {
     );
   });
 
-  test('that was tried again says how often', () => {
+  test('that was retried has the number of retries', () => {
     const again = transitions.loseWorker(running, { workerId: 'w"1' }, 'gone', NOW + 50)?.job as Job;
     assert.match(jobStatusJson(whole(again)), /"retries":1,"input"/);
   });

@@ -45,7 +45,7 @@ test('a list that fails before it has begun is a failure', async () => {
   assert.deepEqual([answer.status, await answer.json()], [503, { error: 'the database is away' }]);
 });
 
-test('a list that fails in the middle breaks off: it never looks whole', async () => {
+test('a list that fails in the middle is cut off: it never looks complete', async () => {
   const answer = await answerOf(async function* () {
     yield [jobOf(3 * 1024 * 1024)];
     throw new Error('away');

@@ -67,7 +67,7 @@ describe('a request', () => {
     for (const body of [{}, { input: null }, { inputs: {} }]) refuses(body, /^the body needs "input"/);
   });
 
-  test('must say what it says in the right kind', () => {
+  test('refuses fields of a wrong type', () => {
     for (const policy of ['x', [], 1, true]) refuses({ input: {}, policy }, /^policy must be an object$/);
     for (const value of ['5', true, {}, []]) {
       refuses({ input: {}, policy: { ttl: value } }, /^policy\.ttl must be a number of milliseconds$/);

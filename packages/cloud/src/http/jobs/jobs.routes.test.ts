@@ -93,7 +93,7 @@ async function served(
   return { queue, serving, waitingCall, base: `http://127.0.0.1:${port}${path}` };
 }
 
-test('of a job whose caller has left nobody asks why it waits', async () => {
+test('no waiting reason is looked up after the caller has disconnected', async () => {
   let asked = 0;
   const { serving, waitingCall, base } = await served({
     workers: (...about) => {

@@ -15,7 +15,7 @@ test('the official clients are known by their name, or by a content type on a GE
   assert.equal(asks('GET', { 'content-type': 'Application/JSON; charset=utf-8' }), true);
 });
 
-test('everyone else gets what the contract says', () => {
+test('other clients get the format of the contract', () => {
   assert.equal(asks('GET', {}), false);
   assert.equal(asks('GET', { 'user-agent': 'curl/8', accept: 'application/json' }), false);
   assert.equal(asks('POST', { 'content-type': 'application/json' }), false);
@@ -23,7 +23,7 @@ test('everyone else gets what the contract says', () => {
   assert.equal(asks('GET', { 'user-agent': 'not RunPod-JS-SDK' }), false);
 });
 
-test('whoever says what it wants gets that', () => {
+test('?envelope= chooses the format', () => {
   assert.equal(asks('GET', {}, 'envelope=true'), true);
   assert.equal(asks('GET', {}, 'envelope'), true);
   for (const no of ['envelope=false', 'envelope=0'])

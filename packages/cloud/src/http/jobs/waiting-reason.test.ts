@@ -39,7 +39,7 @@ const submit = (): Promise<Job> =>
     options: {},
   });
 
-test('a waiting job tells what stands before it', async () => {
+test('a waiting job has the reason why it waits', async () => {
   const [first, second, third] = [await submit(), await submit(), await submit()];
   const reason = (job: Job, fleet?: string): Promise<string> => waitingReason(queue, job, () => fleet);
   assert.equal(await reason(first), 'no worker is connected to this endpoint');

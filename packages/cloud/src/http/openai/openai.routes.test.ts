@@ -302,7 +302,7 @@ describe('the OpenAI interface of a queue endpoint', () => {
     assert.equal(await ended(third), 'CANCELLED');
   });
 
-  test('a worker that is lost before it said anything is replaced; one lost after that ends the stream', async () => {
+  test('a worker lost before its first output is replaced; one lost later ends the stream', async () => {
     const replaced = send('/v1/completions', { stream: true });
     await take('lost');
     await queue.reaper.workerGone('ep1', 'lost', 'gone');
@@ -370,7 +370,7 @@ describe('the OpenAI interface of a queue endpoint', () => {
     }
   });
 
-  test('when the server stops, nobody waits any longer', async () => {
+  test('waiting requests end when the server stops', async () => {
     const waiting = send('/v1/completions', {});
     const outgoing = open('/v1/completions', { method: 'POST' });
     outgoing.end('{"stream":true}');

@@ -13,7 +13,7 @@ describe('the API reference page', () => {
     assert.doesNotMatch(page, /https?:|\/\//);
   });
 
-  test('may load and ask nothing but its own server', () => {
+  test('may load from and call only its own server', () => {
     const policy = PAGE_HEADERS['content-security-policy'];
     assert.match(policy, /^default-src 'none'; script-src 'self';/);
     assert.match(policy, /connect-src 'self'/);

@@ -140,7 +140,7 @@ describe('the OpenAPI document', () => {
     ]);
   });
 
-  test('tells failures once, and asks no key of an open operation', () => {
+  test('defines each error response once, and needs no key for an open operation', () => {
     assert.deepEqual(Object.keys(at('post', '/v9/ships').responses), [
       '201',
       '400',

@@ -283,7 +283,7 @@ describe('a REST interface', () => {
     );
   });
 
-  test('tells an unknown address from an unknown method', async () => {
+  test('distinguishes an unknown path from an unknown method', async () => {
     const put = await send('PUT', '/ships', { key: full });
     assert.deepEqual([put.code, put.headers['allow']], ['method', 'GET, POST']);
     const options = await send('OPTIONS', '/ships/s1');
@@ -294,7 +294,7 @@ describe('a REST interface', () => {
     }
   });
 
-  test('counts every call of a known key, and says so', async () => {
+  test('counts every call of a known key in its headers', async () => {
     const left = async (path: string, key?: string): Promise<number> =>
       Number(/r=(\d+)/.exec(String((await send('GET', path, { key })).headers['ratelimit']))?.[1]);
     const before = await left('/ships', full);
@@ -305,7 +305,7 @@ describe('a REST interface', () => {
     assert.ok(Number.isNaN(await left('/tide', full)));
   });
 
-  test('shows nothing of a defect', async () => {
+  test('does not show internal errors', async () => {
     const broken = await send('GET', '/mast');
     assert.equal(broken.code, 'internal');
     assert.doesNotMatch(broken.text, /hunter2|at /);

@@ -80,7 +80,7 @@ describe('the rate limit', () => {
     );
   });
 
-  test('keeps its word: who waits as long as Retry-After says gets through', async () => {
+  test('accepts a request after the time in Retry-After', async () => {
     await checkProperty(
       fc.property(
         fc.integer({ min: 1, max: 5 }),

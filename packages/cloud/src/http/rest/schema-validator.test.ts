@@ -31,7 +31,7 @@ const right = { name: 'data', size: 20 };
 const findings = (changed: object): string[] => validator(volume)({ ...right, ...changed });
 
 describe('a body', () => {
-  test('that is right has no findings, and is left as it was', () => {
+  test('that is valid has no findings and is not changed', () => {
     const body = Object.freeze({
       ...right,
       type: 'STANDARD',
@@ -47,7 +47,7 @@ describe('a body', () => {
     assert.deepEqual(body, before);
   });
 
-  test('is told what to change, and where', () => {
+  test('gets findings with the path and the reason', () => {
     assert.deepEqual(validator(volume)({ size: 20 }), ["$: missing property 'name'"]);
     assert.deepEqual(findings({ bogus: 1 }), ["$: additional properties 'bogus' not allowed"]);
     assert.deepEqual(findings({ size: 3 }), ['$.size: must be at least 10, got 3']);
@@ -153,7 +153,7 @@ describe('a body', () => {
     assert.equal(({} as Record<string, unknown>)['x'], undefined);
   });
 
-  test('with alternatives is measured against the one that was meant', () => {
+  test('with alternatives is checked against the matching one', () => {
     const part = (kind: string, fields: Fields): Schema =>
       schema.object({ kind: { const: kind, type: 'string' }, ...fields });
     const shape = validator({
@@ -300,7 +300,7 @@ describe('a query', () => {
     assert.deepEqual(read({}).value.levels, [1]);
   });
 
-  test('may carry keys that nobody asked for', () => {
+  test('may have unknown keys', () => {
     assert.deepEqual(read({ other: 'x', toString: 'y', limit: undefined }), {
       value: { limit: 10, levels: [1] },
       findings: [],
@@ -311,7 +311,7 @@ describe('a query', () => {
     );
   });
 
-  test('is told what does not fit', () => {
+  test('gets a finding for each invalid value', () => {
     const told = (raw: Record<string, string | string[]>): string[] => read(raw).findings;
     assert.deepEqual(told({ limit: 'ten' }), ['$.limit: must be an integer, got "ten"']);
     assert.deepEqual(told({ limit: '' }), ['$.limit: must be an integer, got ""']);
@@ -333,13 +333,13 @@ describe('a query', () => {
 });
 
 describe('the cost', () => {
-  test('a schema is compiled once, whoever asks', () => {
+  test('a schema is compiled once', () => {
     assert.equal(validator(volume), validator(volume));
     const query = schema.object({});
     assert.equal(queryReader(query), queryReader(query));
   });
 
-  test('nothing is loaded or compiled before the first value', () => {
+  test('the validator is loaded with the first value', () => {
     const script = `
       import { createRequire } from 'node:module';
       const { validator, queryReader } = await import(${JSON.stringify(new URL('schema-validator.ts', import.meta.url))});

@@ -38,7 +38,7 @@ describe('the body of job-done', () => {
     assert.deepEqual(parseJobDone('{"error": "x", "stopPod": true}'), result(null, '"x"', true));
   });
 
-  test('is progress where it says so', () => {
+  test('is progress if its status says so', () => {
     assert.deepEqual(parseJobDone('{"status": "IN_PROGRESS", "output": {"percent": 1.0}}'), {
       kind: 'progress',
       output: '{"percent": 1.0}',
@@ -100,7 +100,7 @@ describe('a chunk', () => {
     );
   });
 
-  test('that is cut keeps what stands beside the output, as it was written, with the last piece', () => {
+  test('that is cut keeps its other fields unchanged, in the last piece', () => {
     const chunks = parseJobStream(
       `{"metrics": {"tokens": 1.0}, "output": "${'x'.repeat(MAX_CHUNK_BYTES)}", "more": 12345678901234567890}`,
     );

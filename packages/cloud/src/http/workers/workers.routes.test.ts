@@ -33,7 +33,7 @@ after(async () => {
   await context.close();
 });
 
-test('a worker that leaves while it is being let in is not taken for one that is there', async () => {
+test('a worker that disconnects while it is authenticated does not count as connected', async () => {
   const log = createLog({ level: 'silent', format: 'json' });
   const queue = new JobQueue({
     store: context.store.jobs,

@@ -26,7 +26,7 @@ test('whatever a text holds stays one value', () => {
   );
 });
 
-test('JSON travels as it is written, and what is not there as nothing', () => {
+test('JSON is sent unchanged, and null as an empty text', () => {
   assert.deepEqual(
     columnArrays(
       [

@@ -41,7 +41,7 @@ describe('items', () => {
     assert.deepEqual(commits, [[0], [1, 2, 3], [4, 5, 6], [7]]);
   });
 
-  test('that are one order stay together, however many there are', async () => {
+  test('that were added together stay together, however many there are', async () => {
     const commits: (readonly number[])[] = [];
     const batch = new CommitBatcher<number, number>(async (items) => {
       commits.push(items);
@@ -54,7 +54,7 @@ describe('items', () => {
     assert.deepEqual(commits, [[1, 2], [3, 4, 5, 6], [7]]);
   });
 
-  test('of a commit that fails because the database is away are told, and the next are committed', async () => {
+  test('of a commit that fails without the database get the error; the next are committed', async () => {
     let fails = true;
     const batch = new CommitBatcher<number, number>(async (items) => {
       if (fails) throw new BerthError('unavailable', 'away');
@@ -69,7 +69,7 @@ describe('items', () => {
     assert.equal(await batch.add(3), 3);
   });
 
-  test('that came with one that cannot be done are committed without it', async () => {
+  test('in a commit with a failing one are committed without it', async () => {
     const batch = new CommitBatcher<number, number>(async (items) => {
       if (items.includes(2)) throw new Error('cannot be done');
       return items;

@@ -8,7 +8,7 @@ const failed = (code: string, message = 'user "hunter" with password "hunter2"')
   Object.assign(new Error(message), { code });
 
 describe('a database that cannot be connected to at the start', () => {
-  test('is told with its place, the reason and the knob, and never with the user', () => {
+  test('is reported with its address, the reason and the setting, never with the user', () => {
     const told: [Error, string][] = [
       [failed('ECONNREFUSED'), 'the database at db.example:5432 does not answer (ECONNREFUSED)'],
       [failed('EAI_AGAIN'), 'the database at db.example:5432 does not answer (EAI_AGAIN)'],

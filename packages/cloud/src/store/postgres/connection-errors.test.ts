@@ -4,7 +4,7 @@ import { isConnectionError } from './connection-errors.ts';
 
 const failed = (code: string): Error => Object.assign(new Error('no'), { code });
 
-test('a database is away where nobody answers, and wrong where somebody answers no', () => {
+test('only connection failures count as an unavailable database', () => {
   for (const code of ['ECONNREFUSED', 'ECONNRESET', 'EAI_AGAIN', 'ENOTFOUND', '08006', '57P01', '53300'])
     assert.equal(isConnectionError(failed(code)), true, code);
   for (const words of [

@@ -61,7 +61,7 @@ describe('workers that two servers note at the same time', () => {
     ]);
   });
 
-  test('are written again where the database ends it for whoever comes in another order', async () => {
+  test('are written again after a deadlock with another order', async () => {
     await other.query(`set local deadlock_timeout = '1min'`);
     await note('b');
     const noted = store.saveHeartbeats([worker('a', 4), worker('b', 4)]);

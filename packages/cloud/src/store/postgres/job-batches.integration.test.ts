@@ -241,7 +241,7 @@ describe('jobs that wait and are held together', () => {
     );
   });
 
-  test('each goes out once, whoever takes how many at the same time', async () => {
+  test('each is given out once, however many workers take at the same time', async () => {
     const jobs = Array.from({ length: 600 }, () => made('once'));
     await submitAll(store, jobs.slice(0, 300));
     const taken: TakenJob[] = [];
@@ -357,7 +357,7 @@ describe('jobs that wait and are held together', () => {
     assert.deepEqual(await other().listRunning('large'), []);
   });
 
-  test('one that failed and is sent back waits, whatever becomes of those it was held with', async () => {
+  test('a retried job waits, whatever happens to the others of its batch', async () => {
     await submitAll(
       store,
       Array.from({ length: 10 }, () => made('sent back')),
@@ -373,7 +373,7 @@ describe('jobs that wait and are held together', () => {
     assert.deepEqual(numbersOf(await take(store, 'sent back', 10)), [seq]);
   });
 
-  test('ends that race with somebody who looks are kept, each once', async () => {
+  test('ends that race with reads are stored, each once', async () => {
     for (let round = 0; round < 20; round += 1) {
       const jobs = Array.from({ length: 20 }, () => made('looked at'));
       await submitAll(store, jobs);
@@ -393,7 +393,7 @@ describe('jobs that wait and are held together', () => {
     assert.equal((await store.counts('looked at')).completed, 400);
   });
 
-  test('whoever is not ended is found when the time of the bundle comes, by its own limit', async () => {
+  test('a job that has not ended is found by its own deadline when that of its batch is due', async () => {
     const jobs = [
       made('limits', { executionTimeout: 5_000 }),
       ...Array.from({ length: 10 }, () => made('limits')),
@@ -410,7 +410,7 @@ describe('jobs that wait and are held together', () => {
     assert.deepEqual(await due(NOW + 10_005), numbersOf(taken.slice(0, 2)));
   });
 
-  test('a number that another server gave too costs nobody else a place', async () => {
+  test('a number that another server also used does not affect other jobs', async () => {
     const [one, two, three] = [made('numbers'), made('numbers'), made('numbers')];
     await other().submit({ ...two, job: { ...two.job, id: 'another' } });
     const created = (await Promise.all([one, two, three].map((job) => store.submit(job)))).map(
@@ -423,7 +423,7 @@ describe('jobs that wait and are held together', () => {
     );
   });
 
-  test('large requests, and such with anything in them, come to the letter, and so do webhooks', async () => {
+  test('large requests with any characters are stored unchanged, and so are webhooks', async () => {
     const requests = [
       '{"input":"\\u001e\\u001f \\"\\\\ {1,2}"}',
       '{\n\t"input": null}\r\n',

@@ -79,7 +79,7 @@ describe('the lease of the leading server', () => {
     await second.election.close();
   });
 
-  test('a transaction of the leader that stands still ends, and nobody leads before it has', async () => {
+  test('a stalled transaction of the leader is ended before another server leads', async () => {
     const first = elect('still', cable.url);
     await waitFor('the first leads', () => first.election.isLeading());
     // Steps cannot wait, so the database does: for a lock that this test holds.

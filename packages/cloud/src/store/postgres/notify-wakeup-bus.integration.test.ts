@@ -92,7 +92,7 @@ describe('wake-ups between servers', () => {
     for (const { wakeups } of [a, b]) await wakeups.close();
   });
 
-  test('fit it whatever letters they have', async (t) => {
+  test('of any characters fit what PostgreSQL carries', async (t) => {
     const [a, b] = [await server('a'), await server('b')];
     t.after(() => Promise.all([a.wakeups.close(), b.wakeups.close()]));
     await met(a, b);
@@ -167,7 +167,7 @@ describe('wake-ups between servers', () => {
     await waitUntilPasses(() => assert.deepEqual(news(b), [{ kind: 'missed' }]));
   });
 
-  test('are sent whatever becomes of the clock', async (t) => {
+  test('are sent also when the clock is set', async (t) => {
     const [a, b] = [await server('a'), await server('b')];
     t.after(() => Promise.all([a.wakeups.close(), b.wakeups.close()]));
     await met(a, b);
@@ -176,7 +176,7 @@ describe('wake-ups between servers', () => {
     await waitUntilPasses(() => assert.deepEqual(news(b), [queue('told')]));
   });
 
-  test('are told to nobody by a server that is alone', async () => {
+  test('are not sent by a server that is alone', async () => {
     const alone = await server('alone');
     const listener = new pg.Client({ connectionString: database.url });
     await listener.connect();

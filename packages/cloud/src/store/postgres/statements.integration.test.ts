@@ -43,7 +43,7 @@ describe('the connections of the queue', () => {
     assert.deepEqual([await sum({ a: 1, b: 3 }), await sum({ b: 5, a: 4 })], [[[2, 1]], [[1, 4]]]);
   });
 
-  test('do not outlive a statement that was given up, or anything else that nobody expects', async () => {
+  test('are closed after a cancelled statement and after any unexpected error', async () => {
     const seen = [await process()];
     await assert.rejects(statements.rows('select pg_sleep(1)')(), /does not answer|timeout/);
     seen.push(await process());
@@ -52,7 +52,7 @@ describe('the connections of the queue', () => {
     assert.equal(new Set(seen).size, seen.length);
   });
 
-  test('that cannot be had are told', async () => {
+  test('that cannot be opened are reported', async () => {
     const nowhere = new pg.Pool({ host: '127.0.0.1', port: 1 });
     await assert.rejects(new Statements(nowhere).rows('select 1')(), (error: Error) =>
       /ECONNREFUSED/.test(String(error.cause ?? error)),

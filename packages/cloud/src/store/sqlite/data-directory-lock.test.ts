@@ -25,7 +25,7 @@ describe('the lock of a data directory', () => {
     lockDataDirectory(data).release();
   });
 
-  test('says who holds it and what to do', () => {
+  test('names the process that holds it and what to do', () => {
     const lock = lockDataDirectory(data);
     assert.throws(
       () => lockDataDirectory(data),

@@ -96,7 +96,7 @@ describe('work of one turn', () => {
     assert.equal(await looked, 1);
   });
 
-  test('that cannot be done fails by itself: what came with it is kept', async () => {
+  test('that fails does so alone: the rest of the batch is kept', async () => {
     const { connection, group, names } = fixture();
     let rolledBack = 0;
     group.hooks = { ...group.hooks, afterRollback: () => (rolledBack += 1) };
@@ -198,7 +198,7 @@ describe('work of one turn', () => {
 
     const isTold = { code: 'unavailable', message: 'not confirmed' };
 
-    test('is not told to anybody who reads, until it has, if nobody waited for it', async () => {
+    test('is not visible to reads until it is on disk, if no caller waited for it', async () => {
       const { disk, connection, group } = lost();
       await group.runUnsynced(add(group, connection, 'a'));
       while (disk.syncs === 0) await new Promise((resolve) => setTimeout(resolve, 1));
@@ -215,7 +215,7 @@ describe('work of one turn', () => {
       ['a little', 1],
       ['much', 6],
     ] as const) {
-      test(`is not told either if ${size} of it was waited for`, async () => {
+      test(`is not visible either if callers waited for ${size} of it`, async () => {
         const { disk, connection, group } = lost();
         const added = await Promise.allSettled(
           Array.from({ length: count }, (_, index) => group.run(add(group, connection, `thing ${index}`))),
@@ -240,7 +240,7 @@ describe('work of one turn', () => {
       });
     }
 
-    test('is done once, and told to whoever asked for no more than the commit', async () => {
+    test('is done once, and acknowledged to callers that waited for the commit only', async () => {
       const { connection } = lost();
       const disk = new LostDisk();
       // One that says what is wrong in words that do not mean that nothing was done.

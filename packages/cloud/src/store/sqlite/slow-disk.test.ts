@@ -123,7 +123,7 @@ describe('while a sync of the disk takes long', () => {
       assert.equal((await store.jobs.find(ENDPOINT.id, seq))?.job.seq, seq);
   });
 
-  test('a database that the disk did not confirm is not written any more, and nothing is lost', async (t) => {
+  test('a database whose sync failed is not written any more, and nothing is lost', async (t) => {
     const place = await createTestDatabase('sqlite');
     const file = join(place.data, 'berth.db');
     let failing = 0;

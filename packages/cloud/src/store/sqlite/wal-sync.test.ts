@@ -23,7 +23,7 @@ test('what comes while a sync runs shares the next one, and all of it is waited 
   wal.close();
 });
 
-test('a failed sync fails whoever waits, and the log is rescued before the next counts', async (t) => {
+test('a failed sync fails its callers, and the log is copied before the next one', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-wal-'));
   t.after(() => rmSync(folder, { recursive: true }));
   for (const how of ['at once', 'beside'] as const) {

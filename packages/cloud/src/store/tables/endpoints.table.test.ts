@@ -86,7 +86,7 @@ for (const kind of DATABASES) {
     });
     after(() => place.drop());
 
-    test('come back with every field, and their environment lies sealed', async () => {
+    test('are read with every field, and their environment is stored encrypted', async () => {
       await insert(endpoint('e1'));
       assert.deepEqual(await store.endpoints.find(ONE, 'e1'), endpoint('e1'));
       assert.deepEqual(await store.endpoints.findInAnyAccount('e1'), endpoint('e1'));
@@ -133,7 +133,7 @@ for (const kind of DATABASES) {
       );
     });
 
-    test('stand on what their account has', async () => {
+    test('refer only to resources of their account', async () => {
       await insertTemplate(template('t1'));
       await insertTemplate(template('foreign', TWO));
       await store.volumes.insert(volume('v1'), audit(ONE, 'v1'));
@@ -150,7 +150,7 @@ for (const kind of DATABASES) {
       ]);
     });
 
-    test('keep their linked template and their volumes from going; a copy does not', async () => {
+    test('protect their linked template and their volumes from deletion; a copy does not', async () => {
       await insert({ ...linked('e3', 't1'), networkVolumeIds: ['v1'] });
       await assert.rejects(
         store.templates.remove(ONE, 't1', audit(ONE, 't1', 'delete')),
@@ -167,7 +167,7 @@ for (const kind of DATABASES) {
       assert.equal(await store.volumes.remove(ONE, 'v1', audit(ONE, 'v1', 'delete')), true);
     });
 
-    test('that meet the removal of their template or volume leave no loose end, whoever comes first', async () => {
+    test('that race with the removal of their template or volume leave no dangling reference', async () => {
       for (let round = 0; round < 10; round += 1) {
         const [templateId, volumeId, id] = [`race-t${round}`, `racev${round}`, `race-e${round}`];
         await insertTemplate(template(templateId));
@@ -249,7 +249,7 @@ for (const kind of DATABASES) {
       assert.deepEqual(new Set(found.map((one) => one?.containerDisk)), new Set([10]));
     });
 
-    test('lose a registry that goes', async () => {
+    test('lose a registry that is deleted', async () => {
       await insert({ ...endpoint('e7'), registryId: 'r1' }, { registryIds: ['r1'] });
       assert.equal(await store.registries.remove(ONE, 'r1', audit(ONE, 'r1', 'delete')), true);
       assert.equal((await store.endpoints.find(ONE, 'e7'))?.registryId, null);

@@ -55,7 +55,7 @@ test('an id of another start, of the future or of no event is answered with a re
     assert.deepEqual(await next(reader(after)), { kind: 'reset', id: 'start1-0' }, after);
 });
 
-test('a reader that the ring has overtaken is told so, and goes on', async () => {
+test('a reader that missed events gets a notice, and goes on', async () => {
   const slow = reader();
   await next(slow);
   for (let count = 0; count < 5_000; count += 1) feed.add('one', deleted(`e${count}`));
@@ -65,7 +65,7 @@ test('a reader that the ring has overtaken is told so, and goes on', async () =>
   assert.equal((await next(reader('start1-1'))).kind, 'reset');
 });
 
-test('nothing is recorded while nobody reads', async () => {
+test('nothing is recorded without readers', async () => {
   assert.equal(feed.isActive, false);
   feed.add('one', deleted('unseen'));
   assert.deepEqual(await next(reader('start1-0')), { kind: 'reset', id: 'start1-0' });

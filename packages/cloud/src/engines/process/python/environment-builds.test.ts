@@ -46,7 +46,7 @@ describe('builds of environments', () => {
     );
   });
 
-  test('go on when whoever waited has left', async () => {
+  test('go on when the request that waited has ended', async () => {
     const built = Promise.withResolvers<string>();
     const leave = new AbortController();
     const reason = new BerthError('state', 'ended');

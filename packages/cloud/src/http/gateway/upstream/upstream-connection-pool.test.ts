@@ -75,7 +75,7 @@ describe('the connection pool of the gateway', () => {
     next?.destroy();
   });
 
-  test('never gives it out after bytes that nobody asked for', async () => {
+  test('never reuses a connection with unread bytes', async () => {
     const connection = pool.acquire('127.0.0.1', port);
     // The second response is in the buffers of the system when the first one ends.
     await send(connection, () => {
