@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort } from '../support/free-port.ts';
+import { freePort } from '../../packages/testing/src/free-port.ts';
 import { startProgram } from '../support/child-program.ts';
 import type { CleanupScope } from '../support/cleanup-scope.ts';
 

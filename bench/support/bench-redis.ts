@@ -1,4 +1,4 @@
-import { freePort } from './free-port.ts';
+import { freePort } from '../../packages/testing/src/free-port.ts';
 import { startProgram } from './child-program.ts';
 import type { CleanupScope } from './cleanup-scope.ts';
 

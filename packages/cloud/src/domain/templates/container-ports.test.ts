@@ -74,10 +74,16 @@ describe('ports', () => {
       assert.equal(portFindings([entry]).length, 1, entry);
   });
 
-  test('in their tens of thousands are compared in linear time', () => {
-    const many = Array.from({ length: 80_000 }, (_, index) => `${index}/udp`);
-    const started = performance.now();
-    assert.equal(portFindings([...many, '7/udp']).at(-1), 'port "7/udp" is listed twice');
-    assert.ok(performance.now() - started < 20_000);
+  test('in their tens of thousands are read a few times each, not compared with all others', () => {
+    const many = [...Array.from({ length: 80_000 }, (_, index) => `${index}/udp`), '7/udp'];
+    let reads = 0;
+    const counted = new Proxy(many, {
+      get: (target, name) => {
+        reads += 1;
+        return Reflect.get(target, name) as unknown;
+      },
+    });
+    assert.equal(portFindings(counted).at(-1), 'port "7/udp" is listed twice');
+    assert.ok(reads < 10 * many.length, `${reads} reads`);
   });
 });

@@ -10,7 +10,7 @@ import { KUBERNETES_TEST_IMAGE } from '../../../../testing/src/kubernetes/kubern
 import { waitFor } from '../../../../testing/src/wait-for.ts';
 import { withKubernetes } from '../../../../testing/src/kubernetes/with-kubernetes.ts';
 import type { InstanceSpec } from '../instance.ts';
-import { hasCode } from '../suite/engine-fixture.ts';
+import { hasCode } from '../suite/engine-suite-fixture.ts';
 import { readKubeconfig } from './client/kubeconfig.ts';
 import { KubernetesClient } from './client/kubernetes-client.ts';
 import { KubernetesEngine } from './kubernetes-engine.ts';

@@ -10,7 +10,7 @@ import { pack } from 'tar-stream';
 import type { Headers } from 'tar-stream';
 import type { InstanceEngine } from '../engine.ts';
 import type { InstanceFiles } from '../instance-files.ts';
-import { hasCode } from '../suite/engine-fixture.ts';
+import { hasCode } from '../suite/engine-suite-fixture.ts';
 import { openEngine } from './process-test-engine.ts';
 import { supervisionProblem } from './supervise.ts';
 

@@ -9,7 +9,7 @@ import { waitFor } from '../../../../testing/src/wait-for.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
 import type { InstanceEngine } from '../engine.ts';
-import { waitUntil } from '../suite/engine-fixture.ts';
+import { waitUntil } from '../suite/engine-suite-fixture.ts';
 import type { InstanceHandle, InstanceSpec } from '../instance.ts';
 import { allProcesses, findProcess, TICKS_PER_SECOND } from './process-table.ts';
 import { supervisionProblem } from './supervise.ts';

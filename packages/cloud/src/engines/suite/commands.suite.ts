@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { runToExit, hasCode, waitUntil } from './engine-fixture.ts';
-import type { EngineFixture } from './engine-fixture.ts';
+import { runToExit, hasCode, waitUntil } from './engine-suite-fixture.ts';
+import type { EngineSuiteFixture } from './engine-suite-fixture.ts';
 
 /** Commands that run in an instance. */
-export function commandTests(fixture: EngineFixture): void {
+export function commandTests(fixture: EngineSuiteFixture): void {
   const { started, waitForLine, ended, restart } = fixture;
 
   test('a command runs in the instance', async () => {

@@ -1,7 +1,7 @@
 import { after, before, describe } from 'node:test';
 import { commandTests } from './commands.suite.ts';
-import { engineFixture } from './engine-fixture.ts';
-import type { EngineUnderTest } from './engine-fixture.ts';
+import { engineSuiteFixture } from './engine-suite-fixture.ts';
+import type { EngineUnderTest } from './engine-suite-fixture.ts';
 import { lifecycleTests } from './lifecycle.suite.ts';
 import { logTests } from './logs.suite.ts';
 import { resourceTests } from './resources.suite.ts';
@@ -10,7 +10,7 @@ import { restartTests } from './restart.suite.ts';
 /** The conformance tests of every driver. */
 export function engineSuite(name: string, underTest: EngineUnderTest): void {
   describe(`${name} as an engine`, () => {
-    const fixture = engineFixture(underTest);
+    const fixture = engineSuiteFixture(underTest);
     before(fixture.setUp);
     after(fixture.tearDown);
     lifecycleTests(fixture);

@@ -1,4 +1,4 @@
-import type { EngineModule } from './engine-fixture.ts';
+import type { EngineModule } from './engine-suite-fixture.ts';
 import type { InstanceHandle, InstanceSpec } from '../instance.ts';
 
 /**

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { InstanceEvent } from '../instance.ts';
-import { hasCode } from './engine-fixture.ts';
-import type { EngineFixture } from './engine-fixture.ts';
+import { hasCode } from './engine-suite-fixture.ts';
+import type { EngineSuiteFixture } from './engine-suite-fixture.ts';
 
 const LONG_GRACE_MS = 60_000;
 
 /** Starting, stopping and removing instances. */
-export function lifecycleTests(fixture: EngineFixture): void {
+export function lifecycleTests(fixture: EngineSuiteFixture): void {
   const { started, script, waitForLine, lines, output, ended, shellImage, unsupportedImage } = fixture;
 
   test('runs a command to its end', async () => {

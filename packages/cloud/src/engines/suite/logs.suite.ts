@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { runToExit } from './engine-fixture.ts';
-import type { EngineFixture } from './engine-fixture.ts';
+import { runToExit } from './engine-suite-fixture.ts';
+import type { EngineSuiteFixture } from './engine-suite-fixture.ts';
 
 const LINES = 100_000;
 
 /** The output and the system lines of instances. */
-export function logTests(fixture: EngineFixture): void {
+export function logTests(fixture: EngineSuiteFixture): void {
   const { started, lines, output, ended, restart } = fixture;
 
   test('100,000 lines are logged in order', async () => {

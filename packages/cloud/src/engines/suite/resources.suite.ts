@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import type { InstanceAddress, InstanceSpec } from '../instance.ts';
-import { hasCode, waitUntil } from './engine-fixture.ts';
-import type { EngineFixture } from './engine-fixture.ts';
+import { hasCode, waitUntil } from './engine-suite-fixture.ts';
+import type { EngineSuiteFixture } from './engine-suite-fixture.ts';
 
 /** Ports, folders, CPU and GPUs of instances. */
-export function resourceTests(fixture: EngineFixture): void {
+export function resourceTests(fixture: EngineSuiteFixture): void {
   const { started, script, waitForLine, lines, output, restart, gpuTypeId, listenCommand } = fixture;
 
   test('a declared port has an address once a process listens on it', async (context) => {

@@ -7,13 +7,13 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { InstanceHandle } from '../instance.ts';
-import { runToExit, waitUntil } from './engine-fixture.ts';
-import type { EngineFixture } from './engine-fixture.ts';
+import { runToExit, waitUntil } from './engine-suite-fixture.ts';
+import type { EngineSuiteFixture } from './engine-suite-fixture.ts';
 
 const ENGINE_PROCESS = fileURLToPath(new URL('killable-engine-process.ts', import.meta.url));
 
 /** Instances across restarts and crashes of Berth. */
-export function restartTests(fixture: EngineFixture): void {
+export function restartTests(fixture: EngineSuiteFixture): void {
   const { script, waitForLine, output, ended, restart, module } = fixture;
 
   test('instances continue after a restart', async () => {

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { describe, test } from 'node:test';
 import { printSchema, validateSchema } from 'graphql';
 import { baseTypesModule } from './graphql-base-types.ts';
@@ -49,16 +48,4 @@ describe('the pieces of the schema', () => {
       /Query\.pang has no code behind it/,
     );
   });
-});
-
-test('the GraphQL library is not loaded with the routes', () => {
-  const routes = new URL('graphql.routes.ts', import.meta.url).href;
-  const script =
-    `await import(${JSON.stringify(routes)}); const { createRequire } = await import('node:module'); ` +
-    'process.stdout.write(Object.keys(createRequire(import.meta.url).cache).filter((file) => ' +
-    `file.includes('/graphql/')).join());`;
-  assert.equal(
-    execFileSync(process.execPath, ['--input-type=module', '--eval', script], { encoding: 'utf8' }),
-    '',
-  );
 });

@@ -33,10 +33,10 @@ export interface EngineModule {
 /** The longest wait on a busy machine. */
 const TIMEOUT_MS = 20_000;
 
-export type EngineFixture = ReturnType<typeof engineFixture>;
+export type EngineSuiteFixture = ReturnType<typeof engineSuiteFixture>;
 
 /** An engine and the shell scripts that run on it, the same for processes and containers. */
-export function engineFixture(underTest: EngineUnderTest) {
+export function engineSuiteFixture(underTest: EngineUnderTest) {
   let folder = '';
   let engine: InstanceEngine;
   let count = 0;
