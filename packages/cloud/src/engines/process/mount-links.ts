@@ -1,6 +1,6 @@
-import { mkdirSync, readlinkSync, rmSync, symlinkSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
-import { BerthError } from '../../support/errors.ts';
+import { lstatSync, mkdirSync, readlinkSync, rmSync, symlinkSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { BerthError, ruleError } from '../../support/errors.ts';
 import type { InstanceMount } from '../instance.ts';
 
 export interface CreatedMounts {
@@ -26,7 +26,8 @@ export function createMounts(
     // The source is at this path already: instances see the host's files.
     if (linkPath === resolve(source)) continue;
     try {
-      linkBelow(source, join(root, linkPath));
+      mkdirSync(source, { recursive: true });
+      linkBelowRoot(source, root, linkPath);
     } catch (error) {
       removeMountLinks(created.links.filter((link) => !isMountLink(link)));
       throw new BerthError('rule', `${source} cannot be mounted at ${path}: ${(error as Error).message}`, {
@@ -44,15 +45,24 @@ export function linkMountsBelow(mounts: readonly InstanceMount[], root: string):
   return mounts
     .filter(({ source, path }) => resolve('/', path) !== resolve(source))
     .map(({ source, path }) => {
-      linkBelow(source, join(root, resolve('/', path)));
+      mkdirSync(source, { recursive: true });
+      linkBelowRoot(source, root, resolve('/', path));
       return path;
     });
 }
 
-function linkBelow(source: string, linkPath: string): void {
-  mkdirSync(source, { recursive: true });
-  mkdirSync(dirname(linkPath), { recursive: true });
-  symlinkSync(source, linkPath);
+/** Links a mount path below the root. The account chooses it, so no link on the way is followed. */
+export function linkBelowRoot(target: string, root: string, path: string): void {
+  const names = path.split('/').filter((name) => name !== '');
+  let folder = root;
+  for (const name of names.slice(0, -1)) {
+    folder = join(folder, name);
+    const found = lstatSync(folder, { throwIfNoEntry: false });
+    if (found === undefined) mkdirSync(folder);
+    else if (!found.isDirectory())
+      throw ruleError(`nothing can be mounted at ${path}: another mount is above it; choose another path`);
+  }
+  symlinkSync(target, join(root, ...names));
 }
 
 function link(source: string, linkPath: string, isMountLink: (link: string) => boolean): boolean {

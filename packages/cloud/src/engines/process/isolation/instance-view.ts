@@ -1,8 +1,10 @@
-import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { ruleError } from '../../../support/errors.ts';
 import type { FileOwner } from '../../../support/file-owner.ts';
 import type { InstanceMount } from '../../instance.ts';
 import type { InstanceFolder } from '../instance-folder.ts';
+import { linkBelowRoot } from '../mount-links.ts';
 import { SandboxView } from './sandbox-view.ts';
 
 export interface InstanceViewOptions {
@@ -55,12 +57,14 @@ function addMount(
   { source, path, readOnly = false }: InstanceMount,
 ): boolean {
   const target = resolve('/', path);
-  if (target === resolve(source)) return view.bind(source, source, { readOnly });
-  const free = !view.isTaken(target) && view.bind(source, target, { readOnly });
-  if (!free) view.bind(source, source, { readOnly });
-  const link = join(root, target);
-  mkdirSync(dirname(link), { recursive: true });
-  symlinkSync(free ? target : source, link);
+  const free = target !== resolve(source) && view.isFree(target);
+  if (!free && view.isChangeable(source))
+    throw ruleError(
+      `nothing can be mounted at ${path}: an earlier mount hides the volumes; choose another path`,
+    );
+  view.bind(source, free ? target : source, { readOnly });
+  if (target === resolve(source)) return true;
+  linkBelowRoot(free ? target : source, root, target);
   return free;
 }
 

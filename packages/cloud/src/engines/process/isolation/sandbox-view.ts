@@ -26,7 +26,14 @@ const SYSTEM_FOLDERS = [
 ];
 const DEVICES = ['null', 'zero', 'full', 'random', 'urandom', 'tty'];
 const GPU_DEVICES = /^(nvidia.*|dri|kfd)$/;
-const DEVICE_LINKS = { fd: '/proc/self/fd', stdin: 'fd/0', stdout: 'fd/1', stderr: 'fd/2', ptmx: 'pts/ptmx' };
+/** None is absolute: while mounts are made, such a link leads into the machine. */
+const DEVICE_LINKS = {
+  fd: '../proc/self/fd',
+  stdin: 'fd/0',
+  stdout: 'fd/1',
+  stderr: 'fd/2',
+  ptmx: 'pts/ptmx',
+};
 
 interface ViewMount {
   /** Where the instance sees it. */
@@ -36,6 +43,8 @@ interface ViewMount {
   options: string;
   /** Whether Berth may create mount points in the source. */
   canCreate: boolean;
+  /** Whether the account's processes may change the source at any time. */
+  changeable?: boolean;
 }
 
 /**
@@ -68,7 +77,7 @@ export class SandboxView {
     this.#add('/dev/mqueue', { source: 'mqueue', type: 'mqueue', options: 'nosuid,nodev,noexec' });
     for (const [name, target] of Object.entries(DEVICE_LINKS)) this.#link(`/dev/${name}`, target);
     mkdirSync(join(this.#folder, 'run'), { recursive: true });
-    this.#link('/var/run', '/run');
+    this.#link('/var/run', '../run');
     this.bind(tmp, '/tmp', { canCreate: true });
     this.bind(tmp, '/var/tmp');
     this.#addResolverFolder();
@@ -92,6 +101,7 @@ export class SandboxView {
       type: 'none',
       options: readOnly ? 'rbind,ro,nosuid' : 'rbind,nosuid,nodev',
       canCreate,
+      changeable: !readOnly && !canCreate,
     });
     return true;
   }
@@ -112,11 +122,27 @@ export class SandboxView {
     return mount.type === 'none' && !mount.canCreate && this.#existsIn(mount, path);
   }
 
-  /** Whether there is something at this path. */
-  isTaken(path: string): boolean {
-    return (
-      this.#mounts.some((mount) => mount.path === resolve(path)) || this.#existsIn(this.#mountOf(path), path)
-    );
+  /**
+   * Whether an account may have a mount at this path: nothing is there, and all on the way is Berth's own. What
+   * the account can change may become a link at any time, and root mounts by path.
+   */
+  isFree(path: string): boolean {
+    const wanted = resolve(path);
+    const mount = this.#mountOf(wanted);
+    if (!mount.canCreate || mount.path === wanted) return false;
+    let at = mount.source;
+    for (const name of relative(mount.path, wanted).split('/')) {
+      at = join(at, name);
+      const found = lstatSync(at, { throwIfNoEntry: false });
+      if (found === undefined) return true;
+      if (!found.isDirectory()) return false;
+    }
+    return false;
+  }
+
+  /** Whether the account's processes may change what is on the way to this path. */
+  isChangeable(path: string): boolean {
+    return this.#mountOf(path).changeable === true;
   }
 
   /** The mounts in the format of fstab(5), with the paths that they have before the root is changed. */
