@@ -94,7 +94,8 @@ export class InstanceFolder {
     mkdirSync(this.tmp, { mode: 0o700 });
     mkdirSync(this.output, { mode: 0o700 });
     if (user === undefined) return;
-    for (const path of [this.root, this.tmp]) chownSync(path, user.uid, user.gid);
+    // `root` is given to the user last: other processes of the account could change what Berth puts there.
+    chownSync(this.tmp, user.uid, user.gid);
     // Lets the user enter the two folders, not list what is beside them.
     chmodSync(this.path, 0o711);
   }

@@ -5,7 +5,9 @@ import {
   mkdtempSync,
   readFileSync,
   readlinkSync,
+  readdirSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +16,7 @@ import { after, beforeEach, describe, test } from 'node:test';
 import { BerthError } from '../../support/errors.ts';
 import { GpuAllocator } from '../gpu-allocator.ts';
 import { HostAllocations } from './host-allocations.ts';
-import { createMounts } from './mount-links.ts';
+import { createMounts, linkMountsBelow } from './mount-links.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'berth-mounts-'));
 after(() => rmSync(base, { recursive: true }));
@@ -102,5 +104,17 @@ describe('mounts', () => {
       () => instance(source, '/'),
       (error) => error instanceof BerthError && error.code === 'rule',
     );
+  });
+
+  test('no link below the root is followed', () => {
+    const [root, outside] = [join(base, 'root-with-link'), join(base, 'outside')];
+    for (const path of [root, outside]) mkdirSync(path);
+    symlinkSync(outside, join(root, 'planted'));
+    for (const path of ['/planted/x', '/planted/x/y.service.d'])
+      assert.throws(
+        () => linkMountsBelow([{ source, path }], root),
+        (error) => error instanceof BerthError && error.code === 'rule',
+      );
+    assert.deepEqual(readdirSync(outside), []);
   });
 });

@@ -1,4 +1,4 @@
-import { chown, mkdir } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../../support/clock.ts';
 import type { Ids } from '../../support/ids.ts';
@@ -157,7 +157,8 @@ export async function launchProcess(
   allocations.reserve(saved);
   undo.defer(() => allocations.release(saved));
   if (image.folder !== null) await linkImageFiles(image.folder, folder.root);
-  if (tenant !== undefined) await giveContentOfRoot(folder, tenant);
+  // With all that Berth put there: folders of mount points, and links.
+  if (tenant !== undefined) await giveTree(folder.root, tenant.user);
 
   const env = buildEnvironment({
     spec,
@@ -261,12 +262,6 @@ async function prepareForTenant(
   }
   if (namespaces) return { links: [], ...buildInstanceView({ folder, user, mounts: spec.mounts, ...view }) };
   return { links: [], belowRootOnly: linkMountsBelow(spec.mounts, folder.root) };
-}
-
-/** What Berth put there as root: folders of mount points, and links. */
-async function giveContentOfRoot({ root }: InstanceFolder, { user }: Tenant): Promise<void> {
-  await chown(root, 0, 0);
-  await giveTree(root, user);
 }
 
 async function openLog(

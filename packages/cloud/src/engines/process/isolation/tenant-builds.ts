@@ -85,6 +85,7 @@ async function runAsTenant(
       data,
       gpus: false,
     });
+    await giveTree(folder.root, user);
     const { fstab, view } = folder;
     return await runToEnd(
       { ...process, argv: inNewSandbox({ fstab, view, cwd, user }, command) },
