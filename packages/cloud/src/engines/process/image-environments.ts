@@ -2,6 +2,7 @@ import { ROOT_ACCOUNT_ID } from '../../domain/caller.ts';
 import type { InstanceSpec } from '../instance.ts';
 import { imageProblem, type LocalImagePaths, resolveImage } from './local-images.ts';
 import {
+  type InstancePython,
   type PythonEnvironmentsOptions,
   type PythonImage,
   PythonEnvironments,
@@ -32,13 +33,13 @@ export class ImageEnvironments {
   }
 
   /**
-   * The folder of the environment of an instance; undefined if it needs none. If it fails, the log says why.
+   * The environment of an instance; undefined if it needs none. If it fails, the log says why.
    */
   async ensure(
     { image, labels }: Pick<InstanceSpec, 'image' | 'labels'>,
     startLog: StartLog,
     signal: AbortSignal,
-  ): Promise<string | undefined> {
+  ): Promise<InstancePython | undefined> {
     const found = this.#pythonImage(image, labels['account']);
     if (found === undefined) return undefined;
     try {
@@ -52,7 +53,7 @@ export class ImageEnvironments {
     }
   }
 
-  /** The same, for a caller with a log of its own. */
+  /** The same, for a caller with a log of its own: the folder. */
   async ensureWith(
     image: string,
     owner: string,
@@ -60,7 +61,7 @@ export class ImageEnvironments {
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const found = this.#pythonImage(image, owner);
-    return found === undefined ? undefined : this.#python.ensure(found, { onLine, signal });
+    return found && (await this.#python.ensure(found, { onLine, signal }))?.folder;
   }
 
   /** Begins the build that the first instance of an image would wait for. */

@@ -49,6 +49,7 @@ import { RemovedFolders } from './removed-folders.ts';
 import { StartLog } from './start-log.ts';
 import { supervisionProblem } from './supervise.ts';
 import { findPtyProgram } from './pty.ts';
+import type { InstancePython } from './python/python-environments.ts';
 import { PeerProcessInstances } from './peer-process-instances.ts';
 import type { Isolation } from './isolation/isolation.ts';
 import { Tenants } from './isolation/tenant.ts';
@@ -265,7 +266,7 @@ export class ProcessEngine implements InstanceEngine {
   async #launch(
     spec: InstanceSpec,
     hostResources: HostResources,
-    python: string | undefined,
+    python: InstancePython | undefined,
     openedLog: SegmentedLog | undefined,
   ): Promise<LaunchedProcess> {
     const deps = {

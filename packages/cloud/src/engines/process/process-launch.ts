@@ -21,6 +21,7 @@ import {
 import { InstanceFolder, type SavedInstance } from './instance-folder.ts';
 import { killInstanceProcesses } from './instance-processes.ts';
 import { bytecodeCache } from './python/environment-build.ts';
+import type { InstancePython } from './python/python-environments.ts';
 import { type CreatedMounts, createMounts, linkMountsBelow } from './mount-links.ts';
 import {
   asUser,
@@ -53,8 +54,8 @@ export interface ProcessLaunchDeps {
   logBytes: number;
   allocations: HostAllocations;
   cgroups: Cgroups | undefined;
-  /** The folder of the Python environment, if the image needs one. */
-  python: string | undefined;
+  /** The Python environment, if the image needs one. */
+  python: InstancePython | undefined;
   /** Its log, where that is open already. */
   openedLog: SegmentedLog | undefined;
   /** Berth's data folder. */
@@ -87,7 +88,8 @@ export async function launchProcess(
   deps: ProcessLaunchDeps,
   tenant: Tenant | undefined,
 ): Promise<LaunchedProcess> {
-  const { allocations, cgroups, clock, python } = deps;
+  const { allocations, cgroups, clock } = deps;
+  const python = deps.python?.folder;
   const hookProblem = spec.pythonHook && pythonHookProblem(spec.pythonHook);
   const imagePaths = { ...deps.imagePaths, pythonCache: pythonCacheFor(deps, tenant) };
   const image = resolveImage(spec.image, imagePaths);
@@ -133,7 +135,7 @@ export async function launchProcess(
             ...deps.readable,
             ...(image.folder === null ? [] : [image.folder]),
             ...(hookProblem === undefined && spec.pythonHook !== undefined ? [spec.pythonHook.source] : []),
-            ...(python === undefined ? [] : programFolders(join(python, 'bin', 'python3'))),
+            ...(deps.python === undefined ? [] : programFolders(deps.python.interpreter)),
           ],
           writable: [python ?? imagePaths.pythonCache],
           gpus: gpus !== null && realGpus,
@@ -215,7 +217,7 @@ export async function launchProcess(
 
 /** Compiled code that another account could change would run as this one. */
 function pythonCacheFor({ python, imagePaths }: ProcessLaunchDeps, tenant: Tenant | undefined): string {
-  if (python !== undefined) return bytecodeCache(python);
+  if (python !== undefined) return bytecodeCache(python.folder);
   return tenant === undefined
     ? imagePaths.pythonCache
     : join(imagePaths.pythonCache, String(tenant.user.uid));

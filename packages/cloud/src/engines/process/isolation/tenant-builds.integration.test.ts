@@ -7,6 +7,7 @@ import {
   readdirSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -83,6 +84,23 @@ for (const namespaces of [true, false]) {
       );
       assert.notEqual(ran.code, 0);
       assert.ok(!existsSync(join(image, 'planted')));
+    });
+
+    test('sees the programs that Berth names, not what its own Python links to', async () => {
+      const other = mkdtempSync(join(tmpdir(), 'berth-other-'));
+      try {
+        if (namespaces) chmodSync(other, 0o755);
+        for (const name of ['python3', 'uv', 'secret']) writeFileSync(join(other, name), name);
+        mkdirSync(join(root, 'bin'));
+        symlinkSync(join(other, 'python3'), join(root, 'bin', 'python3'));
+        const argv = ['/bin/sh', '-c', `cat ${other}/secret`, join(root, 'bin', 'python3')] as const;
+        const command = { argv, cwd: root, env: { PATH: '/usr/bin:/bin', HOME: home }, owner: 'a', root };
+        assert.notEqual(await run(command, () => undefined, signal), 0);
+        const named = await run({ ...command, programs: [join(other, 'uv')] }, () => undefined, signal);
+        assert.equal(named === 0, namespaces);
+      } finally {
+        rmSync(other, { recursive: true });
+      }
     });
 
     test('leaves nothing behind but its own folders', async () => {

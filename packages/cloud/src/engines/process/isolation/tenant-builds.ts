@@ -45,7 +45,7 @@ export function tenantBuilds(deps: TenantBuildsDeps): RunBuildCommand {
 }
 
 async function runAsTenant(
-  { argv, cwd, env, root }: BuildCommand,
+  { argv, cwd, env, root, programs = [] }: BuildCommand,
   { user, namespaces }: Tenant,
   { data, readable, ids }: TenantBuildsDeps,
   onLine: (line: string) => void,
@@ -79,7 +79,8 @@ async function runAsTenant(
       readable: [
         ...readable(),
         ...source,
-        ...argv.flatMap((word) => (word.startsWith('/') ? programsIn(word) : [])),
+        // Not what an argument leads to: the Python of an environment is a link that the account can change.
+        ...programs.flatMap(programFolders),
       ],
       writable: [root, home],
       data,
@@ -104,9 +105,4 @@ function isImage(path: string, data: string, own: readonly string[]): boolean {
     !own.some((folder) => path === folder || path.startsWith(`${folder}/`)) &&
     statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
   );
-}
-
-/** An argument can be a program too: the Python of an environment. */
-function programsIn(path: string): string[] {
-  return /\/(?:python[\d.]*|uv|pip[\d.]*)$/.test(path) ? programFolders(path) : [];
 }

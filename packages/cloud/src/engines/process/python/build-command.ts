@@ -15,6 +15,8 @@ export interface BuildCommand {
   owner: string;
   /** The folder that the build writes to. All processes of the build have it in BERTH_ROOT. */
   root: string;
+  /** Programs of the machine that the command uses. */
+  programs?: readonly string[];
 }
 
 /** Resolves with the exit code; null after a signal. Rejects if the command cannot be run. */

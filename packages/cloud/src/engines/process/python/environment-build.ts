@@ -142,14 +142,14 @@ function ignoreSyntaxErrors(error: unknown): void {
 }
 
 async function runStep(
-  { run, onLine, signal, owner, folder }: EnvironmentBuild,
+  { run, onLine, signal, owner, folder, interpreter, uv }: EnvironmentBuild,
   argv: readonly [string, ...string[]],
   cwd: string,
   env: Record<string, string>,
 ): Promise<void> {
   const last: string[] = [];
   const code = await run(
-    { argv, cwd, env, owner, root: folder },
+    { argv, cwd, env, owner, root: folder, programs: [interpreter.path, ...(uv === undefined ? [] : [uv])] },
     (line) => {
       last.push(line);
       if (last.length > FAILURE_LINES) last.shift();

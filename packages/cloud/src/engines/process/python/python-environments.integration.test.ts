@@ -80,7 +80,7 @@ async function ensure(
     { image: 'local/app', folder: image, owner },
     { onLine: (line) => lines.push(line), signal },
   );
-  return found ?? assert.fail('there is no environment');
+  return found?.folder ?? assert.fail('there is no environment');
 }
 
 /** What Python prints in an environment, as an instance would run it. */

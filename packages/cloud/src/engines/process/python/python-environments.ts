@@ -44,6 +44,13 @@ export interface PythonImage {
   owner: string;
 }
 
+/** The environment of an instance. */
+export interface InstancePython {
+  folder: string;
+  /** The program of the machine that it was built with. What the folder says of it, the account can change. */
+  interpreter: string;
+}
+
 /**
  * The Python environments of deployed folders: one for each account, content of the dependency files, Python
  * and platform. It is built at most once at a time, and all instances with that content share it. An account
@@ -63,13 +70,13 @@ export class PythonEnvironments {
   }
 
   /**
-   * The folder of the environment that an image needs; undefined if it needs none. Builds it if it is not there.
+   * The environment that an image needs; undefined if it needs none. Builds it if it is not there.
    * `onLine` is called with the lines of the build. Rejects with a message for users.
    */
   async ensure(
     image: PythonImage,
     { onLine, signal }: { onLine: (line: string) => void; signal: AbortSignal },
-  ): Promise<string | undefined> {
+  ): Promise<InstancePython | undefined> {
     const project = readPythonProject(image.image, image.folder);
     if (project === undefined) return undefined;
     const interpreter = await this.#interpreterFor(project);
@@ -82,7 +89,7 @@ export class PythonEnvironments {
         { onLine, signal },
       ));
     this.#store.markUsed(found, this.#options.clock.now());
-    return found.folder;
+    return { folder: found.folder, interpreter: interpreter.path };
   }
 
   /** Begins the build that the first instance would wait for. A build that failed before is tried again. */
