@@ -101,6 +101,7 @@ export async function createEngines(
     isolation: config.process.isolation,
     users: parseUserRange(config.process.users) ?? DEFAULT_USER_RANGE,
     readablePaths: config.process.readablePaths === 'none' ? [] : config.process.readablePaths,
+    ownPorts: [config.port, config.tls.redirectPort].filter((port) => port > 0),
     python: { eviction: { keepMs: keepDays * MS_PER_DAY, maxBytes: maxGb * BYTES_PER_GB } },
     deployedImages: () => store.endpoints.listLocalImages(),
   });

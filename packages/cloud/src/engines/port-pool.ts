@@ -5,6 +5,8 @@ import { BerthError } from '../support/errors.ts';
 /** Below the ephemeral port range, so that outgoing connections do not take these ports. */
 const FIRST_PORT = 20_000;
 const PORT_COUNT = 10_000;
+/** All of them, as iptables reads a range. */
+export const POOL_RANGE = `${FIRST_PORT}:${FIRST_PORT + PORT_COUNT - 1}`;
 
 /** Host ports for instances. A released port is reused last. */
 export class PortPool {

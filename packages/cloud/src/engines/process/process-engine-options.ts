@@ -40,6 +40,8 @@ export interface ProcessEngineOptions {
   isolation?: IsolationSetting;
   /** The user ids of accounts. */
   users?: UserRange;
+  /** Ports of Berth itself, which instances of all accounts reach. */
+  ownPorts?: readonly number[];
   /** Folders that instances of all accounts may read. */
   readablePaths?: readonly string[];
 }

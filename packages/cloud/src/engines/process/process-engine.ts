@@ -127,6 +127,7 @@ export class ProcessEngine implements InstanceEngine {
       setting: options.isolation ?? 'auto',
       range: options.users ?? DEFAULT_USER_RANGE,
       usersFolder: join(data, 'users'),
+      ownPorts: options.ownPorts,
       data,
       onProbed: (mode) => {
         if (existsSync(data)) setPassable(data, mode === 'users');

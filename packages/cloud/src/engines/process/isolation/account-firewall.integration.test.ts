@@ -25,7 +25,7 @@ const reach = (uid, host, port) => as(uid, () => new Promise((resolve) => {
   socket.once('data', () => resolve('reached')).once('end', () => resolve('closed'));
   socket.once('error', () => resolve('refused')).once('timeout', () => { socket.destroy(); resolve('refused'); });
 }));
-for (const [uid, port] of [[ROOT, 7000], [ONE, 7001], [OTHER, 7002]]) {
+for (const [uid, port] of [[ROOT, 7000], [ROOT, 20500], [ROOT, 20600], [ONE, 7001], [OTHER, 7002]]) {
   await listen(uid, '127.0.0.1', port);
   await listen(uid, '::1', port);
 }
@@ -37,7 +37,7 @@ const results = {};
 const tryAll = async (when) => {
   for (const [name, uid] of Object.entries({ root: ROOT, one: ONE, other: OTHER })) {
     for (const host of ['127.0.0.1', '::1'])
-      for (const [to, port] of Object.entries({ root: 7000, one: 7001, other: 7002 }))
+      for (const [to, port] of Object.entries({ root: 7000, 'a pod of root': 20500, Berth: 20600, one: 7001, other: 7002 }))
         results[when + ': ' + name + ' to ' + to + ' at ' + host] = await reach(uid, host, port);
     results[when + ': ' + name + ' to the metadata service'] = await reach(uid, '169.254.169.254', 8080);
     await as(uid, () => new Promise((resolve) => {
@@ -52,7 +52,7 @@ const gone = new AccountFirewall({ data: data + '/gone', range: { first: 1900000
 mkdirSync(data + '/gone', { recursive: true });
 await gone.add(ONE, () => []);
 rmSync(data + '/gone', { recursive: true });
-const firewall = new AccountFirewall({ data, range: { first: 1900000000, last: 1900065535 } });
+const firewall = new AccountFirewall({ data, ownPorts: [20600], range: { first: 1900000000, last: 1900065535 } });
 await firewall.add(ONE, () => [OTHER]);
 await tryAll('closed');
 const chains = () => execFileSync('iptables', ['-S'], { encoding: 'utf8' }).match(/^-N BERTH-OUT/gm)?.length ?? 0;
@@ -92,14 +92,18 @@ describe('the firewall for accounts', () => {
     const reached = Object.entries(results).filter(([, result]) => result === 'reached');
     const closed = Object.keys(results).filter((name) => results[name] !== 'reached');
     assert.deepEqual(closed.sort(), [
+      'closed: one to a pod of root at 127.0.0.1',
+      'closed: one to a pod of root at ::1',
       'closed: one to other at 127.0.0.1',
       'closed: one to other at ::1',
       'closed: one to the metadata service',
+      'closed: other to a pod of root at 127.0.0.1',
+      'closed: other to a pod of root at ::1',
       'closed: other to one at 127.0.0.1',
       'closed: other to one at ::1',
       'closed: other to the metadata service',
     ]);
-    assert.equal(reached.length, 2 * 21 - closed.length);
+    assert.equal(reached.length, 2 * 33 - closed.length);
     assert.deepEqual(datagrams.sort(), ['closed root', 'open one', 'open other', 'open root']);
     // The rules of a server whose data folder is gone are removed with the first of another one.
     assert.deepEqual(chains, [1, 0]);

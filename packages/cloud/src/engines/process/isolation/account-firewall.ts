@@ -4,6 +4,7 @@ import type { Log } from '../../../support/log.ts';
 import type { UserRange } from '../../../support/user-range.ts';
 import { firewallProblem, firstLine, systemIptables } from '../../iptables.ts';
 import type { Iptables } from '../../iptables.ts';
+import { POOL_RANGE } from '../../port-pool.ts';
 
 /** Services that hand out the machine's own credentials in clouds. */
 const METADATA = { 4: '169.254.0.0/16', 6: 'fd00:ec2::254/128' } as const;
@@ -14,6 +15,7 @@ const MARK = 0x42 << 24;
 const USER_BITS = 0xff_ffff;
 const MARKED = `0x${MARK.toString(16)}/0x${(~USER_BITS >>> 0).toString(16)}`;
 const COMMENT = 'berth accounts';
+const ANSWER = '-p tcp -m tcp --tcp-flags SYN,ACK SYN,ACK';
 /** A path that iptables prints as it was given. */
 const PLAIN_PATH = /^[\w./-]{1,200}$/;
 
@@ -21,6 +23,8 @@ export interface FirewallRulesOptions {
   chain: string;
   version: 4 | 6;
   uids: readonly number[];
+  /** Ports of Berth itself, which accounts reach. */
+  ownPorts?: readonly number[];
 }
 
 /**
@@ -28,11 +32,11 @@ export interface FirewallRulesOptions {
  *
  * Processes share the network of the machine, loopback too. Who listens on a port is known when it answers: a
  * connection that an account begins is marked with its user, and an answer by the process of another account
- * is dropped, so the connection is never made. Datagrams have no answer to wait for: on loopback, accounts
+ * is dropped, so the connection is never made. Of the root account's processes, which run as root, only the
+ * answers from ports of instances come here. Datagrams have no answer to wait for: on loopback, accounts
  * send them to a name server only.
  */
-export function accountFirewallRules({ chain, version, uids }: FirewallRulesOptions): string {
-  const answer = '-p tcp -m tcp --tcp-flags SYN,ACK SYN,ACK';
+export function accountFirewallRules({ chain, version, uids, ownPorts = [] }: FirewallRulesOptions): string {
   const rules = [
     '-p udp -m udp --dport 53 -j RETURN',
     ...(version === 4 ? [`-d ${METADATA[4]} -p tcp -m tcp --dport 53 -j RETURN`] : []),
@@ -42,9 +46,10 @@ export function accountFirewallRules({ chain, version, uids }: FirewallRulesOpti
     '-p udp -j REJECT',
     ...uids.flatMap((uid) => [
       `-p tcp -m tcp --syn -m owner --uid-owner ${uid} -j CONNMARK --set-mark ${markOf(uid)}`,
-      `${answer} -m owner --uid-owner ${uid} -m connmark --mark ${markOf(uid)} -j RETURN`,
+      `${ANSWER} -m owner --uid-owner ${uid} -m connmark --mark ${markOf(uid)} -j RETURN`,
     ]),
-    `${answer} -m connmark --mark ${MARKED} -j DROP`,
+    ...ownPorts.map((port) => `${ANSWER} -m owner --uid-owner 0 -m tcp --sport ${port} -j RETURN`),
+    `${ANSWER} -m connmark --mark ${MARKED} -j DROP`,
   ];
   return ['*filter', `:${chain} - [0:0]`, ...rules.map((rule) => `-A ${chain} ${rule}`), 'COMMIT', ''].join(
     '\n',
@@ -59,6 +64,8 @@ export interface AccountFirewallOptions {
   /** Berth's data folder. */
   data: string;
   range: UserRange;
+  /** Ports of Berth itself, which accounts reach. */
+  ownPorts?: readonly number[] | undefined;
   log?: Log | undefined;
   iptables?: Record<4 | 6, Iptables>;
 }
@@ -71,7 +78,7 @@ export class AccountFirewall {
   readonly #options: AccountFirewallOptions;
   readonly #iptables: Record<4 | 6, Iptables>;
   readonly #chain: string;
-  readonly #jump: readonly string[];
+  readonly #jumps: readonly (readonly string[])[];
   readonly #uids = new Set<number>();
   #problem: Promise<string | undefined> | undefined;
   #queue: Promise<void> = Promise.resolve();
@@ -82,10 +89,11 @@ export class AccountFirewall {
     this.#options = options;
     this.#iptables = iptables ?? { 4: systemIptables(), 6: systemIptables('ip6tables') };
     this.#chain = `BERTH-OUT-${createHash('sha256').update(data).digest('hex').slice(0, 8)}`;
-    this.#jump = [
-      ...['-m', 'owner', '--uid-owner', `${range.first}-${range.last}`],
-      ...['-m', 'comment', '--comment', PLAIN_PATH.test(data) ? `${COMMENT} ${data}` : COMMENT],
-      ...['-j', this.#chain],
+    const answer = [...ANSWER.split(' '), '--sport', POOL_RANGE, '-m', 'connmark', '--mark', MARKED];
+    const comment = ['-m', 'comment', '--comment', PLAIN_PATH.test(data) ? `${COMMENT} ${data}` : COMMENT];
+    this.#jumps = [
+      ['-m', 'owner', '--uid-owner', `${range.first}-${range.last}`, ...comment, '-j', this.#chain],
+      [...answer, '-m', 'owner', '--uid-owner', '0', ...comment, '-j', this.#chain],
     ];
   }
 
@@ -106,7 +114,7 @@ export class AccountFirewall {
   async remove(): Promise<void> {
     await this.#queue;
     if (!this.#isApplied) return;
-    for (const version of versions()) await removeChain(this.#iptables[version], this.#chain, this.#jump);
+    for (const version of versions()) await removeChain(this.#iptables[version], this.#chain, this.#jumps);
   }
 
   async #apply(): Promise<void> {
@@ -118,11 +126,11 @@ export class AccountFirewall {
     const uids = [...this.#uids].sort((one, other) => one - other);
     for (const version of versions()) {
       const iptables = this.#iptables[version];
-      await iptables.restore(accountFirewallRules({ chain: this.#chain, version, uids }));
+      const { ownPorts = [] } = this.#options;
+      await iptables.restore(accountFirewallRules({ chain: this.#chain, version, uids, ownPorts }));
       if (this.#isApplied) continue;
-      await iptables
-        .run('-C', 'OUTPUT', ...this.#jump)
-        .catch(() => iptables.run('-I', 'OUTPUT', '1', ...this.#jump));
+      for (const jump of this.#jumps)
+        await iptables.run('-C', 'OUTPUT', ...jump).catch(() => iptables.run('-I', 'OUTPUT', '1', ...jump));
       await removeOrphans(iptables);
     }
     this.#isApplied = true;
@@ -144,21 +152,20 @@ function versions(): (4 | 6)[] {
 /** Rules of servers that were killed, and whose data folder is gone. */
 async function removeOrphans(iptables: Iptables): Promise<void> {
   for (const line of (await iptables.run('-S', 'OUTPUT')).split('\n')) {
-    const [, range, data, chain] =
-      /--uid-owner (\S+) -m comment --comment "berth accounts (\/[^"]+)" -j (BERTH-OUT-\w+)$/.exec(line) ??
-      [];
-    if (range === undefined || data === undefined || chain === undefined || existsSync(data)) continue;
-    const comment = ['-m', 'comment', '--comment', `${COMMENT} ${data}`];
-    await removeChain(iptables, chain, ['-m', 'owner', '--uid-owner', range, ...comment, '-j', chain]);
+    const [, rule, data, chain] =
+      /^-A OUTPUT (.*--comment "berth accounts (\/[^"]+)" -j (BERTH-OUT-\w+))$/.exec(line) ?? [];
+    if (rule === undefined || data === undefined || chain === undefined || existsSync(data)) continue;
+    const words = rule.match(/"[^"]*"|\S+/g) ?? [];
+    await removeChain(iptables, chain, [words.map((word) => word.replaceAll('"', ''))]);
   }
 }
 
-async function removeChain(iptables: Iptables, chain: string, jump: readonly string[]): Promise<void> {
-  // Another server may have removed it.
-  for (const command of [
-    ['-D', 'OUTPUT', ...jump],
-    ['-F', chain],
-    ['-X', chain],
-  ])
+async function removeChain(
+  iptables: Iptables,
+  chain: string,
+  jumps: readonly (readonly string[])[],
+): Promise<void> {
+  // Another server may have removed it. A chain stays until the last rule that jumps to it is gone.
+  for (const command of [...jumps.map((jump) => ['-D', 'OUTPUT', ...jump]), ['-F', chain], ['-X', chain]])
     await iptables.run(...command).catch(() => undefined);
 }

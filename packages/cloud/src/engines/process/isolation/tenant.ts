@@ -22,6 +22,8 @@ export interface TenantsOptions {
   usersFolder: string;
   /** Berth's data folder. */
   data: string;
+  /** Ports of Berth itself, which accounts reach. */
+  ownPorts?: readonly number[] | undefined;
   onProbed(mode: AccountIsolation): void;
   log?: Log | undefined;
 }
