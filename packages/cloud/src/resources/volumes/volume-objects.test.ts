@@ -1,11 +1,21 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { KeyedMutex } from '../../support/keyed-mutex.ts';
 import { BerthError } from '../../support/errors.ts';
 import { randomIds } from '../../support/ids.ts';
+import type { FileOwner } from '../../support/file-owner.ts';
 import type { Ids } from '../../support/ids.ts';
 import { VolumeDirectory } from './volume-directory.ts';
 import { VolumeObjects } from './volume-objects.ts';
@@ -25,12 +35,13 @@ describe('objects with concurrent writes', () => {
   });
   afterEach(() => rmSync(data, { recursive: true }));
 
-  const objectsWith = (ids: Ids = randomIds): VolumeObjects =>
+  const objectsWith = ({ ids = randomIds, owner }: { ids?: Ids; owner?: FileOwner } = {}): VolumeObjects =>
     new VolumeObjects({
       directory: new VolumeDirectory({
         path: root,
         statePath: join(data, 'aside'),
         volumeExists: async () => true,
+        fileOwner: async () => owner,
       }),
       capacity: 1_000_000,
       usage: new VolumeUsageMeter([root]),
@@ -39,6 +50,27 @@ describe('objects with concurrent writes', () => {
     });
   const put = (objects: VolumeObjects, key: string): Promise<unknown> =>
     objects.put(key, { bytes: pieces('x'), length: 1, headers: {} });
+
+  test('a file of somebody else that the account has linked into its volume is not read', async () => {
+    mkdirSync(root);
+    for (const name of ['secret', 'earlier']) writeFileSync(join(data, name), name);
+    linkSync(join(data, 'secret'), join(root, 'linked'));
+    renameSync(join(data, 'earlier'), join(root, 'earlier'));
+    linkSync(join(root, 'earlier'), join(root, 'again'));
+    const reads = async (uid: number): Promise<string[]> => {
+      const owner = { uid, gid: 0 };
+      const found = ['linked', 'earlier', 'again'].map(
+        async (key) => (await objectsWith({ owner }).head(key))?.key,
+      );
+      return (await Promise.all(found)).filter((key) => key !== undefined);
+    };
+    const own = process.getuid?.() ?? 0;
+    assert.deepEqual(await reads(own), ['linked', 'earlier', 'again']);
+    assert.deepEqual(await reads(own + 1), []);
+    rmSync(join(root, 'again'));
+    // Of an earlier version, which gave no files away.
+    assert.deepEqual(await reads(own + 1), ['earlier']);
+  });
 
   test('of a file and a folder of the same name, one is stored and the other refused', async () => {
     const objects = objectsWith();
@@ -64,7 +96,7 @@ describe('objects with concurrent writes', () => {
       },
     };
     await assert.rejects(
-      put(objectsWith(ids), 'contended'),
+      put(objectsWith({ ids }), 'contended'),
       isRule(/"contended" is a folder in this volume/),
     );
     assert.deepEqual(readdirSync(join(data, 'aside', 'arriving')), []);

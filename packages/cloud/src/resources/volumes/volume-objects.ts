@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import type { BigIntStats } from 'node:fs';
+import type { BigIntStats, Stats } from 'node:fs';
 import { chown, copyFile, open, rename, rm } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -306,7 +306,8 @@ export class VolumeObjects {
           constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
         );
         const stats = await handle.stat();
-        if (isFolder ? stats.isDirectory() : stats.isFile()) return handle;
+        const isWanted = isFolder ? stats.isDirectory() : stats.isFile();
+        if (isWanted && !isForeign(stats, await this.#deps.directory.fileOwner())) return handle;
         await handle.close();
         return undefined;
       } catch (error) {
@@ -361,6 +362,11 @@ function isDirectoryError(key: string): BerthError {
 function isDirectoryConflict(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException).code ?? '';
   return code === 'EISDIR' || code === 'ENOTEMPTY' || code === 'EEXIST';
+}
+
+/** A file of somebody else with several names: one of them may be elsewhere, and the account only linked it. */
+function isForeign(stats: Stats, owner: FileOwner | undefined): boolean {
+  return owner !== undefined && stats.isFile() && stats.uid !== owner.uid && stats.nlink > 1;
 }
 
 /** The file is still in a folder of Berth. */
