@@ -388,5 +388,21 @@ s.bind(('127.0.0.1', int(os.environ['VICTIM_PORT']))); s.listen()
     name: "read Berth's keys behind an encoded path",
     command: CALL_API('GET', "/v2/pods/{os.environ['RUNPOD_POD_ID']}/files?path=%2F..%2F..%2F..%2Froot.key"),
   },
+  {
+    name: 'start processes without end',
+    command: python(`
+import resource, sys
+limits = resource.getrlimit(resource.RLIMIT_NPROC)
+sys.exit(1 if 0 < min(limits) <= max(limits) <= 16384 else 0)
+`),
+  },
+  {
+    name: 'fill the memory of the machine through /dev/shm',
+    command: python(`
+import os, sys
+found = os.statvfs('/dev/shm')
+sys.exit(1 if found.f_blocks * found.f_frsize <= 4 * 1024 ** 3 else 0)
+`),
+  },
   { name: 'find an abstract socket of Berth', command: 'grep -i "@.*berth" /proc/net/unix' },
 ];

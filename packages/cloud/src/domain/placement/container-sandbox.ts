@@ -30,3 +30,5 @@ export const DEFAULT_CONTAINER_CAPABILITIES = [
 
 /** Above what programs for machine learning use, below what a machine has. */
 export const CONTAINER_PIDS = 8192;
+/** How many processes and threads all instances of an account have at most that run as its user. */
+export const ACCOUNT_PIDS = 16_384;

@@ -9,6 +9,7 @@ import {
 } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { CONTAINER_PIDS } from '../../domain/placement/container-sandbox.ts';
 
 /** The limits that the kernel enforces on an instance. */
 export interface CgroupLimits {
@@ -59,23 +60,12 @@ export class Cgroups {
   }
 
   /** Undefined where the cgroup cannot be created: the instance then runs without one. */
-  create(
-    id: string,
-    { cpu, memoryInBytes }: CgroupLimits,
-  ): { path: string; limitsMemory: boolean } | undefined {
+  create(id: string, limits: CgroupLimits): { path: string; limitsMemory: boolean } | undefined {
     const path = join(this.#path, id);
-    const weight = Math.min(HIGHEST_WEIGHT, Math.max(1, Math.round(cpu * WEIGHT_OF_A_CORE)));
     try {
       if (!existsSync(path)) mkdirSync(path);
-      const limitsMemory = limit(
-        path,
-        'memory.max',
-        memoryInBytes > 0 ? String(Math.round(memoryInBytes)) : 'max',
-      );
-      // Out of memory kills the whole instance, so that no part of it is left running alone.
-      limit(path, 'memory.oom.group', '1');
-      limit(path, 'cpu.weight', String(weight));
-      return { path, limitsMemory };
+      const applied = Object.entries(cgroupFiles(limits)).filter(([name, value]) => limit(path, name, value));
+      return { path, limitsMemory: applied.some(([name]) => name === 'memory.max') };
     } catch {
       removeCgroup(path);
       return undefined;
@@ -86,6 +76,18 @@ export class Cgroups {
   close(): void {
     removeCgroup(this.#path);
   }
+}
+
+/** What is written to the files of an instance's cgroup. */
+export function cgroupFiles({ cpu, memoryInBytes }: CgroupLimits): Readonly<Record<string, string>> {
+  const weight = Math.min(HIGHEST_WEIGHT, Math.max(1, Math.round(cpu * WEIGHT_OF_A_CORE)));
+  return {
+    'memory.max': memoryInBytes > 0 ? String(Math.round(memoryInBytes)) : 'max',
+    // Out of memory kills the whole instance, so that no part of it is left running alone.
+    'memory.oom.group': '1',
+    'cpu.weight': String(weight),
+    'pids.max': String(CONTAINER_PIDS),
+  };
 }
 
 /** Returns false where the controller is not enabled. */

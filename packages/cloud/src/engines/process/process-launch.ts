@@ -139,6 +139,7 @@ export async function launchProcess(
           ],
           writable: [python ?? imagePaths.pythonCache],
           gpus: gpus !== null && realGpus,
+          memoryInBytes: spec.memoryInGb * BYTES_PER_GB,
           cgroup: cgroup?.path,
         });
   const saved = {
@@ -250,7 +251,7 @@ async function prepareForTenant(
   spec: InstanceSpec,
   folder: InstanceFolder,
   imageFolder: string | null,
-  view: Pick<InstanceViewOptions, 'data' | 'readable' | 'writable' | 'gpus' | 'cgroup'>,
+  view: Pick<InstanceViewOptions, 'data' | 'readable' | 'writable' | 'gpus' | 'memoryInBytes' | 'cgroup'>,
 ): Promise<CreatedMounts> {
   for (const path of view.writable) await createOwnedFolder(path, user);
   if (imageFolder?.startsWith(`${view.data}/`) === true) await grantRead(imageFolder, user);

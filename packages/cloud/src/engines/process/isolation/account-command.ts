@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { ACCOUNT_PIDS } from '../../../domain/placement/container-sandbox.ts';
 import type { FileOwner } from '../../../support/file-owner.ts';
 
 type Command = readonly [string, ...string[]];
@@ -27,9 +28,11 @@ export function missingPrograms(): string[] {
 /**
  * Runs as the account's user: it goes to the working folder, sets the environment that it reads from
  * ENVIRONMENT_FD and becomes the command. Root never sees these variables: LD_PRELOAD alone would give the
- * account root's rights. Names that a shell cannot set are given to env(1).
+ * account root's rights. Names that a shell cannot set are given to env(1). The number of processes is limited
+ * here, since not every machine has cgroups, and builds have none: dash calls that -p, bash -u. A lower limit
+ * of the machine stays.
  */
-const SET_ENVIRONMENT = `cd "$1" && shift && eval "$(cat <&${ENVIRONMENT_FD})" && exec ${ENVIRONMENT_FD}<&- && exec "$@"`;
+const SET_ENVIRONMENT = `{ ulimit -p ${ACCOUNT_PIDS} || ulimit -u ${ACCOUNT_PIDS}; } 2>/dev/null; cd "$1" && shift && eval "$(cat <&${ENVIRONMENT_FD})" && exec ${ENVIRONMENT_FD}<&- && exec "$@"`;
 
 /** The command as a user without any right of root, with the environment from ENVIRONMENT_FD. */
 export function asUser({ uid, gid }: FileOwner, cwd: string, argv: readonly string[]): Command {

@@ -19,6 +19,8 @@ export interface InstanceViewOptions {
   data: string;
   /** The instance has real GPUs. */
   gpus: boolean;
+  /** Its memory, which is also the size of /dev/shm. */
+  memoryInBytes?: number;
   /** Its own cgroup, where it finds its limits. Those of others are not visible. */
   cgroup?: string | undefined;
 }
@@ -30,13 +32,13 @@ const CGROUPS = '/sys/fs/cgroup';
  * folder and its mounts. Returns the mount paths that are only below its root.
  */
 export function buildInstanceView(options: InstanceViewOptions): { belowRootOnly: string[] } {
-  const { folder, user, mounts, readable, writable, data, gpus, cgroup } = options;
+  const { folder, user, mounts, readable, writable, data, gpus, memoryInBytes, cgroup } = options;
   for (const path of [folder.view, folder.cover, folder.cgroupCover]) {
     mkdirSync(path, { mode: 0o755 });
     chmodSync(path, 0o755);
   }
   const view = new SandboxView(folder.view);
-  view.addSystem({ tmp: folder.tmp, gpus });
+  view.addSystem({ tmp: folder.tmp, gpus, ...(memoryInBytes !== undefined && { shmBytes: memoryInBytes }) });
   view.addUserNames(writeUserNames(folder, user));
   view.hide(CGROUPS, folder.cgroupCover);
   if (cgroup?.startsWith(`${CGROUPS}/`) === true) view.bind(cgroup, cgroup, { readOnly: true });

@@ -61,8 +61,11 @@ export class SandboxView {
     this.#mounts.push({ path: '/', source: folder, type: 'none', options: 'bind', canCreate: true });
   }
 
-  /** The system's programs, devices and file systems of its own. `tmp` becomes /tmp. */
-  addSystem({ tmp, gpus }: { tmp: string; gpus: boolean }): void {
+  /**
+   * The system's programs, devices and file systems of its own. `tmp` becomes /tmp. /dev/shm, which is memory,
+   * has `shmBytes`, or half of the machine's memory.
+   */
+  addSystem({ tmp, gpus, shmBytes = 0 }: { tmp: string; gpus: boolean; shmBytes?: number }): void {
     for (const path of SYSTEM_FOLDERS) this.#addSystemFolder(path);
     this.#add('/proc', { source: 'proc', type: 'proc', options: 'nosuid,nodev,noexec' });
     this.bind('/sys', '/sys', { readOnly: true });
@@ -73,7 +76,8 @@ export class SandboxView {
       type: 'devpts',
       options: 'newinstance,ptmxmode=0666,mode=0620,nosuid,noexec',
     });
-    this.#add('/dev/shm', { source: 'tmpfs', type: 'tmpfs', options: 'mode=1777,nosuid,nodev' });
+    const size = shmBytes > 0 ? `,size=${Math.round(shmBytes)}` : '';
+    this.#add('/dev/shm', { source: 'tmpfs', type: 'tmpfs', options: `mode=1777,nosuid,nodev${size}` });
     this.#add('/dev/mqueue', { source: 'mqueue', type: 'mqueue', options: 'nosuid,nodev,noexec' });
     for (const [name, target] of Object.entries(DEVICE_LINKS)) this.#link(`/dev/${name}`, target);
     mkdirSync(join(this.#folder, 'run'), { recursive: true });

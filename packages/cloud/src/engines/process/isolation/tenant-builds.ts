@@ -22,6 +22,9 @@ import { programFolders } from './program-folders.ts';
 import type { Tenant } from './tenant.ts';
 import { giveTree, grantRead, makePassable } from './tenant-files.ts';
 
+/** Of /dev/shm, in which nothing of a build stays. */
+const BUILD_SHM_BYTES = 1024 ** 3;
+
 export interface TenantBuildsDeps {
   /** Undefined if the account's commands run as the user that runs Berth. */
   tenantOf(accountId: string): Promise<Tenant | undefined>;
@@ -85,6 +88,7 @@ async function runAsTenant(
       writable: [root, home],
       data,
       gpus: false,
+      memoryInBytes: BUILD_SHM_BYTES,
     });
     await giveTree(folder.root, user);
     const { fstab, view } = folder;
