@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chownSync } from 'node:fs';
+import { chownSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { createApiClient } from '../packages/testing/src/api-client.ts';
 import { BERTH_COMMAND, runBerth } from '../packages/testing/src/berth-command.ts';
@@ -70,6 +71,17 @@ for (const isolation of ['auto', 'none'] as const) {
       });
       if (isolation === 'none') assert.match(stdout, /process isolation.*process\.isolation is none/);
       else assert.match(stdout, /process isolation/);
+      const file = join(database.data, 'berth.yaml');
+      writeFileSync(file, `process:\n  isolation: ${isolation}\n`);
+      const configured = await runBerth(['doctor', '--data', database.data], {
+        BERTH_CONFIG: file,
+        BERTH_DOCKER: 'off',
+      });
+      assert.equal(
+        /process\.isolation is none/.test(configured.stdout),
+        isolation === 'none',
+        configured.stdout,
+      );
     });
   });
 }

@@ -35,6 +35,7 @@ import { EventFeed } from '../telemetry/events/event-feed.ts';
 import { ChangeNotifier } from '../support/change-notifier.ts';
 import { berthVersion, EXAMPLES } from '../support/program-files.ts';
 import type { AccountRemoval } from '../resources/accounts/account-removal.ts';
+import { checkEnvironment } from '../engines/engine-check.ts';
 import { runMachineChecks } from '../engines/machine-checks.ts';
 import { createAccountRemoval } from './create-account-services.ts';
 import { engineChecks } from './engine-checks.ts';
@@ -200,7 +201,7 @@ export function createServices(
         version: berthVersion(),
         database: config.database === '' ? 'sqlite' : 'postgres',
         isLeading: () => compute.isStarted(),
-        runChecks: () => runMachineChecks(dataDirectory, process.env, engineChecks),
+        runChecks: () => runMachineChecks(dataDirectory, checkEnvironment(process.env, config), engineChecks),
       }),
       workers: new EndpointWorkers(context, { endpoints, liveWorkers: compute.workers }),
       jobs: new EndpointJobs(context, {

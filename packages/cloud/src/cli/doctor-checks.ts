@@ -1,8 +1,9 @@
 import { resolve } from 'node:path';
-import type { EngineCheck } from '../engines/engine-check.ts';
+import { checkEnvironment, type EngineCheck } from '../engines/engine-check.ts';
 import { formatBytes } from '../support/byte-size.ts';
 import type { CheckResult } from '../support/check-result.ts';
 import type { Environment } from '../support/config/config-from-environment.ts';
+import { loadConfig } from '../support/config/load-config.ts';
 import { runMachineChecks } from '../engines/machine-checks.ts';
 import type { ApiClient } from './api-client.ts';
 import { checkCertificateFiles, checkServedCertificate } from './certificate-check.ts';
@@ -17,7 +18,7 @@ export async function runDoctorChecks(
 ): Promise<CheckResult[]> {
   const folder = resolve(dataFolder(call.options.data, call.env));
   const local = [
-    ...(await runMachineChecks(folder, call.env, engines)),
+    ...(await runMachineChecks(folder, await configuredEnvironment(call.env), engines)),
     ...(await checkCertificateFiles(call.env)),
   ];
   let client: ApiClient;
@@ -38,6 +39,15 @@ export async function runDoctorChecks(
     ...(await checkRetention(client)),
     ...(await checkImages(client)),
   ];
+}
+
+/** With the settings of the configuration file. If it cannot be read, another check says why. */
+async function configuredEnvironment(env: Environment): Promise<Environment> {
+  try {
+    return checkEnvironment(env, (await loadConfig({ env })).config);
+  } catch {
+    return env;
+  }
 }
 
 /** Only an operator's key may see how scheduled backups went. */
