@@ -34,6 +34,29 @@ for (const kind of DATABASES) {
       assert.equal(await isGoneBy(ended + 60_000), true);
     });
 
+    test('the request of a job, with the credentials in it, goes with the job', async () => {
+      const before = (await fixture.countRequests()) ?? assert.fail();
+      const [ended, dead] = [
+        await submit('ended', { retention: 60_000 }),
+        await submit('dead', { ttl: 10_000 }),
+      ];
+      for (const endpointId of ['purged', 'removed']) await submit(endpointId);
+      assert.equal(await fixture.countRequests(), before + 4);
+      await takeAll('ended');
+      await store.change('ended', ended.seq, (job) =>
+        transitions.finish(job, { workerId: 'w1' }, { output: '1', error: null }, NOW),
+      );
+      await store.deleteExpired(NOW + 200_000, 1_000);
+      assert.equal(await store.find('ended', ended.seq), undefined);
+      assert.equal(await fixture.countRequests(), before + 3);
+      await store.change('dead', dead.seq, (job) => transitions.onDue(job, NOW + 10_000, true));
+      assert.equal(await fixture.countRequests(), before + 2);
+      assert.equal(await store.purge('purged'), 1);
+      assert.equal(await fixture.countRequests(), before + 1);
+      await store.removeEndpoint('removed');
+      assert.equal(await fixture.countRequests(), before);
+    });
+
     test('webhooks that are due come together only as large as they may be, the longest due first', async () => {
       const delivery = (id: string, body: string, nextAt: number): Delivery => ({
         id,

@@ -6,6 +6,7 @@ import * as transitions from '../domain/job-transitions.ts';
 import { newJob } from '../queue/job-submission.ts';
 import type { JobOptions } from '../queue/job-submission.ts';
 import type { JobStore } from './job-store.ts';
+import { rows, sql } from './sql.ts';
 import { NOW, queueSettings } from './queue-settings.fixture.ts';
 
 /** A job store on a database of its own, and short ways to fill it and to take from it. */
@@ -27,6 +28,14 @@ export class JobStoreFixture {
   }
 
   close = async (): Promise<void> => this.#place?.drop();
+
+  /** How many requests are stored, of all endpoints. */
+  readonly countRequests = async (): Promise<number | undefined> => {
+    const found = await this.#place?.database.read(function* () {
+      return yield* rows<{ count: number }>(sql`select count(*) as count from job_requests`);
+    });
+    return found && Number(found[0]?.count);
+  };
 
   readonly made = (endpointId: string, terms: JobOptions = {}, accountId = 'one'): JobWithPayloads => {
     const number = ++this.#number;
