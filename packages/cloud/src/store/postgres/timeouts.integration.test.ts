@@ -36,4 +36,6 @@ test('a database that only reads says that it takes no writes', async (t) => {
     }),
     { code: 'unavailable', refusesWrites: true },
   );
+  // What /readyz asks.
+  await assert.rejects(database.checkWritable(), { code: 'unavailable', refusesWrites: true });
 });
