@@ -27,26 +27,34 @@ export class SeveralServers {
   readonly database: TestDatabase;
   readonly seats: Seat[] = [];
   readonly #query: Client;
+  readonly #env: Readonly<Record<string, string>>;
 
-  private constructor(database: TestDatabase, query: Client) {
+  private constructor(database: TestDatabase, query: Client, env: Readonly<Record<string, string>>) {
     this.database = database;
     this.#query = query;
+    this.#env = { ...ENV, ...env };
   }
 
-  /** The first one leads. */
-  static async start(count: number): Promise<SeveralServers> {
+  /**
+   * The first one leads. On a cluster they must name the database alike, since that identifies the
+   * installation: they share one cable then.
+   */
+  static async start(
+    count: number,
+    { env = {}, sharedCable = false }: { env?: Record<string, string>; sharedCable?: boolean } = {},
+  ): Promise<SeveralServers> {
     const database = await createTestDatabase('postgres');
     const query = new Client({ connectionString: database.url });
     query.on('error', () => undefined);
     await query.connect();
-    const servers = new SeveralServers(database, query);
+    const servers = new SeveralServers(database, query, env);
     for (let index = 0; index < count; index += 1) {
       const seat = {
         data: mkdtempSync(join(tmpdir(), 'berth-test-')),
         port: await freePort(),
-        cable: await startTcpProxy(database.url),
+        cable: (sharedCable ? servers.seats[0]?.cable : undefined) ?? (await startTcpProxy(database.url)),
       };
-      servers.seats.push({ ...seat, server: await startSeat(seat) });
+      servers.seats.push({ ...seat, server: await servers.#startSeat(seat) });
       if (index === 0) await servers.leader();
     }
     return servers;
@@ -95,7 +103,11 @@ export class SeveralServers {
   }
 
   async restart(seat: Seat): Promise<void> {
-    seat.server = await startSeat(seat);
+    seat.server = await this.#startSeat(seat);
+  }
+
+  #startSeat({ data, port, cable }: Omit<Seat, 'server'>): Promise<ServerProcess> {
+    return startServerProcess({ data, url: cable.url }, this.#env, ['--port', String(port)]);
   }
 
   async stop(): Promise<void> {
@@ -112,10 +124,6 @@ export class SeveralServers {
       rmSync(data, { recursive: true, force: true, maxRetries: 3 });
     }
   }
-}
-
-function startSeat({ data, port, cable }: Omit<Seat, 'server'>): Promise<ServerProcess> {
-  return startServerProcess({ data, url: cable.url }, ENV, ['--port', String(port)]);
 }
 
 /** A port that stays the same when its server starts again: its workers come back to it. */

@@ -11,7 +11,8 @@ import type { AccountIsolation } from '../domain/placement/engine-capacity.ts';
 import type { InstanceEngine } from '../engines/engine.ts';
 import { EngineServer } from '../engines/shared/engine-server.ts';
 import { ledEngine } from '../engines/shared/led-engine.ts';
-import { sharedEngine } from '../engines/shared/shared-engine.ts';
+import { clusterEngine, clusterName } from '../engines/shared/cluster-engine.ts';
+import { type InstanceHosts, sharedEngine } from '../engines/shared/shared-engine.ts';
 import { GpuAllocator } from '../engines/gpu-allocator.ts';
 import { ProcessEngine } from '../engines/process/process-engine.ts';
 import { Catalog } from '../resources/catalog/catalog.ts';
@@ -117,34 +118,30 @@ export async function createEngines(
   );
   if (docker !== undefined && dataCenters.some(({ engine }) => engine === 'docker'))
     engines.set('docker', await docker.engine());
+  const isLeading = (): boolean => store.leaderElection.isLeading();
   const clusters = await createKubernetesEngines(config, {
     clock,
     log,
     address,
     installation,
+    isLeading,
     masterKey,
   });
   const onThisMachine = dataCenters.filter(({ engine }) => engine !== 'kubernetes');
   const catalog = new Catalog({ dataCenters: onThisMachine, engines, prices: config.prices });
   const signature = new PeerSignature(masterKey);
+  const hosts: InstanceHosts = {
+    hostState: (hostId) => peers.hostState(hostId),
+    get otherHosts() {
+      return peers.otherHosts;
+    },
+    findHost: (id) => store.servers.findHost(id),
+    saveHosts: (ids) => store.servers.saveHosts(ids, peers.hostId),
+  };
   const share = (local: InstanceEngine): InstanceEngine =>
     config.database === '' || (local.kind !== 'process' && local.kind !== 'docker')
       ? local
-      : sharedEngine({
-          local,
-          hosts: {
-            hostState: (hostId) => peers.hostState(hostId),
-            get otherHosts() {
-              return peers.otherHosts;
-            },
-            findHost: (id) => store.servers.findHost(id),
-            saveHost: (id) => store.servers.saveHost(id, peers.hostId),
-          },
-          signature,
-          clock,
-          log,
-        });
-  const isLeading = (): boolean => store.leaderElection.isLeading();
+      : sharedEngine({ local, hosts, signature, clock, log });
   const ledByEngine = new Map<InstanceEngine, InstanceEngine>();
   const led = new Map<string, InstanceEngine>();
   /** Data centers that share an engine share its wrapper too. */
@@ -167,12 +164,19 @@ export async function createEngines(
     const cluster = clusters.get(dataCenter.id)?.engine;
     if (cluster === undefined) continue;
     catalog.addDataCenter(dataCenter, cluster);
-    byDataCenter.set(dataCenter.id, cluster);
+    byDataCenter.set(
+      dataCenter.id,
+      config.database === ''
+        ? cluster
+        : clusterEngine({ local: cluster, dataCenterId: dataCenter.id, hosts, signature, log }),
+    );
   }
   for (const [id, engine] of byDataCenter) addLed(id, engine);
   const engineServer = new EngineServer({
     signature,
-    engine: (kind) => engines.get(kind) ?? (kind === 'docker' ? localDocker : undefined),
+    engine: (name) =>
+      engines.get(name) ??
+      (name === 'docker' ? localDocker : [...clusters].find(([id]) => clusterName(id) === name)?.[1].engine),
   });
   const workerUrls = new WorkerUrlResolver({ workerUrl: config.workerUrl, address, log });
 

@@ -25,13 +25,14 @@ export interface KubernetesEnginesDeps {
   log: Log;
   address: ServerAddress;
   installation: () => string;
+  isLeading: () => boolean;
   masterKey: Buffer;
 }
 
 /** The clusters by data center. The engine's code is loaded only where there is one. */
 export async function createKubernetesEngines(
   config: Config,
-  { clock, log, address, installation, masterKey }: KubernetesEnginesDeps,
+  { clock, log, address, installation, isLeading, masterKey }: KubernetesEnginesDeps,
 ): Promise<Map<string, ConnectedCluster>> {
   const configured = config.dataCenters.filter(({ engine }) => engine === 'kubernetes');
   const dataCenters: DataCenterConfig[] =
@@ -44,6 +45,7 @@ export async function createKubernetesEngines(
         ...engineSettings(dataCenter, config),
         dataCenterId: dataCenter.id,
         installation: installation(),
+        isLeading,
         volumeKey: deriveKey(masterKey, 'berth volume servers'),
         data: resolve(config.data),
         clock,

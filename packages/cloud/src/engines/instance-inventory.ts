@@ -52,7 +52,13 @@ export abstract class InstanceInventory<I extends ContainerInstance> {
 
   async #open(): Promise<void> {
     await this.recover();
-    this.#sweepTimer ??= setInterval(() => void this.deleteExpiredLogs(), LOG_SWEEP_INTERVAL_MS).unref();
+    await this.startLogSweep();
+  }
+
+  /** Deletes expired logs, now and from time to time. */
+  protected async startLogSweep(): Promise<void> {
+    if (this.#sweepTimer !== undefined) return;
+    this.#sweepTimer = setInterval(() => void this.deleteExpiredLogs(), LOG_SWEEP_INTERVAL_MS).unref();
     await this.deleteExpiredLogs();
   }
 
@@ -95,8 +101,13 @@ export abstract class InstanceInventory<I extends ContainerInstance> {
 
   /** Whether this process manages the instance, or is about to. */
   protected isManaged(id: string): boolean {
+    return this.#instances.has(id) || this.isBusy(id);
+  }
+
+  /** Whether the instance is being started, stopped or removed. */
+  protected isBusy(id: string): boolean {
     const { starts, mutex } = this.#deps;
-    return this.#instances.has(id) || starts.has(id) || mutex.isLocked(id);
+    return starts.has(id) || mutex.isLocked(id);
   }
 
   async deleteExpiredLogs(): Promise<void> {

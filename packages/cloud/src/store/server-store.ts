@@ -29,7 +29,7 @@ export interface ServerStore {
   remove(id: string): Promise<void>;
   /** Where an instance runs; undefined if not known. */
   findHost(instanceId: string): Promise<string | undefined>;
-  saveHost(instanceId: string, hostId: string): Promise<void>;
+  saveHosts(instanceIds: readonly string[], hostId: string): Promise<void>;
   /** For the leading server. */
   saveReports(reports: readonly WorkerReport[]): Promise<void>;
   /** The reports since this time, and a little before; and the time for the next call. */

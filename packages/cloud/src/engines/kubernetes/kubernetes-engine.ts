@@ -10,6 +10,8 @@ import { systemClock } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
 import { ContainerEngine, type StartContext } from '../container-engine.ts';
 import type { EngineConnection, InstanceEngine } from '../engine.ts';
+import type { LogLine, LogQuery } from '../../domain/log-line.ts';
+import { isInstanceId } from '../instance-id.ts';
 import type { InstanceHandle, InstanceSpec, InstanceUsage } from '../instance.ts';
 import { KubernetesClient } from './client/kubernetes-client.ts';
 import { toKubernetesError } from './client/kubernetes.errors.ts';
@@ -24,6 +26,7 @@ import {
   type KubernetesEngineOptions,
 } from './kubernetes-options.ts';
 import { KubernetesVolumes } from './kubernetes-volumes.ts';
+import { PeerPods } from './peer-pods.ts';
 import { PodFiles } from './pod-files.ts';
 import { PodInventory } from './pod-inventory.ts';
 import { INSTALLATION, labelValue, podName } from './pod-labels.ts';
@@ -59,6 +62,8 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
   readonly #volumeServers: VolumeServerPods;
   readonly #nodes: () => Promise<readonly NodeObject[]>;
   readonly #pods: () => Promise<readonly PodObject[]>;
+  readonly #peers: PeerPods;
+  readonly #isLeading: () => boolean;
   #watch: ListWatch<PodObject> | undefined;
 
   constructor({
@@ -70,6 +75,7 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
     logRetentionMs,
     volumeKey = randomBytes(32),
     deployedFolders,
+    isLeading = () => true,
     ...settings
   }: KubernetesEngineOptions) {
     super({
@@ -91,8 +97,11 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
       ...shared,
       clock,
       startTimeoutMs: this.#settings.startTimeoutMs,
+      isLeading,
       forwards: this.#forwards,
     });
+    this.#isLeading = isLeading;
+    this.#peers = new PeerPods({ ...shared, clock, forwards: this.#forwards });
     this.#tenants = new TenantObjects({ ...shared, settings: this.#settings });
     this.#volumeServers = new VolumeServerPods({
       ...shared,
@@ -177,12 +186,12 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
         for (const pod of pods) this.#waits.notify(pod);
         await this.inventory.open();
         await this.inventory.handleList(pods);
-        for (const pod of pods) await this.#volumeServers.handlePod(pod);
+        if (this.#isLeading()) for (const pod of pods) await this.#volumeServers.handlePod(pod);
       },
       onChange: async (type, pod) => {
         this.#waits.notify(pod);
         await this.inventory.handleChange(type, pod);
-        if (type !== 'DELETED') await this.#volumeServers.handlePod(pod);
+        if (type !== 'DELETED' && this.#isLeading()) await this.#volumeServers.handlePod(pod);
       },
       onProblem: (what, error) => this.logProblem(what, error),
     });
@@ -192,9 +201,24 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
     return instance.uid === handle.state['uid'];
   }
 
-  /** The watch shows the pods of other servers too. */
-  protected findPeer(): Promise<undefined> {
-    return Promise.resolve(undefined);
+  /** The watch of the leading server shows all pods. */
+  protected async findPeer(id: string): Promise<KubernetesInstance | undefined> {
+    return this.#isLeading() || !isInstanceId(id) ? undefined : this.#peers.find(id);
+  }
+
+  /** What a server knows from the time when it led may be old. */
+  protected override find(id: string): Promise<KubernetesInstance | undefined> {
+    return this.#isLeading() ? super.find(id) : this.findPeer(id);
+  }
+
+  /** Only the leading server copies output to its disk. */
+  override async *logs(
+    id: string,
+    query: LogQuery = {},
+    signal?: AbortSignal,
+  ): AsyncGenerator<LogLine, void, undefined> {
+    const peer = await this.findPeer(id);
+    yield* peer === undefined ? super.logs(id, query, signal) : this.#peers.logs(id, query, signal);
   }
 
   async usage(id: string): Promise<InstanceUsage | undefined> {

@@ -96,6 +96,11 @@ export class KubernetesInstance implements ContainerInstance {
     return this.#instance.status === 'running';
   }
 
+  /** Whether its pod is gone from the cluster. */
+  get isDeleted(): boolean {
+    return this.#isDeleted;
+  }
+
   get isStopping(): boolean {
     return this.#stopping || this.#pod.metadata.deletionTimestamp !== undefined;
   }

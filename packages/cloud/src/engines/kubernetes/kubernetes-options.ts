@@ -90,6 +90,11 @@ export interface KubernetesEngineOptions extends Partial<ClusterSettings> {
   clock?: Clock;
   log?: Log;
   logRetentionMs?: number;
+  /**
+   * Whether this server manages the pods now, of several on one database. The others read what they are asked
+   * for from the cluster.
+   */
+  isLeading?: () => boolean;
   /** How it runs folders that were deployed; without it, it does not. */
   deployedFolders?: DeployedFolders | undefined;
 }

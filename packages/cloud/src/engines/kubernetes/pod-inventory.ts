@@ -21,6 +21,8 @@ export interface PodInventoryDeps extends InstanceInventoryDeps {
   dataCenterId: string;
   clock: Clock;
   startTimeoutMs: number;
+  /** Whether this server manages the pods now. One that does not captures no output and deletes nothing. */
+  isLeading: () => boolean;
   /** Reaches ports through the API server; without it, by the pod's address. */
   forwards: PortForwards | undefined;
 }
@@ -62,6 +64,11 @@ export class PodInventory extends InstanceInventory<KubernetesInstance> {
     return instance;
   }
 
+  /** Without the lead there is nothing to adopt yet: it is tried again with it. */
+  override async open(): Promise<void> {
+    await (this.#deps.isLeading() ? super.open() : this.startLogSweep());
+  }
+
   /** Adopts the pods of an earlier Berth process. Those that have not started may be of another server. */
   protected async recover(): Promise<void> {
     const pods = await this.#list<PodObject>('pods');
@@ -81,7 +88,10 @@ export class PodInventory extends InstanceInventory<KubernetesInstance> {
       const pod = byUid.get(instance.uid);
       // A list may be older than a pod that was just created: ask for the pod itself.
       if (pod !== undefined) instance.update(pod);
-      else await instance.refresh();
+      else {
+        await instance.refresh();
+        await this.#forgetDeleted(instance);
+      }
     }
     for (const pod of pods) await this.#adoptOther(pod);
     await this.#removeOverdue(pods);
@@ -92,7 +102,23 @@ export class PodInventory extends InstanceInventory<KubernetesInstance> {
     if (instance?.uid === pod.metadata.uid) {
       instance.update(pod);
       if (type === 'DELETED') instance.update(undefined);
+      await this.#forgetDeleted(instance);
     } else if (type !== 'DELETED') await this.#adoptOther(pod);
+  }
+
+  /** The leading server keeps an instance until it removes it; another one would keep it for ever. */
+  async #forgetDeleted(instance: KubernetesInstance): Promise<void> {
+    if (!instance.isDeleted || this.#deps.isLeading() || this.isBusy(instance.id)) return;
+    await this.#finalizeLog(instance);
+    if (this.get(instance.id) === instance) await this.remove(instance);
+  }
+
+  async #finalizeLog(instance: KubernetesInstance): Promise<void> {
+    try {
+      await instance.finalizeLog();
+    } catch (error) {
+      this.#deps.onProblem(`the log of ${instance.id} could not be completed`, error);
+    }
   }
 
   async #adopt(pod: PodObject): Promise<void> {
@@ -104,17 +130,26 @@ export class PodInventory extends InstanceInventory<KubernetesInstance> {
     } else instance.update(pod);
   }
 
-  /** Adopts a pod that another server started while it was the leader. */
+  /** Adopts a pod that another server started while it was the leader, maybe anew under a known id. */
   async #adoptOther(pod: PodObject): Promise<void> {
     const id = readDetails(pod.metadata)?.id;
-    const { mutex } = this.#deps;
-    const isOther = (): boolean =>
-      id !== undefined &&
-      !this.isManaged(id) &&
-      pod.metadata.deletionTimestamp === undefined &&
-      podState(pod).status === 'running';
+    const { mutex, isLeading } = this.#deps;
+    if (id === undefined) return;
+    const isOther = (): boolean => {
+      const known = this.get(id);
+      return (
+        isLeading() &&
+        !this.isBusy(id) &&
+        (known === undefined || (!known.isRunning && known.uid !== pod.metadata.uid)) &&
+        pod.metadata.deletionTimestamp === undefined &&
+        podState(pod).status === 'running'
+      );
+    };
     if (isOther())
       await mutex.runExclusive('', async () => {
+        const known = this.get(id);
+        // A log has one writer.
+        if (known !== undefined) await this.#finalizeLog(known);
         if (isOther()) await this.#adopt(pod);
       });
   }
@@ -126,6 +161,7 @@ export class PodInventory extends InstanceInventory<KubernetesInstance> {
     for (const pod of pods) {
       const { name, uid, creationTimestamp = '' } = pod.metadata;
       const age = Date.now() - Date.parse(creationTimestamp);
+      if (!this.#deps.isLeading()) return;
       if (podState(pod).status === 'starting' && age > this.#deps.startTimeoutMs + OVERDUE_MARGIN_MS)
         await deletePod(this.#deps.client, `${this.podsPath}/${name}`, uid, 0);
     }
@@ -133,12 +169,13 @@ export class PodInventory extends InstanceInventory<KubernetesInstance> {
 
   /** Deletes the secrets of starts that were interrupted before their pod was created. */
   async #removeOrphans(podNames: ReadonlySet<string>): Promise<void> {
-    const { client, namespace, onProblem } = this.#deps;
+    const { client, namespace, isLeading, onProblem } = this.#deps;
     try {
       for (const { metadata } of await this.#list<SecretObject>('secrets')) {
         const age = Date.now() - Date.parse(metadata.creationTimestamp ?? '');
         const owner = metadata.name.replace(/-(?:env|pull)$/, '');
         if (podNames.has(owner) || age < ORPHAN_AGE_MS) continue;
+        if (!isLeading()) return;
         await client.delete(`/api/v1/namespaces/${namespace}/secrets/${metadata.name}`, {
           preconditions: { uid: metadata.uid },
         });

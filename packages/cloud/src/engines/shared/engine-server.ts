@@ -11,7 +11,7 @@ import { serveExecution } from './execution-frames.ts';
 import { PEER_PROTOCOL } from './peer-client.ts';
 
 /** `/internal/engines/process/stop?args=["id",1000]` */
-const PATH = /^\/internal\/engines\/(process|docker)\/([a-zA-Z]+)\?args=(.*)$/;
+const PATH = /^\/internal\/engines\/(process|docker|kubernetes:[A-Za-z0-9-]+)\/([a-zA-Z]+)\?args=(.*)$/;
 
 /**
  * What other servers may ask of an engine of this machine. They are of this installation, so the arguments
@@ -30,8 +30,8 @@ const CALLS: Record<string, (engine: InstanceEngine, args: readonly unknown[]) =
 
 export interface EngineServerDeps {
   signature: PeerSignature;
-  /** The engine of this machine, never one that forwards. */
-  engine(kind: string): InstanceEngine | undefined;
+  /** The engine of this machine, by the name of peerPath; never one that forwards. */
+  engine(name: string): InstanceEngine | undefined;
 }
 
 /**
@@ -82,9 +82,9 @@ export class EngineServer {
     method = '',
     headers,
   }: IncomingMessage): { engine: InstanceEngine; operation: string; args: unknown[] } | undefined {
-    const [, kind = '', operation = '', args = ''] = PATH.exec(url) ?? [];
+    const [, name = '', operation = '', args = ''] = PATH.exec(url) ?? [];
     if (operation === '' || !this.#deps.signature.verify(headers[PEER_HEADER], method, url)) return undefined;
-    const engine = this.#deps.engine(kind);
+    const engine = this.#deps.engine(name);
     return engine && { engine, operation, args: JSON.parse(decodeURIComponent(args)) as unknown[] };
   }
 

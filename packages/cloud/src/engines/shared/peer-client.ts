@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { request as requestOverTls } from 'node:https';
+import { createInterface } from 'node:readline';
 import type { Duplex, Readable } from 'node:stream';
+import type { LogLine } from '../../domain/log-line.ts';
 import { request } from '../../support/node-http.ts';
 import { BerthError } from '../../support/errors.ts';
 import type { ErrorCode } from '../../support/errors.ts';
@@ -8,6 +10,11 @@ import { PEER_HEADER, type PeerSignature } from '../../support/peer-signature.ts
 
 export const PEER_PROTOCOL = 'berth-peer/1';
 const CALL_TIMEOUT_MS = 10_000;
+
+/** `engine` is its kind, or `kubernetes:` and the data center of the cluster. */
+export function peerPath(engine: string, operation: string, args: readonly unknown[]): string {
+  return `/internal/engines/${engine}/${operation}?args=${encodeURIComponent(JSON.stringify(args))}`;
+}
 
 interface PeerCall {
   address: string;
@@ -78,6 +85,20 @@ export async function streamFromPeer(call: Omit<PeerCall, 'upgrade'>): Promise<I
   const answer = await send(call).response;
   if (answer.statusCode !== 200) throw await readFailure(answer);
   return answer;
+}
+
+/** The lines of a log, as they come. */
+export async function* logsFromPeer(
+  call: Omit<PeerCall, 'upgrade' | 'body'>,
+): AsyncGenerator<LogLine, void, undefined> {
+  const answer = await streamFromPeer(call);
+  try {
+    for await (const line of createInterface({ input: answer })) yield JSON.parse(line) as LogLine;
+  } catch (error) {
+    if (call.signal?.aborted !== true) throw error;
+  } finally {
+    answer.destroy();
+  }
 }
 
 export function connectToPeer(call: Omit<PeerCall, 'upgrade' | 'body'>): Promise<Duplex> {

@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline';
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
 import type { Clock } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
@@ -9,7 +8,7 @@ import type { InstanceFiles } from '../instance-files.ts';
 import type { Instance, InstanceAddress, InstanceEvent, InstanceHandle, InstanceUsage } from '../instance.ts';
 import { delegateTo } from './led-engine.ts';
 import { remoteExecution } from './execution-frames.ts';
-import { callPeer, connectToPeer, streamFromPeer } from './peer-client.ts';
+import { callPeer, connectToPeer, logsFromPeer, peerPath, streamFromPeer } from './peer-client.ts';
 
 export function sharedEngine(deps: SharedEngineDeps): InstanceEngine {
   const shared = new SharedEngine(deps);
@@ -46,8 +45,8 @@ export interface InstanceHosts {
   hostState(hostId: string): { state: 'here' | 'away' | 'lost' } | { state: 'up'; address: string };
   readonly otherHosts: readonly { hostId: string; address: string }[];
   findHost(instanceId: string): Promise<string | undefined>;
-  /** The instance is about to be started on this machine. */
-  saveHost(instanceId: string): Promise<void>;
+  /** The instances are about to be started on this machine, or this one keeps their logs from now on. */
+  saveHosts(instanceIds: readonly string[]): Promise<void>;
 }
 
 export interface SharedEngineDeps {
@@ -96,7 +95,7 @@ class SharedEngine {
   }
 
   #path(operation: string, args: unknown[]): string {
-    return `/internal/engines/${this.#deps.local.kind}/${operation}?args=${encodeURIComponent(JSON.stringify(args))}`;
+    return peerPath(this.#deps.local.kind, operation, args);
   }
 
   /** The address of a server on this machine. Rejects while none answers. */
@@ -113,7 +112,7 @@ class SharedEngine {
 
   async start(spec: Parameters<InstanceEngine['start']>[0]): Promise<InstanceHandle> {
     this.#elsewhere.delete(spec.id);
-    await this.#deps.hosts.saveHost(spec.id);
+    await this.#deps.hosts.saveHosts([spec.id]);
     return this.#deps.local.start(spec);
   }
 
@@ -246,19 +245,12 @@ class SharedEngine {
   async *logs(id: string, query?: LogQuery, signal?: AbortSignal): AsyncGenerator<LogLine> {
     const hostId = await this.#remote(id);
     if (hostId === undefined) return yield* this.#deps.local.logs(id, query, signal);
-    const answer = await streamFromPeer({
+    yield* logsFromPeer({
       address: this.#addressOf(hostId),
       path: this.#path('logs', [id, query ?? null]),
       signature: this.#deps.signature,
       signal,
     });
-    try {
-      for await (const line of createInterface({ input: answer })) yield JSON.parse(line) as LogLine;
-    } catch (error) {
-      if (signal?.aborted !== true) throw error;
-    } finally {
-      answer.destroy();
-    }
   }
 
   async logSystemLine(id: string, line: string): Promise<void> {

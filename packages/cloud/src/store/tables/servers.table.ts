@@ -35,10 +35,12 @@ export function serverTable(database: Database, fenced: Database): ServerStore {
         );
         return found?.host_id;
       }),
-    saveHost: (instanceId, hostId) =>
+    saveHosts: (instanceIds, hostId) =>
       fenced.write(function* () {
+        if (instanceIds.length === 0) return;
         yield* execute(
-          sql`insert into instance_hosts (instance_id, host_id) values (${instanceId}, ${hostId})
+          sql`insert into instance_hosts (instance_id, host_id)
+            values ${tuples(instanceIds.map((instanceId) => [instanceId, hostId]))}
             on conflict (instance_id) do update set host_id = excluded.host_id`,
         );
       }),
