@@ -1,4 +1,4 @@
-# Runs folders of `berth deploy` with Python, on Kubernetes (setting runner.pythonImage):
+# Runs folders of `berth deploy` with Python, on Docker and Kubernetes (setting runner.pythonImage):
 #   docker build -f deploy/docker/runner-python.Dockerfile --build-arg BERTH_IMAGE=berth -t berth-runner-python .
 # Folders with a Node handler run in the image of Berth itself. Add what your handlers need here, such as CUDA's libraries.
 ARG BERTH_IMAGE=ghcr.io/berth-cloud/berth:0.2.0

@@ -2,21 +2,28 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { runBerth } from './berth-command.ts';
 import type { EngineFixture } from './engine-fixture.ts';
-import { serverlessFixture } from './serverless-fixture.ts';
+import { serverlessFixture, type ServerlessFixture } from './serverless-fixture.ts';
 import { createTemporaryFolder } from './temporary-folder.ts';
 
-/** Folders of `berth deploy` on an engine of containers, in a runner image that has Berth in it. */
+/** Deploys a folder with `berth deploy`, and returns the id of its endpoint. */
+type Deploy = (folder: string, ...options: string[]) => Promise<string>;
+
+/**
+ * Folders of `berth deploy` on an engine of containers, in a runner image that has Berth in it. `ownTests` are
+ * those of one engine alone.
+ */
 export function deployedFolderStories(
   name: string,
   open: () => Promise<EngineFixture>,
   runnerImage: () => string,
+  ownTests: (stage: ServerlessFixture, deploy: Deploy) => void = () => undefined,
 ): void {
   describe(`folders that were deployed, on ${name}`, () => {
     const stage = serverlessFixture(async () => {
       const engine = await open();
       return { ...engine, env: { ...engine.env, BERTH_RUNNER_IMAGE: runnerImage() } };
     });
-    const deploy = async (folder: string, ...more: string[]): Promise<string> => {
+    const deploy: Deploy = async (folder, ...more) => {
       const { code, json, stderr } = await runBerth<{ id: string }>(
         ['deploy', folder, '--data-center', stage.engine.dataCenterId, ...more],
         { BERTH_URL: stage.server.url, BERTH_API_KEY: stage.server.key },
@@ -61,5 +68,7 @@ export function deployedFolderStories(
       await stage.remove(endpoint);
       folder.remove();
     });
+
+    ownTests(stage, deploy);
   });
 }

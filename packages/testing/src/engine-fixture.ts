@@ -32,8 +32,12 @@ export function processEngineFixture(): EngineFixture {
   };
 }
 
-export async function dockerEngineFixture(host: string): Promise<EngineFixture> {
-  const image = await createTestImage(host, `localhost/berth-story:p${process.pid}`, { volume: '/data' });
+export async function dockerEngineFixture(
+  host: string,
+  createImage: () => Promise<{ name: string; remove(): Promise<void> }> = () =>
+    createTestImage(host, `localhost/berth-story:p${process.pid}`, { volume: '/data' }),
+): Promise<EngineFixture> {
+  const image = await createImage();
   const docker = new Docker(dockerClientOptions(host));
   return {
     name: 'Docker',

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { SnapshotUrls } from '../auth/snapshot-urls.ts';
 import {
   defineDataCenter,
   DOCKER_DATA_CENTER,
@@ -23,6 +24,7 @@ import { PeerSignature } from '../support/peer-signature.ts';
 import { DEFAULT_USER_RANGE, parseUserRange } from '../support/user-range.ts';
 import { loadInstallationId } from '../support/installation-id.ts';
 import type { AppContext } from './app-context.ts';
+import { createDeployedFolders } from './deployed-folders.ts';
 import { createKubernetesEngines } from './kubernetes-engines.ts';
 import type { Peers } from './peers.ts';
 import type { ServerAddress } from './server-address.ts';
@@ -94,6 +96,9 @@ export async function createEngines(
           clusterRange: config.clusterNetwork,
           installation: installation(),
           ...(config.docker !== 'auto' && { host: config.docker }),
+          deployedFolders: createDeployedFolders(config, new SnapshotUrls(masterKey), () =>
+            dockerWorkerUrl(),
+          ),
         });
   const { keepDays, maxGb } = config.pythonEnvironments;
   const processEngine = new ProcessEngine({
@@ -179,6 +184,10 @@ export async function createEngines(
       (name === 'docker' ? localDocker : [...clusters].find(([id]) => clusterName(id) === name)?.[1].engine),
   });
   const workerUrls = new WorkerUrlResolver({ workerUrl: config.workerUrl, address, log });
+  const dockerWorkerUrl = async (): Promise<string> => {
+    if (docker === undefined) throw new Error('Docker is off');
+    return workerUrls.resolve(await docker.engine());
+  };
 
   /** Docker serves a data center of its own unless the configuration gives it one. */
   const addDocker = async (
@@ -201,8 +210,7 @@ export async function createEngines(
     server: engineServer,
     catalog,
     workerUrl: async (dataCenterId) => {
-      if (docker !== undefined && byDataCenter.get(dataCenterId)?.kind === 'docker')
-        return workerUrls.resolve(await docker.engine());
+      if (byDataCenter.get(dataCenterId)?.kind === 'docker') return dockerWorkerUrl();
       const cluster = clusters.get(dataCenterId);
       if (cluster !== undefined) return cluster.workerUrl();
       return config.workerUrl === '' ? address.listeningOrigin : config.workerUrl;

@@ -27,7 +27,7 @@ export function referenceProblem(image: string): string | undefined {
   if (image.startsWith('local/'))
     return (
       `the image ${JSON.stringify(image)} is a folder of this machine: the process engine runs ` +
-      'those, Docker runs images of a registry'
+      'those, and containers only with a runner image (setting runner.image)'
     );
   return parse(image) === undefined
     ? `${JSON.stringify(image.slice(0, 200))} is not a valid image name`

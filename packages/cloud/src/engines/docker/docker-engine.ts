@@ -4,6 +4,7 @@ import { type Clock, systemClock } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
 import type { Log } from '../../support/log.ts';
 import { ContainerEngine, type StartContext } from '../container-engine.ts';
+import { type DeployedFolders, isDeployedFolder } from '../deployed-folders.ts';
 import type { InstanceEngine } from '../engine.ts';
 import { GpuAllocator } from '../gpu-allocator.ts';
 import { gpuUsageReader, usageOfAllocation } from '../gpu-usage.ts';
@@ -62,6 +63,8 @@ export interface DockerEngineOptions {
   accountRange?: string;
   /** Where the networks of clusters get theirs. */
   clusterRange?: string;
+  /** How it runs folders that were deployed; without it, it does not. */
+  deployedFolders?: DeployedFolders | undefined;
 }
 
 export function createDockerEngine(options: DockerEngineOptions): DockerEngine {
@@ -106,8 +109,9 @@ export class DockerEngine extends ContainerEngine<DockerInstance> implements Ins
     logLimits,
     accountRange = CONTAINER_NETWORK_RANGE,
     clusterRange = CLUSTER_NETWORK_RANGE,
+    deployedFolders,
   }: DockerEngineOptions) {
-    super({ clock, log, logRetentionMs, logFolder: join(resolve(data), 'docker', 'logs') });
+    super({ clock, log, logRetentionMs, logFolder: join(resolve(data), 'docker', 'logs'), deployedFolders });
     const daemon = new Daemon(host, process.env, clock);
     this.#pulledImages = new PulledImages(join(resolve(data), 'docker', 'pulled-images.json'), clock);
     this.#installation = installation;
@@ -150,8 +154,9 @@ export class DockerEngine extends ContainerEngine<DockerInstance> implements Ins
     });
   }
 
-  /** Asks the daemon, and through it the registry. */
+  /** Asks the daemon, and through it the registry. A deployed folder is in neither. */
   async imageLookupProblem(image: string, registry?: InstanceSpec['registry']): Promise<string | undefined> {
+    if (isDeployedFolder(image)) return undefined;
     return imageLookupProblem(this.#daemon, { image, ...(registry !== undefined && { registry }) });
   }
 

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { BerthError } from '../../support/errors.ts';
+import { SNAPSHOT_IMAGE_VARIABLE } from '../deployed-folders.ts';
 import type { InstanceSpec } from '../instance.ts';
 import type { Daemon } from './daemon.ts';
 import { isNotFound, daemonStatus, daemonMessage } from './docker.errors.ts';
@@ -24,7 +25,7 @@ const PERMANENT_PULL_ERRORS = [
 /** Pulls the image unless the daemon has it, and answers whether it did. An existing image is not updated. */
 export async function ensureImage(
   daemon: Daemon,
-  { image, registry }: Pick<InstanceSpec, 'image' | 'registry'>,
+  { image, registry, env }: Pick<InstanceSpec, 'image' | 'registry' | 'env'>,
   reportProgress: (line: string) => Promise<void>,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -44,7 +45,10 @@ export async function ensureImage(
       if (line !== undefined) await reportProgress(line);
     }
   } catch (error) {
-    throw signal.aborted ? signal.reason : toPullError(image, error, registry !== undefined);
+    if (signal.aborted) throw signal.reason;
+    const pullError = toPullError(image, error, registry !== undefined);
+    const folder = env[SNAPSHOT_IMAGE_VARIABLE];
+    throw folder === undefined ? pullError : withRunnerHint(pullError, folder);
   }
   // An aborted stream may end like a finished one.
   signal.throwIfAborted();
@@ -70,6 +74,16 @@ export async function imageLookupProblem(
     const problem = toPullError(image, error, registry !== undefined);
     return problem.code === 'rule' ? problem.message : undefined;
   }
+}
+
+/** Nobody named this image for the endpoint, so the message says where it comes from. */
+function withRunnerHint({ code, message, cause }: BerthError, folder: string): BerthError {
+  return new BerthError(
+    code,
+    `${message} (it is the runner image of ${folder}, from the setting runner.image or runner.pythonImage; ` +
+      'docs/deploy.md says how to build one)',
+    { cause },
+  );
 }
 
 async function hasImage(daemon: Daemon, image: string): Promise<boolean> {

@@ -53,8 +53,8 @@ export const computeSettings = {
     type: optionalTextType('the name of an image', (value) => value),
     default: '',
     description:
-      'The image that runs folders of berth deploy on Kubernetes: the image of Berth itself, or one made from it. ' +
-      'It fetches the folder from Berth. Without it, folders run on the process engine only.',
+      'The image that runs folders of berth deploy on Docker and Kubernetes: the image of Berth itself, or one ' +
+      'made from it. It fetches the folder from Berth. Without it, folders run on the process engine only.',
     example: 'runner.image: ghcr.io/berth-cloud/berth:0.2.0',
   }),
   'runner.pythonImage': defineSetting({

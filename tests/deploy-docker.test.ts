@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { createReadStream, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import Docker from 'dockerode';
+import { dockerClientOptions } from '../packages/cloud/src/engines/docker/daemon-discovery.ts';
+import { deployedFolderStories } from '../packages/testing/src/deployed-folder-stories.ts';
+import { imageArchive, PROGRAMS } from '../packages/testing/src/docker-test-image.mjs';
+import { dockerEngineFixture } from '../packages/testing/src/engine-fixture.ts';
+import { berthLayer } from '../packages/testing/src/kubernetes/berth-layer.ts';
+import { writeImageTar } from '../packages/testing/src/kubernetes/image-tar.ts';
+import { createTemporaryFolder } from '../packages/testing/src/temporary-folder.ts';
+import { withDocker } from '../packages/testing/src/with-docker.ts';
+
+const RUNNER_IMAGE = `localhost/berth-runner:p${process.pid}`;
+const MISSING_IMAGE = 'localhost:1/nobody/runner-python:1';
+
+await withDocker((host) =>
+  deployedFolderStories(
+    'Docker',
+    async () => {
+      const engine = await dockerEngineFixture(host, () => loadRunnerImage(host));
+      return { ...engine, env: { ...engine.env, BERTH_RUNNER_PYTHON_IMAGE: MISSING_IMAGE } };
+    },
+    () => RUNNER_IMAGE,
+    (stage, deploy) => {
+      test('a runner image that is not there is named, with the setting that it comes from', async () => {
+        const folder = createTemporaryFolder('snake', { 'handler.py': 'def handler(job): return 1' });
+        const endpoint = await deploy(folder.path);
+        const job = await stage.run(endpoint, 1);
+        const reason = await stage.waitForReason(endpoint, job, /could not be pulled/);
+        assert.match(reason, /localhost:1\/nobody\/runner-python:1/);
+        assert.match(reason, /runner image of local\/\S*snake:\w+, from the setting runner\.image/);
+        await stage.remove(endpoint);
+        folder.remove();
+      });
+    },
+  ),
+);
+
+/** An image like that of deploy/docker/Dockerfile, with Berth from its sources. */
+async function loadRunnerImage(host: string) {
+  const docker = new Docker(dockerClientOptions(host));
+  const folder = mkdtempSync(join(tmpdir(), 'berth-runner-'));
+  const archive = join(folder, 'image.tar');
+  writeImageTar(
+    archive,
+    [Buffer.concat([...imageArchive([...PROGRAMS, 'node'])]), berthLayer()],
+    [
+      {
+        name: RUNNER_IMAGE,
+        config: {
+          Entrypoint: ['berth'],
+          Cmd: ['up'],
+          Env: ['PATH=/bin'],
+          WorkingDir: '/data',
+          User: '10001',
+        },
+      },
+    ],
+  );
+  const answer = await docker.loadImage(createReadStream(archive));
+  const messages = (await Array.fromAsync(answer as AsyncIterable<Buffer>)).map(String).join('');
+  rmSync(folder, { recursive: true });
+  assert.match(messages, /Loaded image/, messages);
+  return {
+    name: RUNNER_IMAGE,
+    remove: async () => void (await docker.getImage(RUNNER_IMAGE).remove({ force: true })),
+  };
+}
