@@ -6,6 +6,9 @@ import { createQueueEndpoint } from '../packages/testing/src/queue-endpoint-clie
 import { SeveralServers } from '../packages/testing/src/several-servers-fixture.ts';
 import { waitFor } from '../packages/testing/src/wait-for.ts';
 
+/** Requests that one key may make in an hour, at all servers together. */
+const PER_HOUR = 400;
+
 interface Limit {
   name: string;
   limit: number | null;
@@ -15,18 +18,22 @@ describe('limits of an account over three servers', () => {
   let servers: SeveralServers;
   let account: { id: string; key: string };
   before(async () => {
-    servers = await SeveralServers.start(3);
-    const operator = servers.seats[0]?.server.client();
-    const made = await operator?.call<{ id: string; key: string }>('POST', '/v2/accounts', {
-      name: 'limited',
+    servers = await SeveralServers.start(3, {
+      env: { BERTH_RATE_LIMITS: 'on', BERTH_RATE_LIMIT_PER_HOUR: String(PER_HOUR) },
     });
-    assert.ok(made !== undefined && made.status === 201, made?.text);
-    account = { id: made.body.id, key: made.body.key };
+    account = await createAccount('limited');
   });
   after(() => servers?.stop());
 
-  const clients = (): ApiClient[] =>
-    servers.seats.map(({ server }) => createApiClient(server.url, account.key));
+  async function createAccount(name: string): Promise<{ id: string; key: string }> {
+    const operator = servers.seats[0]?.server.client();
+    const made = await operator?.call<{ id: string; key: string }>('POST', '/v2/accounts', { name });
+    assert.ok(made !== undefined && made.status === 201, made?.text);
+    return { id: made.body.id, key: made.body.key };
+  }
+
+  const clients = ({ key } = account): ApiClient[] =>
+    servers.seats.map(({ server }) => createApiClient(server.url, key));
 
   /** Set at one server, and known to all of them. */
   async function setLimits(limits: Record<string, number | null>): Promise<void> {
@@ -76,5 +83,30 @@ describe('limits of an account over three servers', () => {
     for (const client of rest) await waitFor('a refusal', async () => (await submit(client)) === 403);
     const { jobs } = await endpoint.health();
     assert.ok(jobs.inQueue <= 110, `${jobs.inQueue} jobs`);
+  });
+
+  /** Sends requests to one server until it refuses one. Returns how many it took. */
+  async function useUp(client: ApiClient): Promise<number> {
+    for (let accepted = 0; ; accepted += 1) {
+      const { status, text } = await client.call('GET', '/v2/account');
+      if (status === 429) return accepted;
+      assert.equal(status, 200, text);
+    }
+  }
+
+  test('a key that has used up its requests at one server has none at the others', async () => {
+    const [first, ...others] = clients(await createAccount('one after the other'));
+    assert.ok(first !== undefined);
+    assert.equal(await useUp(first), PER_HOUR);
+    for (const client of others) {
+      const accepted = await useUp(client);
+      assert.ok(accepted < PER_HOUR / 4, `${accepted} requests before the server knew`);
+    }
+  });
+
+  test('a key may make no more requests at all of them together, but for a burst', async () => {
+    const accepted = await Promise.all(clients(await createAccount('all at once')).map(useUp));
+    const total = accepted.reduce((sum, one) => sum + one, 0);
+    assert.ok(total >= PER_HOUR && total < 2 * PER_HOUR, `${accepted.join(' + ')} requests`);
   });
 });

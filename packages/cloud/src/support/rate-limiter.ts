@@ -1,14 +1,9 @@
 import { isRecent, monotonicNow } from './clock.ts';
 import type { Clock } from './clock.ts';
 
-export interface RateLimitWindow {
-  seconds: number;
-  /** How many requests one key may send in a window; called with the number used so far. */
-  quota(used: number): number;
-}
-
 export interface RateLimitRequest {
-  windows: readonly RateLimitWindow[];
+  /** How many requests one key may send in each window; called with the number used so far. */
+  quotas: readonly ((used: number) => number)[];
   /** How many requests of one key may be open at the same time. If set, the caller must call `release`. */
   maxOpen?: number;
 }
@@ -45,8 +40,6 @@ interface WindowCount {
 interface Usage {
   counts: WindowCount[];
   open: number;
-  /** Requests of other servers, before the first one here. */
-  elsewhere?: WindowCount;
 }
 
 /**
@@ -55,12 +48,15 @@ interface Usage {
  */
 export class RateLimiter {
   readonly #clock: Clock;
+  readonly #windowsMs: readonly number[];
   readonly #usage = new Map<string, Usage>();
   readonly #share: RateShare | undefined;
   #sweptAt = 0;
 
-  constructor(clock: Clock, share?: RateShare) {
+  /** Each key has a window of each of these lengths. */
+  constructor(clock: Clock, windowSeconds: readonly number[], share?: RateShare) {
     this.#clock = clock;
+    this.#windowsMs = windowSeconds.map((seconds) => seconds * 1000);
     this.#share = share;
     share?.subscribe((key, used) => this.#addFromElsewhere(key, used));
   }
@@ -70,28 +66,15 @@ export class RateLimiter {
     return this.#usage.size;
   }
 
-  /** Each use of a key must name the same windows in the same order. */
-  acquire(key: string, { windows, maxOpen = Number.POSITIVE_INFINITY }: RateLimitRequest): RateLimitResult {
+  acquire(key: string, { quotas, maxOpen = Number.POSITIVE_INFINITY }: RateLimitRequest): RateLimitResult {
     const now = monotonicNow(this.#clock);
-    this.#sweep(now, Math.max(...windows.map(({ seconds }) => seconds)) * 1000);
-    const usage = this.#usage.get(key) ?? { counts: [], open: 0 };
-    this.#usage.set(key, usage);
-    windows.forEach(({ seconds }, index) => {
-      const count = usage.counts[index];
-      if (count !== undefined && isRecent(count.startedAt, seconds * 1000, now)) return;
-      const { elsewhere } = usage;
-      usage.counts[index] =
-        count === undefined && elsewhere !== undefined && isRecent(elsewhere.startedAt, seconds * 1000, now)
-          ? { ...elsewhere }
-          : { startedAt: now, used: 0 };
-    });
-    delete usage.elsewhere;
-    const states = windows.map(({ seconds, quota }, index): WindowState => {
-      const { startedAt, used } = usage.counts[index] ?? { startedAt: now, used: 0 };
+    const usage = this.#currentUsage(key, now);
+    const states = usage.counts.map(({ startedAt, used }, index): WindowState => {
+      const windowMs = this.#windowsMs[index] ?? 0;
       return {
-        quota: quota(used),
+        quota: quotas[index]?.(used) ?? 0,
         used,
-        secondsLeft: Math.max(1, Math.ceil(seconds - (now - startedAt) / 1000)),
+        secondsLeft: Math.max(1, Math.ceil((windowMs - (now - startedAt)) / 1000)),
       };
     });
     const full = states.find(({ used, quota }) => used >= quota);
@@ -113,26 +96,29 @@ export class RateLimiter {
   }
 
   #addFromElsewhere(key: string, used: number): void {
-    const now = monotonicNow(this.#clock);
+    for (const count of this.#currentUsage(key, monotonicNow(this.#clock)).counts) count.used += used;
+  }
+
+  /** Its windows that are over start again. */
+  #currentUsage(key: string, now: number): Usage {
+    this.#sweep(now);
     const usage = this.#usage.get(key) ?? { counts: [], open: 0 };
     this.#usage.set(key, usage);
-    for (const count of usage.counts) count.used += used;
-    if (usage.counts.length === 0)
-      usage.elsewhere = {
-        startedAt: usage.elsewhere?.startedAt ?? now,
-        used: (usage.elsewhere?.used ?? 0) + used,
-      };
+    this.#windowsMs.forEach((windowMs, index) => {
+      const count = usage.counts[index];
+      if (count === undefined || !isRecent(count.startedAt, windowMs, now))
+        usage.counts[index] = { startedAt: now, used: 0 };
+    });
+    return usage;
   }
 
   /** Forgets keys whose windows are over, so that memory does not grow with every key ever used. */
-  #sweep(now: number, longestMs: number): void {
+  #sweep(now: number): void {
+    const longestMs = Math.max(...this.#windowsMs);
     if (isRecent(this.#sweptAt, longestMs, now)) return;
     this.#sweptAt = now;
-    for (const [key, { counts, open, elsewhere }] of this.#usage)
-      if (
-        open === 0 &&
-        ![...counts, elsewhere].some((count) => isRecent(count?.startedAt ?? 0, longestMs, now))
-      )
+    for (const [key, { counts, open }] of this.#usage)
+      if (open === 0 && !counts.some(({ startedAt }) => isRecent(startedAt, longestMs, now)))
         this.#usage.delete(key);
   }
 }

@@ -41,7 +41,7 @@ export class JobRateLimits {
 
   constructor(clock: Clock, limits: JobOperationLimits = DEFAULT_JOB_LIMITS, share?: RateShare) {
     this.#limits = limits;
-    this.#limiter = new RateLimiter(clock, share);
+    this.#limiter = new RateLimiter(clock, [WINDOW_SECONDS], share);
   }
 
   /** How many combinations of account, endpoint and operation are in memory. */
@@ -65,7 +65,7 @@ export class JobRateLimits {
         ? limit.per10s
         : Math.max(limit.per10s, runningWorkers() * LIMIT_PER_RUNNING_WORKER);
     const { exceeded, release } = this.#limiter.acquire(`${accountId} ${endpointId} ${operation}`, {
-      windows: [{ seconds: WINDOW_SECONDS, quota }],
+      quotas: [quota],
       maxOpen: limit.concurrent,
     });
     if (exceeded === undefined) return release;

@@ -12,15 +12,23 @@ export interface RestRateLimit {
 /** The rate limit of the REST API by key, with the state of each window in the RateLimit headers. */
 export class RestRateLimits {
   readonly #limits: readonly RestRateLimit[];
-  readonly #windows: { seconds: number; quota(): number }[];
+  readonly #quotas: (() => number)[];
   readonly #policy: string;
   readonly #limiter: RateLimiter;
 
   constructor(limits: readonly RestRateLimit[], clock: Clock, share?: RateShare) {
     this.#limits = limits;
-    this.#windows = limits.map(({ seconds, quota }) => ({ seconds, quota: () => quota }));
+    this.#quotas = limits.map(
+      ({ quota }) =>
+        () =>
+          quota,
+    );
     this.#policy = limits.map(({ name, quota, seconds }) => `"${name}";q=${quota};w=${seconds}`).join(', ');
-    this.#limiter = new RateLimiter(clock, share);
+    this.#limiter = new RateLimiter(
+      clock,
+      limits.map(({ seconds }) => seconds),
+      share,
+    );
   }
 
   /**
@@ -28,7 +36,7 @@ export class RestRateLimits {
    * starts again.
    */
   consume(key: string): Record<string, string> {
-    const { windows, exceeded } = this.#limiter.acquire(key, { windows: this.#windows });
+    const { windows, exceeded } = this.#limiter.acquire(key, { quotas: this.#quotas });
     const headers = { ratelimit: this.#stateHeader(windows), 'ratelimit-policy': this.#policy };
     if (exceeded === undefined || exceeded === 'open') return headers;
     const { name } = this.#limits[windows.indexOf(exceeded)] as RestRateLimit;
