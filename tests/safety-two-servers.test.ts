@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { seededRandom } from '../packages/testing/src/safety/seeded-random.ts';
 import { startRecordingChannelWorker } from '../packages/testing/src/safety/recording-channel-worker.ts';
 import { closeAfterTest } from '../packages/testing/src/safety/close-after-test.ts';
@@ -22,8 +22,10 @@ import { seed } from '../packages/testing/src/property-testing.ts';
 import { ROOT_KEY } from '../packages/testing/src/server-process.ts';
 
 const KILLS = repeats({ usually: 4, long: 12 });
-/** Milliseconds that both are up, and that one is down. */
-const BOTH_UP = { least: 100, most: 1_500 };
+/** How many servers there are. */
+const COUNTS = repeats<readonly number[]>({ usually: [3], long: [2, 3] });
+/** Milliseconds that all are up, and that one or two are down. */
+const ALL_UP = { least: 100, most: 1_500 };
 const ONE_DOWN = { least: 0, most: 1_500 };
 /** A worker stays on one connection for about this long. */
 const STAYS = { least: 500, most: 4_000 };
@@ -32,25 +34,32 @@ const STAYS = { least: 500, most: 4_000 };
  */
 const SETTLES_WITHIN_MS = 70_000;
 
-test(`two servers share the work; ${KILLS} kills, now of one, now of the other, lose nothing and change no end`, {
-  timeout: 240_000,
-}, async (t) => {
+for (const count of COUNTS)
+  test(
+    `${count} servers share the work; ${KILLS} kills, now of one, now of another, lose nothing and change no end`,
+    {
+      timeout: 240_000,
+    },
+    (t) => killServers(t, count),
+  );
+
+async function killServers(t: TestContext, count: number): Promise<void> {
   const closing = closeAfterTest(t);
   const history: HistoryEvent[] = [];
   const chance = seededRandom(seed, 'kills');
   const database = await createTestDatabase('postgres');
   closing(() => database.drop());
-  const second = mkdtempSync(join(tmpdir(), 'berth-test-'));
-  closing(async () => rmSync(second, { recursive: true, force: true }));
+  const others = Array.from({ length: count - 1 }, () => mkdtempSync(join(tmpdir(), 'berth-test-')));
+  closing(async () => others.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
   const servers = new KillableServers(
     database,
-    [database.data, second],
+    [database.data, ...others],
     seededRandom(seed, 'addresses'),
     history,
   );
   closing(() => servers.stop());
   const endpointId = await createSafetyEndpoint((await servers.start(0)).client(), 1);
-  await servers.start(1);
+  for (const [index] of others.entries()) await servers.start(index + 1);
   const worker = {
     server: servers.url,
     endpointId,
@@ -82,11 +91,15 @@ test(`two servers share the work; ${KILLS} kills, now of one, now of the other, 
   let over = false;
   const working = clients.runClients(8, { least: 20, most: 150 }, () => over);
   while (servers.kills < KILLS) {
-    await pause(chance.between(BOTH_UP.least, BOTH_UP.most));
-    const index = chance.between(0, 1);
-    await servers.kill(index);
-    await pause(chance.between(ONE_DOWN.least, ONE_DOWN.most));
-    await servers.start(index);
+    await pause(chance.between(ALL_UP.least, ALL_UP.most));
+    const first = chance.between(0, count - 1);
+    // Sometimes a second one ends while the first is down; one is always up.
+    const down = count > 2 && chance.chance(0.5) ? [first, (first + 1) % count] : [first];
+    for (const index of down) {
+      await servers.kill(index);
+      await pause(chance.between(ONE_DOWN.least, ONE_DOWN.most));
+    }
+    for (const index of down) await servers.start(index);
   }
   over = true;
   await working;
@@ -96,12 +109,12 @@ test(`two servers share the work; ${KILLS} kills, now of one, now of the other, 
   await servers.stop();
 
   process.stdout.write(
-    `two servers: ${servers.kills} kills, ${clients.jobs} jobs: ${JSON.stringify(clients.tally())}\n`,
+    `${count} servers: ${servers.kills} kills, ${clients.jobs} jobs: ${JSON.stringify(clients.tally())}\n`,
   );
   assertHistorySafe(history);
   assert.deepEqual([counts.inQueue, counts.inProgress], [0, 0]);
   assert.deepEqual(servers.defects(), []);
-});
+}
 
 test('a worker that moves from one server to the other keeps its job', { timeout: 60_000 }, async (t) => {
   const closing = closeAfterTest(t);

@@ -2,7 +2,7 @@
  * How often a test repeats something that only chance makes go wrong: a kill, a crash, a race. `npm test`
  * repeats it as often as 15 minutes for everything allow; `npm run test:long` takes its time.
  */
-export function repeats(count: { usually: number; long: number }): number {
+export function repeats<T = number>(count: { usually: T; long: T }): T {
   return process.env['BERTH_TEST_TIER'] === 'long' ? count.long : count.usually;
 }
 
