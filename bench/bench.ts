@@ -1,6 +1,6 @@
 // Measures Berth beside its peers on this machine: `npm run bench --
 // start|accept|drain|latency|steady|idle|depth|coldstart|flood|full-disk|gateway|ledger|pods|kubernetes
-// |kubernetes-kills|kills|python|console`, without a word all of them.
+// |kubernetes-kills|kills|failover|python|console`, without a word all of them.
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { accept } from './accept.bench.ts';
@@ -8,6 +8,7 @@ import { coldstart } from './coldstart.bench.ts';
 import { webConsole } from './console.bench.ts';
 import { depth } from './depth.bench.ts';
 import { drain } from './drain.bench.ts';
+import { failover } from './failover.bench.ts';
 import { flood } from './flood.bench.ts';
 import { fullDisk } from './full-disk.bench.ts';
 import { gateway } from './gateway.bench.ts';
@@ -44,6 +45,7 @@ const BENCHMARKS: Record<string, (bench: BenchContext) => Promise<void>> = {
   kubernetes,
   'kubernetes-kills': kubernetesKills,
   kills,
+  failover,
   python,
   console: webConsole,
 };

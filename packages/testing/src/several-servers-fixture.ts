@@ -22,6 +22,15 @@ export interface Seat {
   server: ServerProcess;
 }
 
+export interface SeveralServersOptions {
+  env?: Record<string, string>;
+  sharedCable?: boolean;
+  /** Theirs; without it, a new one. */
+  database?: TestDatabase;
+  /** Another version of Berth to start. */
+  program?: string;
+}
+
 /** Real servers on one PostgreSQL, each as if on a machine of its own. */
 export class SeveralServers {
   readonly database: TestDatabase;
@@ -41,9 +50,9 @@ export class SeveralServers {
    */
   static async start(
     count: number,
-    { env = {}, sharedCable = false }: { env?: Record<string, string>; sharedCable?: boolean } = {},
+    { env = {}, sharedCable = false, database: given, program }: SeveralServersOptions = {},
   ): Promise<SeveralServers> {
-    const database = await createTestDatabase('postgres');
+    const database = given ?? (await createTestDatabase('postgres'));
     const query = new Client({ connectionString: database.url });
     query.on('error', () => undefined);
     await query.connect();
@@ -54,7 +63,7 @@ export class SeveralServers {
         port: await freePort(),
         cable: (sharedCable ? servers.seats[0]?.cable : undefined) ?? (await startTcpProxy(database.url)),
       };
-      servers.seats.push({ ...seat, server: await servers.#startSeat(seat) });
+      servers.seats.push({ ...seat, server: await servers.#startSeat(seat, program) });
       if (index === 0) await servers.leader();
     }
     return servers;
@@ -102,12 +111,14 @@ export class SeveralServers {
     return rows.map(({ id, reason }) => `${id}: ${reason ?? 'no longer needed'}`).join('\n');
   }
 
-  async restart(seat: Seat): Promise<void> {
-    seat.server = await this.#startSeat(seat);
+  /** With this version, unless another program is named. */
+  async restart(seat: Seat, program?: string): Promise<void> {
+    seat.server = await this.#startSeat(seat, program);
   }
 
-  #startSeat({ data, port, cable }: Omit<Seat, 'server'>): Promise<ServerProcess> {
-    return startServerProcess({ data, url: cable.url }, this.#env, ['--port', String(port)]);
+  #startSeat({ data, port, cable }: Omit<Seat, 'server'>, program?: string): Promise<ServerProcess> {
+    const flags = ['--port', String(port)];
+    return startServerProcess({ data, url: cable.url }, this.#env, flags, undefined, program);
   }
 
   async stop(): Promise<void> {

@@ -10,10 +10,12 @@ export interface TcpProxy {
   /** Nothing arrives any more, and neither side gets an error, as behind a firewall that drops everything. */
   freeze(): void;
   thaw(): void;
+  /** From now on, this end leads to the database server at this address. */
+  retarget(url: string): void;
 }
 
 export async function startTcpProxy(url: string): Promise<TcpProxy> {
-  const target = new URL(url);
+  let target = new URL(url);
   const sockets = new Set<Socket>();
   let port = 0;
   let isFrozen = false;
@@ -55,6 +57,9 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
     thaw: () => {
       isFrozen = false;
       for (const socket of sockets) socket.emit('thaw');
+    },
+    retarget: (to) => {
+      target = new URL(to);
     },
   };
 }
