@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { runBerth, BERTH_COMMAND } from '../packages/testing/src/berth-command.ts';
+import { skipWithoutVersion, writeEarlierVersion } from '../packages/testing/src/earlier-version.ts';
 import { createQueueEndpoint, queueEndpointClient } from '../packages/testing/src/queue-endpoint-client.ts';
 import { startServerProcess } from '../packages/testing/src/server-process.ts';
 import type { ServerProcess } from '../packages/testing/src/server-process.ts';
@@ -18,15 +19,6 @@ const page = readFileSync(new URL('../docs/backup.md', import.meta.url), 'utf8')
 function procedures(title: string): string[][] {
   const section = page.split(/^## /m).find((text) => text.startsWith(`${title}\n`)) ?? '';
   return codeBlocks(section).map(({ text }) => text.trim().split('\n'));
-}
-
-function hasOldVersion(): boolean {
-  try {
-    execFileSync('git', ['cat-file', '-e', OLD_VERSION], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** A computer with one installation of Berth, on which an operator follows the page. */
@@ -131,13 +123,9 @@ describe('the procedures of docs/backup.md', () => {
     await assertKept();
   });
 
-  test('upgrade and downgrade', { skip: !hasOldVersion() && 'the history is not here' }, async () => {
-    const old = join(machine.folder, 'old-version');
-    mkdirSync(old);
-    execFileSync('sh', ['-c', `git archive ${OLD_VERSION} packages | tar -x -C "$0"`, old]);
-    for (const name of ['node_modules', 'packages/cloud/node_modules'])
-      if (existsSync(name)) symlinkSync(resolve(name), join(old, name));
-    const installOld = (): void => void (machine.program = join(old, 'packages/cloud/bin/berth'));
+  test('upgrade and downgrade', { skip: skipWithoutVersion(OLD_VERSION) }, async () => {
+    const old = writeEarlierVersion(OLD_VERSION, join(machine.folder, 'old-version'));
+    const installOld = (): void => void (machine.program = old);
     const installNew = (): void => void (machine.program = BERTH_COMMAND);
 
     installOld();

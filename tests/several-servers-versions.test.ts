@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { createResource, queueEndpoint } from '../packages/testing/src/create-resource.ts';
+import { skipWithoutVersion, writeEarlierVersion } from '../packages/testing/src/earlier-version.ts';
+import { PacedClients } from '../packages/testing/src/paced-clients.ts';
+import { closeAfterTest } from '../packages/testing/src/safety/close-after-test.ts';
+import { SeveralServers } from '../packages/testing/src/several-servers-fixture.ts';
+import type { Seat } from '../packages/testing/src/several-servers-fixture.ts';
+import { createTestDatabase } from '../packages/testing/src/test-database.ts';
+import { skipUnlessLong } from '../packages/testing/src/test-tier.ts';
+import { waitFor } from '../packages/testing/src/wait-for.ts';
+
+/** Commits in place of old releases. Both lead by the lease. */
+const OLD_VERSIONS = [
+  { name: 'a version of the same schema', commit: '5d87b2a2', changesSchema: false },
+  { name: 'the last version before migration 28', commit: '5d87b2a2~1', changesSchema: true },
+];
+
+for (const { name, commit, changesSchema } of OLD_VERSIONS)
+  test(`three servers of ${name} are replaced, one after the other and under load, without a 5xx`, {
+    skip: skipUnlessLong ?? skipWithoutVersion(commit),
+    timeout: 300_000,
+  }, async (t) => {
+    const closing = closeAfterTest(t);
+    const folder = mkdtempSync(join(tmpdir(), 'berth-versions-'));
+    closing(async () => rmSync(folder, { recursive: true }));
+    const old = writeEarlierVersion(commit, folder);
+    const servers = await SeveralServers.start(3, {
+      database: await createTestDatabase('postgres', { empty: true }),
+      program: old,
+    });
+    closing(() => servers.stop());
+    const [first, second, third] = servers.seats;
+    assert.ok(first !== undefined && second !== undefined && third !== undefined);
+    const endpointId = await createResource(
+      first.server.client(),
+      '/v2/serverless',
+      queueEndpoint('replaced', 'local/echo', { min: 2, max: 2 }),
+    );
+    /** What a load balancer sends requests to. */
+    let rotation: Seat[] = [...servers.seats];
+    const clients = new PacedClients({
+      urls: () => rotation.map(({ server }) => server.url),
+      key: first.server.key,
+      endpointId,
+      clients: 6,
+      intervalMs: 50,
+    });
+    closing(() => clients.stop());
+    const status = async ({ server }: Seat, path: string): Promise<number> =>
+      (await server.client().call('GET', path)).status;
+    const becomes = (seat: Seat, wanted: number): Promise<unknown> =>
+      waitFor(`/readyz answers ${wanted}`, async () => (await status(seat, '/readyz')) === wanted, 60_000);
+    const schema = (): Promise<number> => servers.number('select max(version) from schema_version');
+
+    /** Jobs are accepted, and whichever server is asked answers. */
+    const check = async (step: string): Promise<void> => {
+      const wanted = clients.acknowledged.size + 60;
+      await waitFor(`${step}: jobs are accepted`, () => clients.acknowledged.size >= wanted, 60_000);
+      for (const seat of servers.seats)
+        for (const path of [
+          '/v2/serverless',
+          `/v2/serverless/${endpointId}/workers`,
+          `/v2/${endpointId}/health`,
+          '/v2/system',
+          '/v2/pods',
+        ])
+          assert.equal(await status(seat, path), 200, `${step}: ${path} of ${servers.seats.indexOf(seat)}`);
+    };
+    const replace = async (seat: Seat, program?: string): Promise<void> => {
+      rotation = rotation.filter((other) => other !== seat);
+      assert.equal(await seat.server.stop(), 0, seat.server.log().slice(-2_000));
+      await servers.restart(seat, program);
+      await becomes(seat, 200);
+      rotation = [...rotation, seat];
+    };
+
+    clients.start();
+    await check('old servers');
+    const before = await schema();
+    await replace(first);
+    assert.equal((await schema()) > before, changesSchema);
+    if (changesSchema) {
+      // They say so, and still answer what reaches them.
+      for (const seat of [second, third]) await becomes(seat, 503);
+      await check('old servers on a newer schema');
+      rotation = [first];
+    } else {
+      await check('one new server');
+      // An old one may end and be started again meanwhile.
+      await replace(third, old);
+    }
+    await check('a new server and old ones');
+    for (const seat of [second, third]) {
+      await replace(seat);
+      await check('another new server');
+    }
+    await clients.stop();
+    assert.deepEqual(
+      clients.answers.filter(({ status: answered }) => answered !== 200),
+      [],
+    );
+    assert.deepEqual(await clients.wrongEnds(), []);
+  });
