@@ -48,8 +48,8 @@ export interface QueueEndpointClient {
   /** Submits and waits; `wait` in milliseconds. */
   runSync(input?: unknown, wait?: number, rest?: Record<string, unknown>): Promise<ApiResponse<JobView>>;
   status(id: string): Promise<JobView>;
-  /** The job once it has ended. */
-  waitForEnd(id: string): Promise<JobView>;
+  /** The job once it has ended, which it must have within this time. */
+  waitForEnd(id: string, withinMs?: number): Promise<JobView>;
   health(): Promise<HealthView>;
   /** A worker of the public protocol, with the account's key. */
   worker(id?: string): PublicProtocolWorker;
@@ -114,8 +114,8 @@ export function queueEndpointClient(client: ApiClient, id: string, key: string):
       assert.equal(status, 200, text);
       return body;
     },
-    waitForEnd: async (job) => {
-      const { status, body, text } = await call('GET', `status-sync/${job}?wait=60000`);
+    waitForEnd: async (job, withinMs = 60_000) => {
+      const { status, body, text } = await call('GET', `status-sync/${job}?wait=${withinMs}`);
       assert.equal(status, 200, text);
       assert.ok(!['IN_QUEUE', 'IN_PROGRESS'].includes(body.status), text);
       return body;
