@@ -6,16 +6,30 @@ import { clientFixture } from '../../../packages/testing/src/client-fixture.ts';
 import { launchChromium } from '../../../packages/testing/src/chromium.ts';
 import { withoutBrowser } from '../../../packages/testing/src/console-browser.ts';
 import { createRunningPod } from '../../../packages/testing/src/pod-client.ts';
-import { waitFor } from '../../../packages/testing/src/wait-for.ts';
+import { waitFor, waitUntilPasses } from '../../../packages/testing/src/wait-for.ts';
 import { installedPython } from '../python-programs.ts';
 
-const LIMIT_MS = 120_000;
-/** On a busy machine, JupyterLab takes long to appear. */
-const PAGE_MS = 60_000;
+const LIMIT_MS = 280_000;
+/** On a busy machine, JupyterLab takes long to appear, and so does its kernel. */
+const PAGE_MS = 120_000;
 
 /** As images do it: on all addresses, with the password that Berth gives. */
 const START = `export HOME=$PWD JUPYTER_CONFIG_DIR=$PWD/.jupyter PATH=${dirname(installedPython('jupyter').path)}:$PATH
 exec jupyter lab --allow-root --no-browser --ip 0.0.0.0 --port "$PORT" --IdentityProvider.token="$JUPYTER_PASSWORD"`;
+
+const PROGRAM = 'import os; print(6 * 7, os.environ["RUNPOD_POD_ID"])';
+
+interface Kernel {
+  execution_state: string;
+  /** Pages that are connected to it. */
+  connections: number;
+}
+
+async function isKernelIdle(url: string, password: string): Promise<boolean> {
+  const answer = await fetch(`${url}api/kernels`, { headers: { authorization: `token ${password}` } });
+  const [kernel] = (await answer.json()) as Kernel[];
+  return kernel?.execution_state === 'idle' && kernel.connections > 0;
+}
 
 describe('JupyterLab in a pod, through the proxy', { skip: withoutBrowser() }, () => {
   const stage = clientFixture();
@@ -42,9 +56,12 @@ describe('JupyterLab in a pod, through the proxy', { skip: withoutBrowser() }, (
       // The proxy has sent the browser to a host name of the pod's own.
       assert.equal(new URL(page.url()).hostname, `${id}-8888.localhost`);
       await page.locator('.jp-LauncherCard[data-category="Notebook"]').first().click();
+      // A cell that is run before the page has its kernel is not run at all, and the page calls no kernel idle too.
+      await waitFor('the kernel is idle', () => isKernelIdle(url, password), PAGE_MS);
       const cell = page.locator('.jp-Notebook .jp-CodeCell .cm-content').first();
       await cell.click();
-      await page.keyboard.type('import os; print(6 * 7, os.environ["RUNPOD_POD_ID"])');
+      await page.keyboard.type(PROGRAM);
+      await waitUntilPasses(async () => assert.equal(await cell.innerText(), PROGRAM));
       await page.keyboard.press('Shift+Enter');
       const output = page.locator('.jp-OutputArea-output').first();
       await output.waitFor();
