@@ -51,8 +51,26 @@ export async function installFromGoSource(name, program, archive) {
     rmSync(source, { recursive: true, force: true });
     mkdirSync(source);
     await run('tar', ['-xf', file, '-C', source]);
-    await go(folder, source, 'build', '-o', join(folder, 'bin', program), '.');
+    try {
+      await go(folder, source, 'build', '-o', join(folder, 'bin', program), '.');
+    } catch (error) {
+      await failIfTooOld(program, source);
+      throw error;
+    }
   });
+}
+
+/**
+ * Go before 1.21 cannot say that it is too old: it does not understand newer versions.
+ * @param {string} program
+ * @param {string} source
+ */
+async function failIfTooOld(program, source) {
+  const wanted = /^go (\S+)$/m.exec(readFileSync(join(source, 'go.mod'), 'utf8'))?.[1] ?? '0';
+  const { stdout } = await run('go', ['env', 'GOVERSION'], { cwd: '/' });
+  const found = stdout.trim().replace('go', '');
+  if (found.localeCompare(wanted, 'en', { numeric: true }) < 0)
+    fail(`${program} needs Go ${wanted} or newer; ${found} is installed`);
 }
 
 /**
