@@ -32,7 +32,7 @@ export default async function* ({ input: { openai_input: body } }: { input: { op
     const call = { name: tool, arguments: '' };
     yield chunk({ tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: call }] });
     // The arguments come in pieces, as models write them.
-    for (const piece of JSON.stringify({ text: textOf(last) }).match(/.{1,4}/gs) ?? [])
+    for (const piece of JSON.stringify({ text: textOf(last) }).match(/.{1,4}/gsu) ?? [])
       yield chunk({ tool_calls: [{ index: 0, function: { arguments: piece } }] });
   }
   yield chunk({}, tool === undefined ? 'stop' : 'tool_calls');

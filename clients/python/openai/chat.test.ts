@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { startPython } from '../../../packages/testing/src/python-process.ts';
 import { clearedServerFixture } from '../../../packages/testing/src/cleared-server-fixture.ts';
+import { deployHandler } from '../../../packages/testing/src/deploy-handler.ts';
+import { waitFor } from '../../../packages/testing/src/wait-for.ts';
 import { documentationCode } from '../../support/documentation-code.ts';
+import { TOOL_CALLING_HANDLER } from '../../support/tool-calling-handler.ts';
 import { installedPython, runPythonForJson } from '../python-programs.ts';
 
 const python = installedPython('openai');
@@ -55,7 +58,35 @@ with client.chat.completions.create(model="parrot", messages=[{"role": "user", "
         break
 print("SAID {}")
 `;
-import { waitFor } from '../../../packages/testing/src/wait-for.ts';
+const CALLS_A_TOOL = `
+import json, os
+import openai
+
+client = openai.OpenAI(base_url=os.environ["BASE"], api_key=os.environ["KEY"], max_retries=0)
+parameters = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+tools = [{"type": "function", "function": {"name": "shout", "parameters": parameters}}]
+messages = [{"role": "user", "content": "Grüße an alle 🎉"}]
+told = {"pieces": [], "words": []}
+
+call = None
+for chunk in client.chat.completions.create(model="parrot", messages=messages, tools=tools, stream=True):
+    for part in chunk.choices[0].delta.tool_calls or []:
+        call = call or part
+        told["pieces"].append(part.function.arguments)
+    told["finished"] = chunk.choices[0].finish_reason
+told["call"] = [call.id, call.type, call.function.name]
+arguments = "".join(told["pieces"])
+
+calls = [{"id": call.id, "type": "function", "function": {"name": call.function.name, "arguments": arguments}}]
+messages.append({"role": "assistant", "content": None, "tool_calls": calls})
+messages.append({"role": "tool", "tool_call_id": call.id, "content": json.loads(arguments)["text"].upper()})
+for chunk in client.chat.completions.create(model="parrot", messages=messages, tools=tools, stream=True):
+    told["words"].append(chunk.choices[0].delta.content or "")
+
+with client.chat.completions.stream(model="parrot", messages=messages[:1], tools=tools) as stream:
+    told["helper"] = stream.get_final_completion().choices[0].message.tool_calls[0].function.arguments
+print("SAID " + json.dumps(told))
+`;
 
 describe("OpenAI's Python client", () => {
   const stage = clearedServerFixture();
@@ -93,6 +124,22 @@ describe("OpenAI's Python client", () => {
     assert.deepEqual((told['unspoken_stream'] as unknown[]).slice(0, 2), ['InternalServerError', 500]);
     assert.deepEqual((told['wrong_key'] as unknown[]).slice(0, 2), ['AuthenticationError', 401]);
     assert.deepEqual((told['nowhere'] as unknown[]).slice(0, 2), ['NotFoundError', 404]);
+  });
+
+  test('streams the arguments of a tool in pieces, and takes its result', async () => {
+    const id = await deployHandler(stage.operator, 'tools', TOOL_CALLING_HANDLER, {
+      workers: { min: 1, max: 1 },
+    });
+    const told = await runPythonForJson(python, CALLS_A_TOOL, {
+      ...env,
+      BASE: `${stage.server.url}/v2/${id}/openai/v1`,
+    });
+    assert.deepEqual([told['finished'], told['call']], ['tool_calls', ['call_1', 'function', 'shout']]);
+    const pieces = told['pieces'] as string[];
+    assert.ok(pieces.length > 2, 'the arguments came in pieces');
+    assert.deepEqual(JSON.parse(pieces.join('')), { text: 'Grüße an alle 🎉' });
+    assert.equal(told['helper'], pieces.join(''));
+    assert.equal((told['words'] as string[]).join(''), 'GRÜSSE AN ALLE 🎉');
   });
 
   test('cancels the job by closing its stream', async () => {
