@@ -3,9 +3,12 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { leftOut } from './required-parts.ts';
 
 const BUILD_TIMEOUT_MS = 200_000;
 const folder = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'berth', 'go-bin');
+
+export const PEBBLE = { name: 'pebble', module: 'github.com/letsencrypt/pebble/v2/cmd/pebble@v2.10.1' };
 
 /**
  * A Go program: the one on the path, or the one built earlier from the module proxy into ~/.cache/berth. It
@@ -15,27 +18,25 @@ const folder = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 
 export async function goProgram(
   name: string,
   module: string,
-  build = false,
+  { build = false, timeoutMs = BUILD_TIMEOUT_MS }: { build?: boolean; timeoutMs?: number } = {},
 ): Promise<{ path: string } | { reason: string }> {
   const found = [...(process.env['PATH'] ?? '').split(':'), folder].map((place) => join(place, name));
   const path = found.find((place) => existsSync(place));
   if (path !== undefined) return { path };
   if (!build && process.env['BERTH_BUILD_GO_PROGRAMS'] !== '1')
-    return { reason: `${name} is not installed; BERTH_BUILD_GO_PROGRAMS=1 builds it` };
+    return { reason: leftOut(name, `${name} is not installed; BERTH_BUILD_GO_PROGRAMS=1 builds it`) };
   mkdirSync(folder, { recursive: true });
   try {
     await promisify(execFile)('go', ['install', module], {
       env: { ...process.env, GOBIN: folder },
-      timeout: BUILD_TIMEOUT_MS,
+      timeout: timeoutMs,
     });
     return { path: join(folder, name) };
   } catch (error) {
-    const { code, stderr = '' } = error as { code?: unknown; stderr?: string };
-    return {
-      reason:
-        `${name} is missing: ` +
-        `${code === 'ENOENT' ? 'Go is not installed' : `it could not be built: ${lastLine(stderr)}`}`,
-    };
+    const { code, killed, stderr = '' } = error as { code?: unknown; killed?: boolean; stderr?: string };
+    const why = killed === true ? `not within ${timeoutMs / 1000} s` : lastLine(stderr);
+    const cause = code === 'ENOENT' ? 'Go is not installed' : `it could not be built: ${why}`;
+    return { reason: leftOut(name, `${name} is missing: ${cause}`) };
   }
 }
 

@@ -15,11 +15,13 @@ import type { TestDatabase } from '../../packages/testing/src/test-database.ts';
 import { waitFor } from '../../packages/testing/src/wait-for.ts';
 import { goProgram } from './go-program.ts';
 import { proxySuite } from './proxy.suite.ts';
+import { leftOut } from './required-parts.ts';
 
 /** The files that people copy, with ports and paths of this test. */
 const sample = (name: string): string =>
   readFileSync(new URL(`../../deploy/${name}`, import.meta.url), 'utf8');
-const nginxMissing = spawnSync('nginx', ['-v']).error !== undefined && 'nginx is not installed';
+const nginxMissing =
+  spawnSync('nginx', ['-v']).error !== undefined && leftOut('nginx', 'nginx is not installed');
 const caddy = await goProgram('caddy', 'github.com/caddyserver/caddy/v2/cmd/caddy@v2.10.2');
 
 describe('the sample configurations of proxies', () => {

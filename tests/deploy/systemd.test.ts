@@ -5,13 +5,14 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { BERTH_COMMAND } from '../../packages/testing/src/berth-command.ts';
 import { createTemporaryFolder } from '../../packages/testing/src/temporary-folder.ts';
+import { leftOut } from './required-parts.ts';
 
 const unit = readFileSync(new URL('../../deploy/systemd/berth.service', import.meta.url), 'utf8');
-const isMissing = spawnSync('systemd-analyze', ['--version']).error !== undefined;
+const missing =
+  spawnSync('systemd-analyze', ['--version']).error !== undefined &&
+  leftOut('systemd-analyze', 'systemd is not installed');
 
-test('systemd reads the service without a complaint', {
-  skip: isMissing && 'systemd is not installed',
-}, () => {
+test('systemd reads the service without a complaint', { skip: missing }, () => {
   // The program of this clone instead of the installed one; the rest as it is.
   const installed = unit.replace('/opt/berth/bin/berth', BERTH_COMMAND).replace(/^Documentation=.*\n/m, '');
   const folder = createTemporaryFolder('unit', { 'berth.service': installed });

@@ -19,10 +19,10 @@ import { createTestCertificate } from '../../packages/testing/src/test-certifica
 import { createTestDatabase } from '../../packages/testing/src/test-database.ts';
 import type { TestDatabase } from '../../packages/testing/src/test-database.ts';
 import { waitFor } from '../../packages/testing/src/wait-for.ts';
-import { goProgram } from './go-program.ts';
+import { goProgram, PEBBLE } from './go-program.ts';
 
 const LIFE_SECONDS = 90 * 86_400;
-const built = await goProgram('pebble', 'github.com/letsencrypt/pebble/v2/cmd/pebble@v2.10.1', true);
+const built = await goProgram(PEBBLE.name, PEBBLE.module, { build: true });
 const path = 'path' in built ? built.path : '';
 const skip = 'reason' in built ? built.reason : false;
 
