@@ -102,7 +102,8 @@ async function checkImages(client: ApiClient): Promise<CheckResult[]> {
         ok: true,
         found:
           `deployed folders: ${sizeOf(rows)}; run by no endpoint: ` +
-          `${sizeOf(unused)}${unused.length > 0 ? ', "berth image prune" deletes what nothing uses' : ''}`,
+          `${sizeOf(unused)}${unused.length > 0 ? ', "berth image prune" deletes what nothing uses' : ''}; ` +
+          'pulled images and Python environments go by age',
       },
     ];
   } catch {

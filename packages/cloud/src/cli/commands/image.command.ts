@@ -1,7 +1,11 @@
 import { connect } from '../connect.ts';
+import { ApiError } from '../api-client.ts';
 import type { ApiClient } from '../api-client.ts';
 import { command } from '../command-definition.ts';
 import { serverOptions } from '../local-server.ts';
+
+/** How the server answers where nothing of a name can be deleted. */
+const IN_USE = 400;
 
 interface Removed {
   removed: string[];
@@ -27,13 +31,19 @@ export const imageRm = command({
 export const imagePrune = command({
   name: 'image prune',
   summary: 'Delete all uploaded folders that nothing uses.',
+  details:
+    'Container images that Berth pulled and Python environments stay: they go by age ' +
+    '(images.keepDays, pythonEnvironments.keepDays).',
   options: serverOptions,
   async run(call) {
     const client = await connect(call);
-    const { rows } = await client.list<{ name: string }>('/v2/images', 'images');
+    const { rows } = await client.list<{ name: string; image: string }>('/v2/images', 'images');
     const all: Removed = { removed: [], kept: [] };
-    for (const name of new Set(rows.map((row) => row.name))) {
-      const { removed, kept } = await removeImages(client, name);
+    for (const [name, images] of Map.groupBy(rows, (row) => row.name)) {
+      const { removed, kept } = await removeImages(client, name).catch((error: unknown) => {
+        if (!(error instanceof ApiError) || error.status !== IN_USE) throw error;
+        return { removed: [], kept: images.map(({ image }) => image) };
+      });
       all.removed.push(...removed);
       all.kept.push(...kept);
     }
