@@ -1,13 +1,26 @@
 import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { runBerth } from '../packages/cloud/src/cli/cli-test-harness.ts';
+import { commands } from '../packages/cloud/src/cli/commands.ts';
+import type { OpenApiDocument } from '../packages/cloud/src/http/rest/openapi.ts';
 import { createQueueEndpoint } from '../packages/testing/src/queue-endpoint-client.ts';
 import type { QueueEndpointClient } from '../packages/testing/src/queue-endpoint-client.ts';
 import { serverFixture } from '../packages/testing/src/server-fixture.ts';
+import { waitUntilPasses } from '../packages/testing/src/wait-for.ts';
+import { COMMAND_OF, REASON_WITHOUT_COMMAND } from './command-line-operations.ts';
+
+const PUBLIC_KEY = `ssh-ed25519 ${Buffer.from(`\0\0\0\x0bssh-ed25519\0\0\0 ${'k'.repeat(32)}`).toString('base64')}`;
 
 /** Every command that follows from the table of resources, and those of jobs, against a real server. */
 describe('the command line and the API agree', () => {
-  const stage = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });
+  const stage = serverFixture('sqlite', {
+    BERTH_RATE_LIMITS: 'off',
+    BERTH_WEBHOOKS_ALLOW_PRIVATE: 'true',
+    BERTH_WEBHOOKS_ATTEMPTS: '1',
+  });
   let jobs: QueueEndpointClient;
   before(async () => {
     jobs = await createQueueEndpoint(stage.server.url, stage.server.key);
@@ -32,6 +45,95 @@ describe('the command line and the API agree', () => {
     await berth('webhook', 'ls', jobs.id);
     await berth('image', 'prune');
     await berth('ps', '-o', 'name');
+  });
+
+  test('every operation of the API has a command, or a reason why not', async () => {
+    const { body } = await stage.operator.call<OpenApiDocument>('GET', '/v2/openapi.json');
+    const operations = Object.values(body.paths).flatMap((path) =>
+      Object.values(path).map(({ operationId }) => operationId),
+    );
+    const known = [...Object.keys(COMMAND_OF), ...Object.keys(REASON_WITHOUT_COMMAND)];
+    assert.deepEqual(known.toSorted(), operations.toSorted());
+    for (const command of Object.values(COMMAND_OF)) assert.ok(Object.hasOwn(commands, command), command);
+  });
+
+  test('what belongs to an account is shown and changed', async () => {
+    assert.partialDeepStrictEqual((await berth('whoami')).json, { operator: true });
+    assert.match((await berth('webhook', 'secret', '-o', 'yaml')).out, /^secret: whsec_/);
+    await berth('session', 'ls');
+    await berth('template', 'public');
+    await berth('billing', '--accounts');
+    assert.match((await berth('billing', '--csv', '-o', 'name')).out, /^startTime,/);
+    await berth('delegation', 'ls');
+    const [gpu = ''] = (await berth('gpu', 'ls', '-o', 'name')).out.split('\n');
+    assert.partialDeepStrictEqual((await berth('gpu', 'get', gpu)).json, { id: gpu });
+    const folder = await mkdtemp(join(tmpdir(), 'berth-cli-'));
+    await writeFile(join(folder, 'id.pub'), `${PUBLIC_KEY} me@here\n`);
+    for (let time = 0; time < 2; time += 1)
+      assert.deepEqual((await berth('ssh-key', 'add', join(folder, 'id.pub'))).json, {
+        keys: [`${PUBLIC_KEY} me@here`],
+      });
+    await rm(folder, { recursive: true });
+    assert.match((await berth('ssh-key', 'ls', '-o', 'table')).out, /ssh-ed25519 {2}me@here/);
+    assert.deepEqual((await berth('ssh-key', 'rm', 'me@here')).json, { keys: [] });
+    const { id } = (await berth('key', 'create', '--name', 'once', '--access', 'all')).json as { id: string };
+    assert.partialDeepStrictEqual((await berth('key', 'update', id, '--set', 'enabled=false')).json, {
+      enabled: false,
+    });
+    assert.match((await berth('events', '--no-follow')).out, /"type":"ready"/);
+  });
+
+  test('endpoints, their workers and their pods are made, measured and rolled back', async () => {
+    const fields = {
+      name: 'made',
+      type: 'QUEUE',
+      image: 'local/shell',
+      workers: { max: 0 },
+      cpu: [{ id: 'cpu3c', vcpuCount: 2 }],
+      scaling: { type: 'QUEUE_DELAY', queueDelay: 4 },
+    };
+    const set = Object.entries(fields).flatMap(([name, value]) => [
+      '--set',
+      `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+    ]);
+    await berth('endpoint', 'create', ...set);
+    await berth('endpoint', 'update', 'made', '--set', 'env.B=2');
+    assert.partialDeepStrictEqual((await berth('endpoint', 'rollback', 'made', '0')).json, { version: 2 });
+    await berth('endpoint', 'metrics', 'made', '--range', '2h');
+    assert.partialDeepStrictEqual((await berth('worker', 'ls', 'made')).json, { workers: [] });
+    await berth('endpoint', 'rm', 'made', '--yes');
+    const checked = await berth('pod', 'create', '--name', 'lab', '--check', 'local/shell');
+    assert.partialDeepStrictEqual(checked.json, { ok: true });
+    await berth('pod', 'create', '--name', 'lab', '--detach', 'local/shell', 'sleep', '60');
+    await berth('pod', 'update', 'lab', '--set', 'locked=true');
+    assert.partialDeepStrictEqual((await berth('pod', 'get', 'lab')).json, { name: 'lab', locked: true });
+    await berth('pod', 'metrics', 'lab');
+    await berth('pod', 'update', 'lab', '--set', 'locked=false');
+    await berth('pod', 'rm', 'lab', '--yes');
+  });
+
+  test('an uploaded folder is deleted when nothing runs it', async () => {
+    const { image } = (await berth('deploy', 'examples/echo', '--name', 'gone', '--max', '0')).json as {
+      image: string;
+    };
+    assert.deepEqual((await berth('image', 'prune')).json, { removed: [], kept: [image] });
+    await berth('rm', 'gone', '--yes');
+    assert.deepEqual((await berth('image', 'rm', 'gone')).json, { removed: [image], kept: [] });
+  });
+
+  test('a webhook is sent again, and what waits is purged', async () => {
+    const id = await jobs.run({}, { webhook: 'http://127.0.0.1:9/' });
+    await jobs.run({});
+    await berth('job', 'cancel', jobs.id, id);
+    const delivery = await waitUntilPasses(async () => {
+      const [found] = ((await berth('webhook', 'ls', jobs.id)).json as { deliveries: { id: string }[] })
+        .deliveries;
+      assert.partialDeepStrictEqual(found, { state: 'failed' });
+      return found;
+    });
+    const again = await berth('webhook', 'redeliver', jobs.id, delivery?.id ?? '');
+    assert.partialDeepStrictEqual(again.json, { id: delivery?.id });
+    assert.partialDeepStrictEqual((await berth('job', 'purge', jobs.id, '--yes')).json, { removed: 1 });
   });
 
   test('resources are created, changed and deleted', async () => {

@@ -77,6 +77,10 @@ export class ApiClient {
     return this.#json('POST', path, body, options);
   }
 
+  put<T>(path: string, body: unknown): Promise<T> {
+    return this.#json('PUT', path, body);
+  }
+
   patch<T>(path: string, body: unknown): Promise<T> {
     return this.#json('PATCH', path, body);
   }
@@ -120,7 +124,8 @@ export class ApiClient {
     const found: T[] = [];
     let cursor: string | null = null;
     do {
-      const query: string = cursor === null ? '' : `?cursor=${encodeURIComponent(cursor)}`;
+      const query: string =
+        cursor === null ? '' : `${path.includes('?') ? '&' : '?'}cursor=${encodeURIComponent(cursor)}`;
       const { answer, rows } = await this.list<T>(`${path}${query}`, name);
       found.push(...rows);
       cursor = (answer as { pagination?: { nextCursor: string | null } }).pagination?.nextCursor ?? null;

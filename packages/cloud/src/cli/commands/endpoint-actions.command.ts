@@ -67,7 +67,7 @@ export const endpointRollback = command({
   words: { ENDPOINT: endpointArgumentHelp, VERSION: 'The release; "berth endpoint releases" lists them.' },
   options: serverOptions,
   async run(call) {
-    const version = parseCount('VERSION', call.words.VERSION, 1);
+    const version = parseCount('VERSION', call.words.VERSION, 0);
     const client = await connect(call);
     const endpoint = await findEndpoint(client, call.words.ENDPOINT);
     const { endpointVersion } = await client.post<{ endpointVersion: number }>(

@@ -14,9 +14,8 @@ import { followWorkerLogs } from '../serverless/follow-worker-logs.ts';
 import { followLog, ignoreNotFound, readLog, formatLogLine } from '../serverless/log-client.ts';
 import type { LogLineView } from '../serverless/log-client.ts';
 import { levelFilter, LOG_LEVELS } from '../serverless/log-levels.ts';
-import { parseCount } from '../serverless/deploy-options.ts';
+import { logTailOption, parseLogTail } from '../serverless/log-tail.ts';
 import { listWorkers } from '../serverless/worker-client.ts';
-import { LOG_TAIL, DEFAULT_LOG_TAIL } from '../../domain/limits.ts';
 /** How many recent jobs are searched for workers that have ended. */
 const RECENT_JOBS = 100;
 
@@ -37,13 +36,7 @@ export const logs = command({
         'Leave out lines of worker SDKs below this level; other lines are always shown. Default: info.',
     },
     follow: { kind: 'switch', short: 'f', description: 'Continue with new lines as they are written.' },
-    tail: {
-      kind: 'text',
-      value: 'N',
-      description:
-        `How many of the last lines of each worker to begin with, at most ${LOG_TAIL.maximum}. ` +
-        `Default: ${DEFAULT_LOG_TAIL}.`,
-    },
+    tail: { ...logTailOption, description: `Of each worker: ${logTailOption.description}` },
     ...serverOptions,
   },
   async run(call) {
@@ -51,9 +44,7 @@ export const logs = command({
     const { worker, job, follow } = options;
     if (worker !== undefined && job !== undefined)
       throw new UsageError('--worker and --job exclude each other');
-    const tail = parseCount('tail', options.tail, 0) ?? DEFAULT_LOG_TAIL;
-    if (tail > LOG_TAIL.maximum)
-      throw new UsageError(`--tail is ${tail}; allowed: at most ${LOG_TAIL.maximum}`);
+    const tail = parseLogTail(options.tail);
     const client = await connect(call);
     const endpoint = await findEndpointForJobs(client, words.ENDPOINT);
     const shows = levelFilter(options.level ?? 'info');

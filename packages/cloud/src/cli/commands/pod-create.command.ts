@@ -1,4 +1,6 @@
+import type { ApiClient } from '../api-client.ts';
 import { connect } from '../connect.ts';
+import { CliError } from '../cli.errors.ts';
 import { command } from '../command-definition.ts';
 import { serverOptions } from '../local-server.ts';
 import { podCreateBody, podCreateOptions } from '../pods/pod-create-options.ts';
@@ -16,15 +18,22 @@ export const podCreate = command({
     'IMAGE?': 'The image, such as local/shell or ghcr.io/me/jupyter:1. A --template may have one instead.',
     'COMMAND...': "What runs in place of the image's own command.",
   },
-  options: { ...podCreateOptions, ...podStartOptions, ...serverOptions },
+  options: {
+    check: {
+      kind: 'switch',
+      description: 'Only say whether it can be created now, where it would run and what it costs.',
+    },
+    ...podCreateOptions,
+    ...podStartOptions,
+    ...serverOptions,
+  },
   async run(call) {
     const { words, options, output, stderr } = call;
     const timeout = parseStartTimeout(options.timeout);
     const client = await connect(call);
-    const created = await client.post<PodView>(
-      '/v2/pods',
-      await podCreateBody(client, words.IMAGE, words.COMMAND, options),
-    );
+    const body = await podCreateBody(client, words.IMAGE, words.COMMAND, options);
+    if (options.check) return output.printRecord(await checkPod(client, body));
+    const created = await client.post<PodView>('/v2/pods', body);
     const say = progressReporter(stderr, output.isInteractive);
     say(`made pod ${created.id}`);
     const pod = options.detach ? created : await waitUntilPodRuns(client, created, timeout, say);
@@ -37,3 +46,13 @@ export const podCreate = command({
     );
   },
 });
+
+/** What a creation would answer now; fails where it would. */
+async function checkPod(client: ApiClient, body: object): Promise<Record<string, unknown>> {
+  const { problem, ...found } = await client.post<{ ok: boolean; problem: { detail: string } | null }>(
+    '/v2/pods/check',
+    body,
+  );
+  if (problem !== null) throw new CliError(problem.detail);
+  return found;
+}

@@ -1,12 +1,11 @@
 import { connect } from '../connect.ts';
 import { command } from '../command-definition.ts';
-import { CliError, UsageError } from '../cli.errors.ts';
+import { CliError } from '../cli.errors.ts';
 import { serverOptions } from '../local-server.ts';
 import { findPod, podPath, podArgumentHelp } from '../pods/pod-client.ts';
 import { followLog, readLog, formatLogLine } from '../serverless/log-client.ts';
 import type { LogLineView } from '../serverless/log-client.ts';
-import { parseCount } from '../serverless/deploy-options.ts';
-import { LOG_TAIL, DEFAULT_LOG_TAIL } from '../../domain/limits.ts';
+import { logTailOption, parseLogTail } from '../serverless/log-tail.ts';
 
 export const podLogs = command({
   name: 'pod logs',
@@ -21,20 +20,12 @@ export const podLogs = command({
       short: 'f',
       description: 'Continue with new lines as they are written, until the pod ends.',
     },
-    tail: {
-      kind: 'text',
-      value: 'N',
-      description:
-        `How many of the last lines to begin with, at most ${LOG_TAIL.maximum}. Default: ` +
-        `${DEFAULT_LOG_TAIL}.`,
-    },
+    tail: logTailOption,
     ...serverOptions,
   },
   async run(call) {
     const { words, options, output } = call;
-    const tail = parseCount('tail', options.tail, 0) ?? DEFAULT_LOG_TAIL;
-    if (tail > LOG_TAIL.maximum)
-      throw new UsageError(`--tail is ${tail}; allowed: at most ${LOG_TAIL.maximum}`);
+    const tail = parseLogTail(options.tail);
     const client = await connect(call);
     // A removed pod is not in the list, but its log can still be read.
     const missing: unknown[] = [];

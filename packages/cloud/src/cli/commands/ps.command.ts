@@ -70,7 +70,7 @@ export const ps = command({
   },
 });
 
-function eventsPath(types: string, endpointId?: string): string {
+export function eventsPath(types: string, endpointId?: string): string {
   const query = new URLSearchParams({ types, ...(endpointId !== undefined && { endpointId }) });
   return `/v2/events?${query}`;
 }
@@ -101,7 +101,7 @@ const workerColumns: Column<WorkerView>[] = [
   { title: 'REASON', value: ({ reason }) => reason },
 ];
 
-async function showWorkers(output: Output, client: ApiClient, name: string): Promise<void> {
+export async function showWorkers(output: Output, client: ApiClient, name: string): Promise<void> {
   const endpoint = await findEndpointForJobs(client, name);
   const { workers, reason } = await listWorkers(client, endpoint);
   output.printTable(

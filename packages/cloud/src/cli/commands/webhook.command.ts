@@ -53,3 +53,14 @@ export const webhookRedeliver = command({
     call.output.printRecord({ id, state, url });
   },
 });
+
+export const webhookSecret = command({
+  name: 'webhook secret',
+  summary: 'Show what the webhooks of your account are signed with.',
+  details: 'It is the key of the HMAC in X-Berth-Signature. A key that may only read does not get it.',
+  options: serverOptions,
+  async run(call) {
+    const client = await connect(call);
+    call.output.printRecord(await client.get<{ secret: string }>('/v2/account/webhook-secret'));
+  },
+});

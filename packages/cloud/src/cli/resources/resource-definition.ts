@@ -17,6 +17,8 @@ export interface ResourceDefinition {
   plural: string;
   /** Below /v2. */
   path: string;
+  /** The query of the list. */
+  listQuery?: string;
   /** The name of the list in the response; default: `plural`. */
   listName?: string;
   /** Title and field of each column; fields of objects are joined by dots. */
@@ -114,8 +116,11 @@ function pathOf({ path }: ResourceDefinition, id: string): string {
   return `/v2${path}/${encodeURIComponent(id)}`;
 }
 
-function listResources(client: ApiClient, { path, listName, plural }: ResourceDefinition): Promise<Row[]> {
-  return client.listAll<Row>(`/v2${path}`, listName ?? plural);
+function listResources(
+  client: ApiClient,
+  { path, listQuery, listName, plural }: ResourceDefinition,
+): Promise<Row[]> {
+  return client.listAll<Row>(`/v2${path}${listQuery ?? ''}`, listName ?? plural);
 }
 
 /** One of them, by its id or its unique name. */
@@ -124,7 +129,9 @@ async function findResource(
   definition: ResourceDefinition,
   word: string,
 ): Promise<{ id: string; name: string }> {
-  const all = (await listResources(client, definition)) as { id: string; name: string }[];
+  const rows = (await listResources(client, definition)) as { id: string; name?: string | null }[];
+  // What has no name is found by its id alone.
+  const all = rows.map(({ id, name }) => ({ id, name: name ?? id }));
   const { noun, plural } = definition;
   return requireByIdOrName(all, word, { noun, plural, listCommand: `berth ${noun} ls` });
 }

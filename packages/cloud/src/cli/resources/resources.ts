@@ -15,9 +15,12 @@ const ENDPOINTS: ResourceDefinition = {
     MIN: 'workers.min',
     MAX: 'workers.max',
   },
-  verbs: ['ls', 'get', 'update'],
+  verbs: ['ls', 'get', 'create', 'update'],
   fieldHelp:
-    'For example: --set workers.max=3 --set env.MODEL=small. A change of the container is a new release.',
+    'For example: --set name=web --set type=QUEUE --set image=ghcr.io/me/worker:1 (or templateId=…) ' +
+    '--set \'cpu=[{"id": "cpu3c", "vcpuCount": 2}]\' --set \'scaling={"type": "QUEUE_DELAY", ' +
+    '"queueDelay": 4}\' --set workers.max=3 --set env.MODEL=small. A change of the container is a new ' +
+    'release. "berth deploy" needs less.',
 };
 
 /**
@@ -58,6 +61,56 @@ const RESOURCES: readonly ResourceDefinition[] = [
     fieldHelp: 'For example: --set name=hub --set username=me --set password=@-.',
   },
   {
+    noun: 'delegation',
+    plural: 'delegations',
+    path: '/registries/delegations',
+    columns: {
+      ID: 'id',
+      NAME: 'name',
+      REPOSITORY: 'repository',
+      REGION: 'awsRegion',
+      URI: 'dockerRegistryUri',
+    },
+    verbs: ['ls', 'create', 'rm'],
+    fieldHelp: 'For example: --set resource=arn:aws:ecr:eu-central-1:123456789012:repository/worker.',
+    listSummary: 'List the ECR repositories that need no saved credentials.',
+  },
+  {
+    noun: 'pod',
+    plural: 'pods',
+    path: '/pods',
+    listQuery: '?includeClusterPods=true',
+    columns: {},
+    verbs: ['get', 'update'],
+    fieldHelp:
+      'For example: --set name=lab --set env.MODEL=small. What is built into its container restarts a ' +
+      'running pod.',
+  },
+  {
+    noun: 'key',
+    plural: 'keys',
+    path: '/account/api-keys',
+    listName: 'apiKeys',
+    columns: {},
+    verbs: ['update'],
+    fieldHelp: 'For example: --set enabled=false, or --set expiresAt=2027-01-31T00:00:00Z.',
+  },
+  {
+    noun: 'session',
+    plural: 'sessions',
+    path: '/sessions',
+    columns: {
+      ID: 'id',
+      KEY: 'keyId',
+      BROWSER: 'userAgent',
+      'LAST USED': 'lastUsedAt',
+      EXPIRES: 'expiresAt',
+    },
+    verbs: ['ls', 'rm'],
+    listSummary: 'List who is signed in to the console.',
+    removeSummary: 'End a session of the console.',
+  },
+  {
     noun: 'cluster',
     plural: 'clusters',
     path: '/clusters',
@@ -77,7 +130,8 @@ const RESOURCES: readonly ResourceDefinition[] = [
   {
     noun: 'gpu',
     plural: 'gpus',
-    path: '/catalog/gpus?include=AVAILABILITY&product=POD',
+    path: '/catalog/gpus',
+    listQuery: '?include=AVAILABILITY&product=POD',
     columns: {
       ID: 'id',
       MEMORY: (row) => `${String(row['memory'])} GB`,
@@ -86,7 +140,7 @@ const RESOURCES: readonly ResourceDefinition[] = [
       KIND: (row) => (row['virtual'] === true ? 'virtual' : row['availability'] === 'NONE' ? '-' : 'real'),
       '$/HOUR': 'price.secure',
     },
-    verbs: ['ls'],
+    verbs: ['ls', 'get'],
     listSummary: 'List the GPU types, and which of them are here.',
   },
   {
@@ -100,7 +154,7 @@ const RESOURCES: readonly ResourceDefinition[] = [
       'GB/VCPU': 'ramGbPerVcpu',
       '$/VCPU/HOUR': 'price.securePerVcpu',
     },
-    verbs: ['ls'],
+    verbs: ['ls', 'get'],
     listSummary: 'List the kinds of CPU.',
   },
   {
@@ -115,7 +169,7 @@ const RESOURCES: readonly ResourceDefinition[] = [
       ISOLATION: 'isolation',
       VOLUMES: 'networkVolumeTypes',
     },
-    verbs: ['ls'],
+    verbs: ['ls', 'get'],
     listSummary: 'List the data centers.',
   },
   {
