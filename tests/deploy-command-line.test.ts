@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { runBerth as runInProcess } from '../packages/cloud/src/cli/cli-test-harness.ts';
 import { createTemporaryFolder } from '../packages/testing/src/temporary-folder.ts';
 import type { TemporaryFolder } from '../packages/testing/src/temporary-folder.ts';
 import { runBerth } from '../packages/testing/src/berth-command.ts';
@@ -52,7 +53,10 @@ describe('berth deploy', () => {
 
   test('makes an endpoint of a folder, under its name, on a CPU, scaled to nothing', async () => {
     const { code, json, stderr } = await berth('deploy', folder.path);
-    assert.deepEqual([code, stderr], [0, '']);
+    assert.deepEqual(
+      [code, stderr],
+      [0, `uploading 2 files, ${HANDLER.length} bytes\nendpoint My App (${json.id}) is made\n`],
+    );
     assert.deepEqual([json.name, json.type, json.created], ['My App', 'QUEUE', true]);
     assert.match(json.image, new RegExp(`^local/${ann.id}\\.my-app:[0-9a-f]{12}$`));
     assert.equal(json.requestUrls['run'], `${stage.server.url}/v2/${json.id}/run`);
@@ -176,10 +180,20 @@ describe('berth deploy', () => {
     assert.deepEqual([code, json.image], [0, 'somebody/lower']);
     assert.match(
       stderr,
-      /^berth: no worker can be placed: the image "somebody\/lower" needs a container engine, and none is connected here; .*\n$/,
+      /is made\nberth: no worker can be placed: the image "somebody\/lower" needs a container engine, and none is connected here; .*\n$/,
     );
-    assert.equal((await berth('deploy', 'local/shell', '--name', 'bare')).stderr, '');
+    assert.equal((await berth('deploy', 'local/shell', '--name', 'bare', '-q')).stderr, '');
     assert.doesNotMatch((await berth('deploy', 'ghcr.io/somebody/other')).stderr, /folder ghcr/);
+  });
+
+  test('a terminal shows how much of a large folder has been sent', async () => {
+    const large = createTemporaryFolder('large', { 'handler.js': HANDLER, weights: 'w'.repeat(2_000_000) });
+    const env = { BERTH_URL: stage.server.url, BERTH_API_KEY: ann.key };
+    const argv = ['deploy', large.path, '--name', 'large'];
+    const { code, err } = await runInProcess(argv, { env, terminal: true });
+    assert.equal(code, 0, err);
+    assert.match(err, /^uploading 2 files, 2.0 MB\n\r0%, .*\r100%, 2.7 MB of 2.7 MB, .*\nendpoint large /);
+    large.remove();
   });
 
   test('where no worker runs, the job that waits says why, and so do the logs', async () => {

@@ -28,6 +28,8 @@ describe('berth deploy, with workers', () => {
     const folder = createTemporaryFolder('app', { 'handler.js': handler('first') });
     const first = await berth<Deployed>('deploy', folder.path, '--min', '1', '--wait');
     assert.deepEqual([first.code, first.json.ready], [0, true], first.stderr);
+    // Piped as it is, it says what it waits for.
+    assert.match(first.stderr, /\nwaiting for a worker\n {2}\S/);
     folder.write({ 'handler.js': handler('second') });
     const second = await berth<Deployed>('deploy', folder.path, '--wait');
     assert.deepEqual(

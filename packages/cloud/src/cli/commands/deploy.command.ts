@@ -11,7 +11,8 @@ import { deployImage } from '../serverless/deploy-image.ts';
 import { findEndpointIn, listEndpoints, type EndpointView } from '../serverless/endpoint-client.ts';
 import { folderName, isFolder } from '../serverless/source-folder.ts';
 import { deployOptions, parseCount, parseDeploySettings } from '../serverless/deploy-options.ts';
-import { progressReporter, snapshotFolder, uploadFolder } from '../serverless/image-upload.ts';
+import { CopyProgress } from '../copy-progress.ts';
+import { progressReporter, quietOption, snapshotFolder, uploadFolder } from '../serverless/image-upload.ts';
 import { listWorkers, waitForWorker } from '../serverless/worker-client.ts';
 import type { OutputStream } from '../cli-context.ts';
 
@@ -56,6 +57,7 @@ export const deploy = command({
       value: 'SECONDS',
       description: `How long to wait. Default: ${DEFAULT_TIMEOUT_S}.`,
     },
+    ...quietOption,
     ...serverOptions,
   },
   async run(call) {
@@ -63,7 +65,7 @@ export const deploy = command({
     const source = words['FOLDER|IMAGE'];
     const given = parseDeploySettings(options);
     const timeout = parseCount('timeout', options.timeout, 1) ?? DEFAULT_TIMEOUT_S;
-    const say = progressReporter(stderr, output.isInteractive);
+    const say = progressReporter(stderr, options);
     const fromFolder = await isFolder(source);
     if (!fromFolder) {
       if (IS_PATH.test(source)) throw new CliError(`there is no folder ${source}`);
@@ -85,7 +87,9 @@ export const deploy = command({
       await checkSecretsExist(client, settings.env);
       if (!fromFolder) await checkImageExists(client, source, name, registry);
     }
-    const image = folder === undefined ? source : (await uploadFolder(client, name, folder, say)).image;
+    const progress = stderr.isTTY === true && !options.quiet ? new CopyProgress(stderr) : undefined;
+    const image =
+      folder === undefined ? source : (await uploadFolder(client, name, folder, say, progress)).image;
     const { endpoint, created } = await deployImage(client, name, image, settings, say);
     if (!fromFolder) await warnIfNotRunnable(client, endpoint, stderr);
     if (options.wait && endpoint.workers.min > 0) say('waiting for a worker');

@@ -4,7 +4,7 @@ import { serverOptions } from '../local-server.ts';
 import { findPod, podPath, podArgumentHelp } from '../pods/pod-client.ts';
 import type { PodView } from '../pods/pod-client.ts';
 import { parseStartTimeout, podStartOptions, waitUntilPodRuns } from '../pods/wait-for-pod.ts';
-import { progressReporter } from '../serverless/image-upload.ts';
+import { progressReporter, quietOption } from '../serverless/image-upload.ts';
 
 const words = { POD: podArgumentHelp };
 
@@ -14,7 +14,7 @@ function starter(action: 'start' | 'restart', summary: string, details: string) 
     summary,
     details,
     words,
-    options: { ...podStartOptions, ...serverOptions },
+    options: { ...podStartOptions, ...quietOption, ...serverOptions },
     async run(call) {
       const { options, output, stderr } = call;
       const timeout = parseStartTimeout(options.timeout);
@@ -24,7 +24,7 @@ function starter(action: 'start' | 'restart', summary: string, details: string) 
       });
       const { id, name, status } = options.detach
         ? asked
-        : await waitUntilPodRuns(client, asked, timeout, progressReporter(stderr, output.isInteractive));
+        : await waitUntilPodRuns(client, asked, timeout, progressReporter(stderr, options));
       output.printRecord({ id, name, status });
     },
   });

@@ -7,7 +7,7 @@ import { podCreateBody, podCreateOptions } from '../pods/pod-create-options.ts';
 import { podHttpUrls } from '../pods/pod-client.ts';
 import type { PodView } from '../pods/pod-client.ts';
 import { parseStartTimeout, podStartOptions, waitUntilPodRuns } from '../pods/wait-for-pod.ts';
-import { progressReporter } from '../serverless/image-upload.ts';
+import { progressReporter, quietOption } from '../serverless/image-upload.ts';
 
 export const podCreate = command({
   name: 'pod create',
@@ -25,6 +25,8 @@ export const podCreate = command({
     },
     ...podCreateOptions,
     ...podStartOptions,
+    // Short options belong to the command that the pod runs.
+    quiet: { kind: 'switch', description: quietOption.quiet.description },
     ...serverOptions,
   },
   async run(call) {
@@ -34,7 +36,7 @@ export const podCreate = command({
     const body = await podCreateBody(client, words.IMAGE, words.COMMAND, options);
     if (options.check) return output.printRecord(await checkPod(client, body));
     const created = await client.post<PodView>('/v2/pods', body);
-    const say = progressReporter(stderr, output.isInteractive);
+    const say = progressReporter(stderr, options);
     say(`made pod ${created.id}`);
     const pod = options.detach ? created : await waitUntilPodRuns(client, created, timeout, say);
     const { id, name, status, image, dataCenterId, cost } = pod;

@@ -1,7 +1,10 @@
 import { imageDigest } from '../../domain/images/image-files.ts';
+import { Readable } from 'node:stream';
 import type { ApiClient } from '../api-client.ts';
 import { CliError } from '../cli.errors.ts';
 import type { OutputStream } from '../cli-context.ts';
+import type { Options } from '../command-definition.ts';
+import type { CopyProgress } from '../copy-progress.ts';
 import { formatBytes } from '../../support/byte-size.ts';
 import { imageNameFor, readSourceFolder } from './source-folder.ts';
 import type { SourceFolder } from './source-folder.ts';
@@ -16,12 +19,20 @@ export interface UploadedImage {
   digest: string;
 }
 
-/** Reports progress on a terminal; prints nothing for scripts. */
+/** Smaller uploads are over before anybody looks. */
+const PERCENTAGE_FROM_BYTES = 1_000_000;
+const PIECE_BYTES = 64 * 1024;
+
+export const quietOption = {
+  quiet: { kind: 'switch', short: 'q', description: 'Do not show progress on the standard error.' },
+} as const satisfies Options;
+
+/** Reports progress, also where the output is piped: nothing waits in silence. */
 export type ReportProgress = (line: string) => void;
 
-export function progressReporter(stderr: OutputStream, forPeople: boolean): ReportProgress {
+export function progressReporter(stderr: OutputStream, { quiet }: { quiet: boolean }): ReportProgress {
   return (line) => {
-    if (forPeople) stderr.write(`${line}\n`);
+    if (!quiet) stderr.write(`${line}\n`);
   };
 }
 
@@ -47,6 +58,7 @@ export async function uploadFolder(
   name: string,
   folder: SourceFolder & { digest: string },
   say: ReportProgress,
+  progress?: CopyProgress,
 ): Promise<UploadedImage> {
   const imageName = imageNameFor(name);
   const { rows } = await client.list<UploadedImage & { name: string }>('/v2/images', 'images');
@@ -65,10 +77,31 @@ export async function uploadFolder(
       data: Buffer.from(content).toString('base64'),
     })),
   };
-  const stored = await client.post<UploadedImage>('/v2/images', body, { timeoutMs: UPLOAD_TIMEOUT_MS });
+  const stored = await client.post<UploadedImage>('/v2/images', withProgress(body, progress), {
+    timeoutMs: UPLOAD_TIMEOUT_MS,
+    headers: { 'content-type': 'application/json' },
+  });
+  progress?.finish();
   if (stored.digest !== folder.digest)
     throw new CliError(
       `${client.url} stored something else than was sent; is it a Berth server of this version?`,
     );
   return stored;
+}
+
+/** A large body is sent piece by piece, and each is counted as it goes. */
+function withProgress(body: object, progress: CopyProgress | undefined): object {
+  if (progress === undefined) return body;
+  const content = Buffer.from(JSON.stringify(body));
+  if (content.length < PERCENTAGE_FROM_BYTES) return body;
+  progress.addTotal(1, content.length);
+  return Readable.from(pieces(content, progress), { objectMode: false });
+}
+
+function* pieces(content: Buffer, progress: CopyProgress): Generator<Buffer> {
+  for (let at = 0; at < content.length; at += PIECE_BYTES) {
+    const piece = content.subarray(at, at + PIECE_BYTES);
+    yield piece;
+    progress.bytes(piece.length);
+  }
 }
