@@ -24,6 +24,16 @@ const NOT_RUN: readonly Exception[] = [
     starts: 'BERTH_DATABASE_URL',
     reason: 'tests/several-servers.test.ts does this',
   },
+  {
+    page: 'docs/quick-start.md',
+    starts: 'BERTH_KUBECONFIG',
+    reason: 'needs a cluster; the tests of the Kubernetes engine connect one like this',
+  },
+  {
+    page: 'docs/quick-start.md',
+    starts: 'helm install',
+    reason: 'needs a cluster; tests/deploy/chart-installed.suite.ts installs the chart',
+  },
   { page: 'CONTRIBUTING.md', starts: 'npm', reason: 'it runs all tests' },
   {
     page: 'docs/isolation.md',

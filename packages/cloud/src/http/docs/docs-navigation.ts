@@ -35,6 +35,7 @@ const GROUPS: readonly { title: string; pages: readonly string[] }[] = [
       'upgrades',
       'configuration',
       'engines',
+      'security',
       'isolation',
       'quotas',
       'billing',
