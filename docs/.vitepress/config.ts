@@ -9,7 +9,8 @@ const DOCS = fileURLToPath(new URL('..', import.meta.url));
 export default defineConfig({
   title: 'Berth',
   description: 'A self-hosted implementation of the RunPod API',
-  base: '/docs/',
+  // Below which path it is served, with a slash at both ends.
+  base: process.env['BERTH_DOCS_BASE'] || '/docs/',
   cleanUrls: true,
   lastUpdated: false,
   // Words such as <domain> are text.

@@ -17,7 +17,7 @@ const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { script
 /** Variables that are no settings: of the command line, of tests, and of the files below deploy/. */
 const OTHER_VARIABLES = [
   ...['BERTH_URL', 'BERTH_API_KEY', 'BERTH_CONFIG', 'BERTH_CONTEXT', 'BERTH_OUTPUT', 'BERTH_ROOT'],
-  ...['BERTH_RUNPODCTL_SOURCE', 'BERTH_DOMAIN_NAME', 'BERTH_IMAGE'],
+  ...['BERTH_RUNPODCTL_SOURCE', 'BERTH_DOMAIN_NAME', 'BERTH_IMAGE', 'BERTH_DOCS_BASE'],
 ];
 const variables = new Set([...settingList.map(({ variable }) => variable), ...OTHER_VARIABLES]);
 

@@ -83,6 +83,11 @@ const NOT_RUN: readonly Exception[] = [
     starts: 'helm install',
     reason: 'needs a cluster; tests/deploy/chart.test.ts installs the chart',
   },
+  {
+    page: 'docs/deploy.md',
+    starts: 'BERTH_DOCS_BASE',
+    reason: 'tests/docs/site.test.ts builds the site',
+  },
   { page: 'docs/deploy.md', starts: 'deploy/offline/bundle.sh', reason: 'builds the image' },
   { page: 'docs/deploy.md', starts: 'tar xzf', reason: 'needs a registry' },
   {

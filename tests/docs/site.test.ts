@@ -23,3 +23,13 @@ test('the documentation builds as a site, with every page and a search index', a
   assert.deepEqual(missing, []);
   assert.equal(globSync('assets/chunks/@localSearchIndexroot*.js', { cwd: folder }).length, 1);
 });
+
+test('a static host may serve the site below any path', async () => {
+  const config = '../../docs/.vitepress/config.ts';
+  const baseOf = async (name: string): Promise<string | undefined> =>
+    ((await import(`${config}?${name}`)) as { default: { base?: string } }).default.base;
+  assert.equal(await baseOf('berth'), '/docs/');
+  process.env['BERTH_DOCS_BASE'] = '/';
+  assert.equal(await baseOf('root'), '/');
+  delete process.env['BERTH_DOCS_BASE'];
+});
