@@ -214,6 +214,16 @@ describe('console: pods, storage, keys and the system', { skip: withoutBrowser()
     await page.close();
     page = first;
     await page.goto('/keys');
+    await choose('reader', 'Disable');
+    await page.getByText('works again when it is enabled').waitFor();
+    await press('Disable the key');
+    const reader = page
+      .getByRole('row')
+      .filter({ has: page.getByRole('cell', { name: 'reader', exact: true }) });
+    await reader.getByText('disabled', { exact: true }).waitFor();
+    await choose('reader', 'Enable');
+    await page.getByText('reader works again').waitFor();
+    await reader.getByText('read-only', { exact: true }).waitFor();
     await choose('reader', 'Revoke');
     await page.getByText('Programs that use it are refused at once').waitFor();
     await press('Revoke the key');

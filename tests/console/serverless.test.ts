@@ -24,8 +24,8 @@ describe('the pages of serverless endpoints', { skip: withoutBrowser() }, () => 
     page = await stage.signIn();
   });
 
-  const create = (name: string, image: string): Promise<string> =>
-    createResource(stage.operator, '/v2/serverless', queueEndpoint(name, image));
+  const create = (name: string, image: string, workers?: { min: number; max: number }): Promise<string> =>
+    createResource(stage.operator, '/v2/serverless', queueEndpoint(name, image, workers));
 
   async function openTab(id: string, tab: string): Promise<void> {
     await page.goto(`/serverless/${id}/${tab}`);
@@ -77,6 +77,30 @@ describe('the pages of serverless endpoints', { skip: withoutBrowser() }, () => 
     await page.getByRole('dialog').getByRole('button', { name: 'Retry' }).click();
     await page.getByText(/1 job retried/).waitFor();
     await assertAccessible(page);
+  });
+
+  test('cancelling and retrying a job ask first, and say what is lost', async () => {
+    const paused = await create('paused', 'local/echo', { min: 0, max: 0 });
+    const { body } = await stage.operator.call<{ id: string }>('POST', `/v2/${paused}/run`, { input: {} });
+    await page.goto(`/serverless/${paused}/requests?job=${body.id}`);
+    const job = page.getByRole('dialog', { name: `Job ${body.id}` });
+    await job.getByRole('button', { name: 'Cancel', exact: true }).click();
+    const question = page.getByRole('dialog', { name: 'Cancel this job?' });
+    await question.getByText('It leaves the queue and does not run').waitFor();
+    await assertAccessible(page);
+    await question.getByRole('button', { name: 'Keep it' }).click();
+    await question.waitFor({ state: 'detached' });
+    await job.getByRole('button', { name: 'Cancel', exact: true }).click();
+    await question.getByRole('button', { name: 'Cancel the job' }).click();
+    await job.locator('.badge', { hasText: 'cancelled' }).waitFor();
+
+    const failed = await stage.operator.call<{ id: string }>('POST', `/v2/${failing}/runsync`, { input: {} });
+    await page.goto(`/serverless/${failing}/requests?job=${failed.body.id}`);
+    await page.getByRole('dialog').getByRole('button', { name: 'Retry', exact: true }).click();
+    const again = page.getByRole('dialog', { name: 'Retry this job?' });
+    await again.getByText('Its error is forgotten').waitFor();
+    await again.getByRole('button', { name: 'Retry the job' }).click();
+    await page.getByText('Back in the queue').waitFor();
   });
 
   test('every tab opens by its address, without barriers', async () => {

@@ -14,6 +14,7 @@ import { Page } from '../components/page.tsx';
 import { ResourceList } from '../components/resource-list.tsx';
 import { EmptyState, Note } from '../components/states.tsx';
 import { Ago } from '../components/time.tsx';
+import { useToasts } from '../components/toast.tsx';
 
 interface ApiKey {
   id: string;
@@ -91,7 +92,11 @@ interface ListProps {
 function ApiKeys({ canManage, onRevoke }: ListProps) {
   const keys = useAllPages<ApiKey>(API_KEYS, 'apiKeys');
   const save = useWrite<{ key: string }>(API_KEYS);
+  const toasts = useToasts();
   const [creating, setCreating] = useState(false);
+  const [disabling, setDisabling] = useState<Pick<ApiKey, 'id' | 'name'>>();
+  const setEnabled = (id: string, enabled: boolean): Promise<unknown> =>
+    save.mutateAsync({ path: `${API_KEYS}/${id}`, method: 'PATCH', body: { enabled } });
   return (
     <>
       <ResourceList
@@ -114,7 +119,12 @@ function ApiKeys({ canManage, onRevoke }: ListProps) {
                 {
                   label: enabled ? 'Disable' : 'Enable',
                   onSelect: () =>
-                    save.mutate({ path: `${API_KEYS}/${id}`, method: 'PATCH', body: { enabled: !enabled } }),
+                    enabled
+                      ? setDisabling({ id, name })
+                      : void setEnabled(id, true).then(
+                          () => toasts.done(`${name} works again`),
+                          toasts.failed,
+                        ),
                 },
                 {
                   label: 'Revoke',
@@ -133,6 +143,17 @@ function ApiKeys({ canManage, onRevoke }: ListProps) {
             : undefined
         }
         empty={<EmptyState title="No API keys" command="npx berth key create --name ci --access read-only" />}
+      />
+      <ConfirmDialog
+        open={disabling !== undefined}
+        onClose={() => setDisabling(undefined)}
+        title={`Disable the key ${disabling?.name ?? ''}?`}
+        lost={
+          'Programs that use it are refused at once, and browsers that signed in with it are signed out. ' +
+          'The key stays, and works again when it is enabled.'
+        }
+        action="Disable the key"
+        onConfirm={() => setEnabled(disabling?.id ?? '', false)}
       />
       <NewKey
         open={creating}

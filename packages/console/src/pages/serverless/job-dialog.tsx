@@ -1,23 +1,19 @@
-import { useState } from 'react';
-import { Link, useNavigate } from '@tanstack/react-router';
-import { useApi, useWrite } from '../../api/queries.ts';
+import { Link } from '@tanstack/react-router';
+import { useApi } from '../../api/queries.ts';
 import { usePermissions } from '../../api/session.ts';
 import type { Endpoint, JobDetail, LogEntry, StartPhases, WorkerList } from '../../api/types.ts';
 import { StatusBadge } from '../../components/badge.tsx';
-import { Button } from '../../components/button.tsx';
 import { CopyButton } from '../../components/copy.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { formatDuration } from '../../components/format.ts';
-import { JsonEditor } from '../../components/json-editor.tsx';
-import { jsonProblem } from '../../components/json-text.ts';
 import { JsonView } from '../../components/json-view.tsx';
 import { toLogRow } from '../../components/log-lines.ts';
 import { LogView } from '../../components/log-view.tsx';
 import { Facts } from '../../components/page.tsx';
 import { Loaded, Note } from '../../components/states.tsx';
 import { Ago } from '../../components/time.tsx';
-import { useToasts } from '../../components/toast.tsx';
 import { readErrorDetail } from './error-detail.ts';
+import { JobActions } from './job-actions.tsx';
 import { JobStream } from './job-stream.tsx';
 import { Phases } from './phases.tsx';
 
@@ -57,7 +53,7 @@ function Details({ endpoint: { id }, job }: { endpoint: Endpoint; job: JobDetail
           <StatusBadge status={job.status} />
           <CopyButton text={job.id} label="Copy the id" />
         </div>
-        {may.run(id) && <Actions endpointId={id} job={job} />}
+        {may.run(id) && <JobActions endpointId={id} job={job} />}
       </div>
       {job.status === 'IN_QUEUE' && (
         <Note tone="warn">
@@ -132,66 +128,5 @@ function JobLog({ endpointId, jobId }: { endpointId: string; jobId: string }) {
         }
       </Loaded>
     </section>
-  );
-}
-
-function Actions({ endpointId, job }: { endpointId: string; job: JobDetail }) {
-  const toasts = useToasts();
-  const navigate = useNavigate();
-  const act = useWrite(`/v2/serverless/${endpointId}`, `/v2/${endpointId}`);
-  const redrive = useWrite<{ jobs: { id: string; newId?: string }[] }>(`/v2/serverless/${endpointId}`);
-  const [input, setInput] = useState<string>();
-  const run = (path: string, words: string): void => {
-    act.mutateAsync({ path }).then(() => toasts.done(words), toasts.failed);
-  };
-  const sendAgain = async (): Promise<void> => {
-    try {
-      await redrive.mutateAsync({
-        path: `/v2/serverless/${endpointId}/jobs/redrive`,
-        body: { ids: [job.id], input: JSON.parse(input ?? 'null') as unknown },
-      });
-      toasts.done('Sent again as a new job');
-      setInput(undefined);
-      await navigate({ to: `/serverless/${endpointId}/requests`, search: {} });
-    } catch (error) {
-      toasts.failed(error);
-    }
-  };
-  const { status } = job;
-  return (
-    <div className="row">
-      {(status === 'IN_QUEUE' || status === 'IN_PROGRESS') && (
-        <Button small look="danger" onClick={() => run(`/v2/${endpointId}/cancel/${job.id}`, 'Cancelled')}>
-          Cancel
-        </Button>
-      )}
-      {(status === 'FAILED' || status === 'TIMED_OUT') && (
-        <Button small onClick={() => run(`/v2/${endpointId}/retry/${job.id}`, 'Back in the queue')}>
-          Retry
-        </Button>
-      )}
-      {status !== 'IN_QUEUE' && status !== 'IN_PROGRESS' && (
-        <Button small onClick={() => setInput(JSON.stringify(job.input, null, 2))}>
-          Edit and send again
-        </Button>
-      )}
-      <Dialog
-        open={input !== undefined}
-        onClose={() => setInput(undefined)}
-        title="Send again"
-        description="A new job gets this input. The old one stays as it is."
-      >
-        <JsonEditor label="Input" value={input ?? ''} onChange={setInput} />
-        <div className="row end">
-          <Button
-            look="primary"
-            disabled={redrive.isPending || jsonProblem(input ?? '') !== undefined}
-            onClick={() => void sendAgain()}
-          >
-            Send
-          </Button>
-        </div>
-      </Dialog>
-    </div>
   );
 }
