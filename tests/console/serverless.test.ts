@@ -95,7 +95,21 @@ describe('the pages of serverless endpoints', { skip: withoutBrowser() }, () => 
     await job.locator('.badge', { hasText: 'cancelled' }).waitFor();
 
     const failed = await stage.operator.call<{ id: string }>('POST', `/v2/${failing}/runsync`, { input: {} });
-    await page.goto(`/serverless/${failing}/requests?job=${failed.body.id}`);
+    const path = `/serverless/${failing}/requests?job=${failed.body.id}`;
+    // A key that runs jobs and only reads through REST may retry, but not change what is sent.
+    const runner = await stage.operator.call<{ key: string }>('POST', '/v2/account/api-keys', {
+      name: 'runner',
+      access: 'RESTRICTED',
+      scopes: { rest: 'READ', serverless: 'WRITE' },
+    });
+    const other = await stage.signIn(runner.body.key);
+    await other.goto(path);
+    await other.getByRole('dialog').getByRole('button', { name: 'Retry', exact: true }).waitFor();
+    assert.equal(await other.getByRole('button', { name: 'Edit and send again' }).count(), 0);
+    await other.context().close();
+
+    await page.goto(path);
+    await page.getByRole('button', { name: 'Edit and send again' }).waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Retry', exact: true }).click();
     const again = page.getByRole('dialog', { name: 'Retry this job?' });
     await again.getByText('Its error is forgotten').waitFor();

@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { useNavigate } from '@tanstack/react-router';
 import { useWrite } from '../../api/queries.ts';
+import { usePermissions } from '../../api/session.ts';
 import type { JobDetail } from '../../api/types.ts';
 import { Button } from '../../components/button.tsx';
 import { ConfirmDialog, Dialog } from '../../components/dialog.tsx';
@@ -10,6 +11,7 @@ import { useToasts } from '../../components/toast.tsx';
 
 /** What can be done with one job. What loses something asks first. */
 export function JobActions({ endpointId, job }: { endpointId: string; job: JobDetail }) {
+  const { write } = usePermissions();
   const [asked, setAsked] = useState<'cancel' | 'retry'>();
   const { status } = job;
   const isOpen = status === 'IN_QUEUE' || status === 'IN_PROGRESS';
@@ -25,7 +27,8 @@ export function JobActions({ endpointId, job }: { endpointId: string; job: JobDe
           Retry
         </Button>
       )}
-      {!isOpen && <SendAgain endpointId={endpointId} job={job} />}
+      {/* Sending again with another input is a write of REST v2; the other two belong to the job API. */}
+      {!isOpen && write && <SendAgain endpointId={endpointId} job={job} />}
       {asked !== undefined && (
         <Confirm action={asked} endpointId={endpointId} job={job} onClose={() => setAsked(undefined)} />
       )}
