@@ -121,6 +121,9 @@ describe('the pages of serverless endpoints', { skip: withoutBrowser() }, () => 
     for (const tab of ['', 'metrics', 'workers', 'logs', 'releases', 'webhooks', 'settings']) {
       await openTab(echo, tab);
       await waitUntilLoaded(page);
+      if (tab === 'metrics')
+        for (const line of ['timed out', 'throttled'])
+          await page.locator('.u-legend').getByText(line, { exact: true }).waitFor();
       assert.equal(await page.getByRole('alert').count(), 0, tab);
       await assertAccessible(page);
     }

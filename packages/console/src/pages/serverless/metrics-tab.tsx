@@ -36,7 +36,8 @@ const CHARTS: ChartSpec<Point>[] = [
       ['submitted', ({ requests }) => requests],
       ['completed', ({ completed }) => completed],
       ['cancelled', ({ cancelled }) => cancelled],
-      ['failed', ({ failed, timedOut }) => failed + timedOut],
+      ['failed', ({ failed }) => failed],
+      ['timed out', ({ timedOut }) => timedOut],
     ],
   },
   {
@@ -57,6 +58,7 @@ const CHARTS: ChartSpec<Point>[] = [
       ['idle', ({ workers }) => workers.idle],
       ['starting', ({ workers }) => workers.initializing],
       ['unhealthy', ({ workers }) => workers.unhealthy],
+      ['throttled', ({ workers }) => workers.throttled],
     ],
   },
   {
