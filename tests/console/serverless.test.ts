@@ -17,10 +17,12 @@ describe('the pages of serverless endpoints', { skip: withoutBrowser() }, () => 
   let page: Page;
   let echo: string;
   let failing: string;
+  let paused: string;
 
   before(async () => {
     echo = await create('echo', 'local/echo');
     failing = await create(MARKUP, 'local/failing');
+    paused = await create('paused', 'local/echo', { min: 0, max: 0 });
     page = await stage.signIn();
   });
 
@@ -80,7 +82,6 @@ describe('the pages of serverless endpoints', { skip: withoutBrowser() }, () => 
   });
 
   test('cancelling and retrying a job ask first, and say what is lost', async () => {
-    const paused = await create('paused', 'local/echo', { min: 0, max: 0 });
     const { body } = await stage.operator.call<{ id: string }>('POST', `/v2/${paused}/run`, { input: {} });
     await page.goto(`/serverless/${paused}/requests?job=${body.id}`);
     const job = page.getByRole('dialog', { name: `Job ${body.id}` });
@@ -134,10 +135,54 @@ describe('the pages of serverless endpoints', { skip: withoutBrowser() }, () => 
 
   test('the log of a worker arrives live and is searched', async () => {
     await openTab(echo, 'logs');
-    await stage.operator.call('POST', `/v2/${echo}/runsync`, { input: { tower: 'of London' } });
+    const { body } = await stage.operator.call<{ id: string }>('POST', `/v2/${echo}/runsync`, {
+      input: { tower: 'of London' },
+    });
     await page.locator('.log-line', { hasText: 'tower' }).first().waitFor();
+    // A job leads to the place in the log where it began; no line is filtered out.
+    await page.goto(`/serverless/${echo}/requests?job=${body.id}`);
+    await page.getByRole('dialog').locator('a[href*="/logs"]').click();
+    await page.waitForURL(/\/logs\?worker=.*&at=/);
+    await page.locator('.log-line.start').waitFor();
+    assert.equal(await page.getByLabel('Search the log').inputValue(), '');
     await page.getByLabel('Search the log').fill('nothing of the kind');
     await page.getByText(/^0 of/).waitFor();
+    await page.reload();
+    await page.getByText(/^0 of/).waitFor();
+  });
+
+  test('the address holds what is on screen: the playground, a search, a page of requests', async () => {
+    await openTab(echo, 'playground');
+    const chosen = (name: string) => page.getByRole('button', { name, exact: true, pressed: true });
+    for (const name of ['Stream', 'Form', 'TypeScript']) {
+      await page.getByRole('button', { name, exact: true }).click();
+      await chosen(name).waitFor();
+    }
+    await page.reload();
+    for (const name of ['Stream', 'Form', 'TypeScript']) await chosen(name).waitFor();
+
+    await page.goto('/serverless?q=echo');
+    const search = page.getByLabel('Search the endpoints');
+    await search.press('ControlOrMeta+a');
+    await search.pressSequentially('paused');
+    assert.equal(await search.inputValue(), 'paused', 'no key is lost');
+    await page.waitForURL(/q=paused$/);
+    await page.reload();
+    await page.getByRole('link', { name: 'paused', exact: true }).waitFor();
+    assert.equal(await page.getByRole('link', { name: 'echo', exact: true }).count(), 0);
+
+    // One more than a page has.
+    await Promise.all(
+      Array.from({ length: 101 }, () => stage.operator.call('POST', `/v2/${paused}/run`, { input: {} })),
+    );
+    await openTab(paused, 'requests');
+    await page.getByRole('button', { name: 'Older' }).click();
+    await page.waitForURL(/cursor=/);
+    await page.reload();
+    await page.getByRole('button', { name: 'Newest' }).waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Older' }).count(), 0);
+    await page.getByRole('button', { name: 'Newest' }).click();
+    await page.getByRole('button', { name: 'Older' }).waitFor();
   });
 
   test('settings make a release, which is rolled back', async () => {

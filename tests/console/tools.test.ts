@@ -155,6 +155,7 @@ describe('console: terminals, chat, webhooks, workers and files', { skip: withou
     await page.reload();
     await dialog.getByRole('img', { name: 'Memory', exact: true }).waitFor();
     await dialog.getByText('2 days').click();
+    await page.waitForURL(/range=48h/);
     await dialog.getByRole('img', { name: 'CPU cores' }).waitFor();
     await assertAccessible(page);
     await page.keyboard.press('Escape');

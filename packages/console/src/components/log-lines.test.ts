@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { downloadText, filterRows, levelOf, MAX_SHOWN_CHARS, toLogRow } from './log-lines.ts';
+import { downloadText, filterRows, firstRowAt, levelOf, MAX_SHOWN_CHARS, toLogRow } from './log-lines.ts';
 
 const row = (line: string) => toLogRow({ ts: '2026-01-01T00:00:00.000Z', source: 'container', line });
 
@@ -31,4 +31,17 @@ test('search ignores case, and levels hide what is below', () => {
   assert.equal(filterRows(rows, 'castle', 'info').length, 2);
   assert.equal(filterRows(rows, '', 'error').length, 1);
   assert.equal(filterRows(rows, '', 'debug'), rows);
+});
+
+test('the log of a job begins at the first line since it started, whatever the lines say', () => {
+  const at = (second: number) => Date.UTC(2026, 0, 1, 0, 0, second);
+  // Two lines of the same moment, and one without fractions of a second.
+  const rows = ['00:00:01.500Z', '00:00:02.000Z', '00:00:02.000Z', '00:00:04Z'].map((time) =>
+    toLogRow({ ts: `2026-01-01T${time}`, source: 'container', line: 'printed without an id' }),
+  );
+  assert.deepEqual(
+    [0, 1, 2, 3, 4, 5].map((second) => firstRowAt(rows, at(second))),
+    [0, 0, 1, 3, 3, 4],
+  );
+  assert.equal(firstRowAt([], at(1)), 0);
 });

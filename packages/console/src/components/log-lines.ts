@@ -62,6 +62,20 @@ export function filterRows(rows: readonly LogRow[], words: string, atLeast: LogL
   );
 }
 
+/**
+ * The first row at or after an instant; their number where none is. The rows of one log are in the order of
+ * their time; of several that arrive together, nearly so.
+ */
+export function firstRowAt(rows: readonly LogRow[], at: number): number {
+  let [low, high] = [0, rows.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (Date.parse(rows[middle]?.ts ?? '') < at) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
 /** The text of a download: whole lines. */
 export function downloadText(rows: readonly LogRow[]): string {
   return rows.map(({ ts, line }) => `${ts} ${line}\n`).join('');

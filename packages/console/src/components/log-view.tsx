@@ -4,9 +4,10 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { followLog } from '../api/log-stream.ts';
 import { Button } from './button.tsx';
 import { formatCount } from './format.ts';
-import { downloadText, filterRows, toLogRow } from './log-lines.ts';
+import { downloadText, filterRows, firstRowAt, toLogRow } from './log-lines.ts';
 import type { LogLevel, LogRow } from './log-lines.ts';
 import { ErrorNote } from './states.tsx';
+import { useUrlChoice, useUrlText } from './url-state.ts';
 import '../styles/log.css';
 
 /** More than this is not kept on screen: the oldest lines go. */
@@ -60,6 +61,41 @@ export function useLogRows(sources: readonly LogSource[]): FollowedLog {
   return { rows, live, error };
 }
 
+/** What of a log is shown, and how. */
+export interface LogFilter {
+  search: string;
+  setSearch: (search: string) => void;
+  level: LogLevel;
+  setLevel: (level: LogLevel) => void;
+  wrap: boolean;
+  setWrap: (wrap: boolean) => void;
+}
+
+const LEVELS = ['debug', 'info', 'warn', 'error'] as const satisfies LogLevel[];
+
+/** Of a page that shows one log: part of its address. */
+export function useLogFilterOfPage(): LogFilter {
+  const [search, setSearch] = useUrlText('q');
+  const [level, setLevel] = useUrlChoice('level', LEVELS);
+  const [wrap, setWrap] = useUrlChoice('wrap', ['off', 'on']);
+  return {
+    search,
+    setSearch,
+    level,
+    setLevel,
+    wrap: wrap === 'on',
+    setWrap: (next) => setWrap(next ? 'on' : 'off'),
+  };
+}
+
+/** Of a log within a dialog. */
+export function useLogFilter(): LogFilter {
+  const [search, setSearch] = useState('');
+  const [level, setLevel] = useState<LogLevel>('debug');
+  const [wrap, setWrap] = useState(false);
+  return { search, setSearch, level, setLevel, wrap, setWrap };
+}
+
 /**
  * Lines of a log: search, level, wrapping, download. Only those in view are in the document, as plain text.
  */
@@ -68,7 +104,8 @@ export function LogView({
   live,
   error,
   name,
-  search: initial = '',
+  filter,
+  at,
   extra,
   height = '60vh',
 }: {
@@ -77,13 +114,13 @@ export function LogView({
   error?: Error | undefined;
   /** Of the file that is downloaded. */
   name: string;
-  search?: string;
+  filter: LogFilter;
+  /** The instant to begin at: the first line since then is shown once it is there. */
+  at?: number | undefined;
   extra?: ReactNode;
   height?: string;
 }) {
-  const [search, setSearch] = useState(initial);
-  const [level, setLevel] = useState<LogLevel>('debug');
-  const [wrap, setWrap] = useState(false);
+  const { search, setSearch, level, setLevel, wrap, setWrap } = filter;
   const [follow, setFollow] = useState(true);
   const words = useDeferredValue(search);
   const shown = useMemo(() => filterRows(rows, words, level), [rows, words, level]);
@@ -94,9 +131,16 @@ export function LogView({
     estimateSize: () => LINE_HEIGHT,
     overscan: 20,
   });
+  const start = useMemo(() => (at === undefined ? shown.length : firstRowAt(shown, at)), [shown, at]);
+  const begun = useRef<number>(undefined);
   useEffect(() => {
-    if (follow && shown.length > 0) virtual.scrollToIndex(shown.length - 1, { align: 'end' });
-  }, [follow, shown.length, virtual]);
+    if (!follow || shown.length === 0) return;
+    if (start < shown.length && begun.current !== at) {
+      begun.current = at;
+      setFollow(false);
+      virtual.scrollToIndex(start, { align: 'start' });
+    } else virtual.scrollToIndex(shown.length - 1, { align: 'end' });
+  }, [follow, shown.length, start, at, virtual]);
   return (
     <div className="stack">
       <div className="toolbar">
@@ -151,7 +195,7 @@ export function LogView({
                   key={key}
                   data-index={index}
                   ref={wrap ? virtual.measureElement : undefined}
-                  className={`log-line ${row.level} ${wrap ? 'wrap' : ''}`}
+                  className={`log-line ${row.level} ${wrap ? 'wrap' : ''} ${index === start ? 'start' : ''}`}
                   style={{ transform: `translateY(${start}px)` }}
                 >
                   <span className="log-time">{row.ts.slice(11, 23)}</span>

@@ -7,7 +7,7 @@ import { Card } from './page.tsx';
 import { Loaded } from './states.tsx';
 import { DataTable } from './table.tsx';
 import type { Column } from './table.tsx';
-import { useUrlState } from './url-state.ts';
+import { useUrlText } from './url-state.ts';
 
 /** From this many rows on, a list has a search field. */
 const SEARCH_FROM = 6;
@@ -44,7 +44,7 @@ export function ResourceList<Row>({
   /** The name in the address, where a page has several lists. */
   searchParam?: string;
 }) {
-  const [wanted, setWanted] = useUrlState(searchParam);
+  const [wanted, setWanted] = useUrlText(searchParam);
   const all: Column<Row>[] =
     rowActions === undefined
       ? columns

@@ -1,6 +1,6 @@
-import { useState } from 'react';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { api } from '../api/client.ts';
+import { useApi } from '../api/queries.ts';
 import { usePermissions } from '../api/session.ts';
 import { Badge } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
@@ -11,7 +11,7 @@ import { Card, Facts, Page } from '../components/page.tsx';
 import { EmptyState, ErrorNote, Skeleton } from '../components/states.tsx';
 import { DataTable } from '../components/table.tsx';
 import { Ago } from '../components/time.tsx';
-import { useUrlState } from '../components/url-state.ts';
+import { useUrlState, useUrlText } from '../components/url-state.ts';
 
 interface AuditEntry {
   id: number;
@@ -46,14 +46,14 @@ const RESOURCES = [
 
 export default function AuditPage() {
   const { operator } = usePermissions();
-  const [actor, setActor] = useUrlState('actor');
+  const [actor, setActor] = useUrlText('actor');
   const [action, setAction] = useUrlState('action');
   const [resource, setResource] = useUrlState('resource');
-  const [resourceId, setResourceId] = useUrlState('id');
+  const [resourceId, setResourceId] = useUrlText('id');
   const [from, setFrom] = useUrlState('from');
   const [to, setTo] = useUrlState('to');
-  const [account, setAccount] = useUrlState('account');
-  const [opened, setOpened] = useState<AuditEntry>();
+  const [account, setAccount] = useUrlText('account');
+  const [openedId, setOpenedId] = useUrlState('entry');
   const query = {
     actor,
     action,
@@ -72,6 +72,13 @@ export default function AuditPage() {
     placeholderData: (previous) => previous,
   });
   const entries = log.data?.pages.flatMap((page) => page.entries) ?? [];
+  const listed = entries.find(({ id }) => String(id) === openedId);
+  // A link may lead to an entry that is further back: a page begins before its cursor.
+  const linked = useApi<AuditPage>('/v2/audit', {
+    query: { account, cursor: Number(openedId) + 1, limit: 1 },
+    enabled: /^[1-9]\d{0,14}$/.test(openedId) && log.data !== undefined && listed === undefined,
+  });
+  const opened = listed ?? linked.data?.entries.find(({ id }) => String(id) === openedId);
   return (
     <Page
       title="Audit log"
@@ -158,7 +165,7 @@ export default function AuditPage() {
                     small
                     look="quiet"
                     aria-label={`Details of entry ${entry.id}`}
-                    onClick={() => setOpened(entry)}
+                    onClick={() => setOpenedId(String(entry.id))}
                   >
                     Details
                   </Button>
@@ -179,7 +186,7 @@ export default function AuditPage() {
           </Button>
         )}
       </div>
-      <Dialog open={opened !== undefined} onClose={() => setOpened(undefined)} title="Entry" shape="side">
+      <Dialog open={opened !== undefined} onClose={() => setOpenedId('')} title="Entry" shape="side">
         {opened !== undefined && <Details entry={opened} />}
       </Dialog>
     </Page>

@@ -5,7 +5,7 @@ import type { Pod, PodAction } from '../api/resources.ts';
 import { usePermissions } from '../api/session.ts';
 import { StatusBadge } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
-import { LogView, useLogRows } from '../components/log-view.tsx';
+import { LogView, useLogFilterOfPage, useLogRows } from '../components/log-view.tsx';
 import { Card, LinkTabs, Page } from '../components/page.tsx';
 import { EmptyState, ErrorNote, Note, Skeleton } from '../components/states.tsx';
 import { PodActionDialog } from './pods/pod-actions.tsx';
@@ -114,9 +114,10 @@ const TAIL = 5_000;
 
 function PodLogs({ pod }: { pod: Pod }) {
   const log = useLogRows([{ url: `/v2/pods/${pod.id}/logs?tail=${TAIL}` }]);
+  const filter = useLogFilterOfPage();
   return (
     <Card>
-      <LogView {...log} name={pod.name} />
+      <LogView {...log} filter={filter} name={pod.name} />
     </Card>
   );
 }

@@ -8,7 +8,7 @@ import { Dialog } from '../../components/dialog.tsx';
 import { formatDuration } from '../../components/format.ts';
 import { JsonView } from '../../components/json-view.tsx';
 import { toLogRow } from '../../components/log-lines.ts';
-import { LogView } from '../../components/log-view.tsx';
+import { LogView, useLogFilter } from '../../components/log-view.tsx';
 import { Facts } from '../../components/page.tsx';
 import { Loaded, Note } from '../../components/states.tsx';
 import { Ago } from '../../components/time.tsx';
@@ -76,7 +76,11 @@ function Details({ endpoint: { id }, job }: { endpoint: Endpoint; job: JobDetail
             job.workerId === null ? (
               '–'
             ) : (
-              <Link key="worker" to={`/serverless/${id}/logs`} search={{ worker: job.workerId, job: job.id }}>
+              <Link
+                key="worker"
+                to={`/serverless/${id}/logs`}
+                search={{ worker: job.workerId, ...(job.startedAt !== null && { at: job.startedAt }) }}
+              >
                 <code>{job.workerId}</code>
               </Link>
             ),
@@ -114,6 +118,7 @@ function ErrorDetail({ detail }: { detail: unknown }) {
 }
 
 function JobLog({ endpointId, jobId }: { endpointId: string; jobId: string }) {
+  const filter = useLogFilter();
   const log = useApi<{ logs: LogEntry[] }>(`/v2/${endpointId}/logs/${jobId}`);
   return (
     <section className="stack">
@@ -123,7 +128,7 @@ function JobLog({ endpointId, jobId }: { endpointId: string; jobId: string }) {
           logs.length === 0 ? (
             <p className="muted">It printed nothing, or its log is gone.</p>
           ) : (
-            <LogView rows={logs.map((entry) => toLogRow(entry))} name={jobId} height="30vh" />
+            <LogView rows={logs.map((entry) => toLogRow(entry))} filter={filter} name={jobId} height="30vh" />
           )
         }
       </Loaded>

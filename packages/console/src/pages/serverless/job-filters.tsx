@@ -24,7 +24,9 @@ export function JobFilters({
       to: value('to'),
     });
   };
-  const isFiltered = Object.entries(search).some(([name, value]) => name !== 'job' && value !== undefined);
+  const isFiltered = Object.entries(search).some(
+    ([name, value]) => name !== 'job' && name !== 'cursor' && value !== undefined,
+  );
   return (
     <form className="toolbar" role="search" aria-label="Requests" onSubmit={submit}>
       <select

@@ -5,11 +5,13 @@ export interface JobSearch {
   from?: string | undefined;
   to?: string | undefined;
   fingerprint?: string | undefined;
+  /** Where the page of the list begins; the newest jobs without it. */
+  cursor?: string | undefined;
   /** The job whose details are open. */
   job?: string | undefined;
 }
 
-const FIELDS = ['status', 'id', 'text', 'from', 'to', 'fingerprint', 'job'] as const;
+const FIELDS = ['status', 'id', 'text', 'from', 'to', 'fingerprint', 'cursor', 'job'] as const;
 
 /**
  * The filter as the address of the page has it. The router reads numbers and lists from it; all of them are

@@ -1,4 +1,4 @@
-import { useMemo, useState } from 'react';
+import { useMemo } from 'react';
 import { Link } from '@tanstack/react-router';
 import { useAllPages } from '../../api/all-pages.ts';
 import { useOverview } from '../../api/overview.ts';
@@ -10,6 +10,7 @@ import { Card, Page } from '../../components/page.tsx';
 import { EmptyState, Loaded } from '../../components/states.tsx';
 import { DataTable } from '../../components/table.tsx';
 import { Ago } from '../../components/time.tsx';
+import { useUrlText } from '../../components/url-state.ts';
 import { hardwareOf } from './endpoint-words.ts';
 import { formatCount, plural } from '../../components/format.ts';
 
@@ -17,7 +18,7 @@ export default function ServerlessPage() {
   const endpoints = useAllPages<Endpoint>('/v2/serverless', 'endpoints', { everyMs: 30_000 });
   const overview = useOverview();
   const { write } = usePermissions();
-  const [search, setSearch] = useState('');
+  const [search, setSearch] = useUrlText('q');
   const active = useMemo(
     () => new Map(overview.data?.active.map((endpoint) => [endpoint.id, endpoint])),
     [overview.data],
@@ -35,7 +36,7 @@ export default function ServerlessPage() {
       }
     >
       <Card flush>
-        {(endpoints.data?.length ?? 0) > 5 && (
+        {((endpoints.data?.length ?? 0) > 5 || search !== '') && (
           <div className="toolbar" style={{ padding: 12 }}>
             <input
               className="input grow"

@@ -2,7 +2,7 @@ import { useMemo } from 'react';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useApi } from '../../api/queries.ts';
 import type { WorkerList } from '../../api/types.ts';
-import { LogView, useLogRows } from '../../components/log-view.tsx';
+import { LogView, useLogFilterOfPage, useLogRows } from '../../components/log-view.tsx';
 import { EmptyState, Skeleton } from '../../components/states.tsx';
 import type { TabProps } from './tab-props.ts';
 
@@ -11,7 +11,8 @@ const MAX_FOLLOWED = 3;
 const TAIL = 1_000;
 
 export default function LogsTab({ endpoint: { id, name } }: TabProps) {
-  const { worker: chosen, job }: { worker?: string; job?: string } = useSearch({ strict: false });
+  const { worker: chosen, at }: { worker?: string; at?: string } = useSearch({ strict: false });
+  const from = Date.parse(at ?? '');
   const navigate = useNavigate();
   const workers = useApi<WorkerList>(`/v2/serverless/${id}/workers`, { everyMs: 5_000 });
   const ids = workers.data?.workers.map((worker) => worker.id) ?? [];
@@ -28,6 +29,7 @@ export default function LogsTab({ endpoint: { id, name } }: TabProps) {
     [id, key],
   );
   const log = useLogRows(sources);
+  const filter = useLogFilterOfPage();
   if (workers.data === undefined) return <Skeleton />;
   if (followed.length === 0)
     return (
@@ -39,8 +41,9 @@ export default function LogsTab({ endpoint: { id, name } }: TabProps) {
   return (
     <LogView
       {...log}
+      filter={filter}
       name={`${name}-${chosen ?? 'workers'}`}
-      search={job ?? ''}
+      at={Number.isNaN(from) ? undefined : from}
       extra={
         <select
           className="input"
@@ -49,7 +52,10 @@ export default function LogsTab({ endpoint: { id, name } }: TabProps) {
           onChange={({ target }) =>
             void navigate({
               to: `/serverless/${id}/logs`,
-              search: target.value === '' ? {} : { worker: target.value },
+              search: ({ worker: _, at: __, ...rest }: Record<string, unknown>) => ({
+                ...rest,
+                ...(target.value !== '' && { worker: target.value }),
+              }),
               replace: true,
             })
           }

@@ -10,6 +10,7 @@ import { JsonEditor } from '../../components/json-editor.tsx';
 import { jsonProblem, prettyJson } from '../../components/json-text.ts';
 import { Card } from '../../components/page.tsx';
 import { ErrorNote, Note } from '../../components/states.tsx';
+import { useUrlChoice } from '../../components/url-state.ts';
 import type { TabProps } from './tab-props.ts';
 import { InputForm } from './input-form.tsx';
 import { playgroundRun } from './playground-run.ts';
@@ -22,6 +23,9 @@ const CHAT_BODY = JSON.stringify(
   null,
   2,
 );
+
+const MODE_NAMES = ['runsync', 'run', 'stream', 'chat'] as const satisfies Mode[];
+const LANGUAGE_NAMES = ['curl', 'python', 'typescript'] as const satisfies Language[];
 
 const MODES: readonly (readonly [Mode, string])[] = [
   ['runsync', 'Run and wait'],
@@ -43,9 +47,9 @@ export default function PlaygroundTab({ endpoint }: TabProps) {
 
 function QueuePlayground({ endpoint }: { endpoint: Endpoint }) {
   const { id } = endpoint;
-  const [mode, setMode] = useState<Mode>('runsync');
-  const [view, setView] = useState<'json' | 'form'>('json');
-  const [body, setBody] = useState('{\n  "input": {}\n}');
+  const [mode, setMode] = useUrlChoice('mode', MODE_NAMES);
+  const [view, setView] = useUrlChoice('editor', ['json', 'form']);
+  const [body, setBody] = useState(mode === 'chat' ? CHAT_BODY : '{\n  "input": {}\n}');
   const [touched, setTouched] = useState(false);
   const recent = useApi<JobPage>(`/v2/serverless/${id}/jobs`, { query: { limit: 10 } });
   const inputs = [
@@ -186,7 +190,7 @@ function Answer({ endpointId, mode, body }: { endpointId: string; mode: Mode; bo
 }
 
 function Snippets({ endpointId, mode, body }: { endpointId: string; mode: Mode; body: string }) {
-  const [language, setLanguage] = useState<Language>('curl');
+  const [language, setLanguage] = useUrlChoice('language', LANGUAGE_NAMES);
   const text = useMemo(
     () => snippet(language, { origin: location.origin, endpointId, mode, body }),
     [language, endpointId, mode, body],

@@ -24,18 +24,26 @@ export default function RequestsTab({ endpoint }: TabProps) {
   const search = readJobSearch(useSearch({ strict: false }));
   const navigate = useNavigate();
   const may = usePermissions();
-  const [pages, setPages] = useState<string[]>([]);
+  /** Where the newer pages begin, as far as they were looked at; empty for the newest. */
+  const [newer, setNewer] = useState<string[]>([]);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  const cursor = pages.at(-1);
+  const { cursor } = search;
   const jobs = useApi<JobPage>(`/v2/serverless/${id}/jobs`, {
     query: { ...searchQuery(search), limit: 100, cursor },
     everyMs: cursor === undefined ? 10_000 : undefined,
     keepPrevious: true,
   });
   const change = (next: JobSearch): void => {
-    setPages([]);
     setSelected(new Set());
-    void navigate({ to: `/serverless/${id}/requests`, search: { ...next }, replace: true });
+    turn(undefined, [], next);
+  };
+  const turn = (to: string | undefined, before: string[], filter = search): void => {
+    setNewer(before);
+    void navigate({
+      to: `/serverless/${id}/requests`,
+      search: { ...filter, cursor: to },
+      replace: true,
+    });
   };
   const open = (job: string | undefined): void =>
     void navigate({ to: `/serverless/${id}/requests`, search: { ...search, job } });
@@ -104,7 +112,7 @@ export default function RequestsTab({ endpoint }: TabProps) {
                   },
                 ]}
                 empty={
-                  Object.keys(searchQuery(search)).length > 0 || pages.length > 0 ? (
+                  Object.keys(searchQuery(search)).length > 0 || cursor !== undefined ? (
                     <EmptyState
                       title={
                         pagination.hasNextPage ? 'Nothing among the jobs looked at so far' : 'No job matches'
@@ -118,9 +126,15 @@ export default function RequestsTab({ endpoint }: TabProps) {
                 }
               />
               <div className="row end" style={{ padding: 12 }}>
-                {pages.length > 0 && <Button onClick={() => setPages(pages.slice(0, -1))}>Newer</Button>}
+                {cursor !== undefined && (
+                  <Button onClick={() => turn(newer.at(-1) || undefined, newer.slice(0, -1))}>
+                    {newer.length > 0 ? 'Newer' : 'Newest'}
+                  </Button>
+                )}
                 {pagination.hasNextPage && pagination.nextCursor !== null && (
-                  <Button onClick={() => setPages([...pages, pagination.nextCursor ?? ''])}>Older</Button>
+                  <Button onClick={() => turn(pagination.nextCursor ?? undefined, [...newer, cursor ?? ''])}>
+                    Older
+                  </Button>
                 )}
               </div>
             </>

@@ -8,6 +8,7 @@ import { formatBytes } from '../../components/format.ts';
 import { ChartsOfRange, decimal, HARDWARE_CHARTS } from '../../components/history.tsx';
 import { Facts } from '../../components/page.tsx';
 import { Loaded } from '../../components/states.tsx';
+import { useUrlChoice } from '../../components/url-state.ts';
 import { Phases } from './phases.tsx';
 
 interface WorkerMetrics {
@@ -30,7 +31,7 @@ const RANGES = [
   ['24h', '1 day'],
   ['48h', '2 days'],
 ] as const;
-type Range = (typeof RANGES)[number][0];
+const RANGE_NAMES = ['1h', 'live', '6h', '24h', '48h'] as const;
 
 /** One worker: what it uses, and how it started. */
 export function WorkerDialog({
@@ -62,7 +63,7 @@ function WorkerUse({ endpointId, workerId }: { endpointId: string; workerId: str
   const metrics = useApi<WorkerMetrics>(`/v2/serverless/${endpointId}/workers/${workerId}/metrics`, {
     everyMs: EVERY_MS,
   });
-  const [range, setRange] = useState<Range>('1h');
+  const [range, setRange] = useUrlChoice('range', RANGE_NAMES);
   const samples = useSamples(metrics.data);
   return (
     <section className="stack">
