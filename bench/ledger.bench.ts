@@ -3,6 +3,7 @@ import { Billing } from '../packages/cloud/src/metering/billing.ts';
 import type { HistoryQuery } from '../packages/cloud/src/metering/billing.ts';
 import { openStore } from '../packages/cloud/src/store/open-store.ts';
 import type { Store } from '../packages/cloud/src/store/store.ts';
+import type { AuditEntry } from '../packages/cloud/src/domain/records.ts';
 import type { Caller } from '../packages/cloud/src/domain/caller.ts';
 import { Sealer } from '../packages/cloud/src/support/crypto.ts';
 import {
@@ -118,7 +119,7 @@ async function opened(bench: BenchContext, stage: CleanupScope, database: Databa
     },
   });
   stage.defer(() => store.close());
-  const audit = {
+  const audit: AuditEntry = {
     at: 1,
     accountId: ACCOUNT,
     keyId: null,

@@ -1,3 +1,4 @@
+import type { AuditedAction, AuditedResource } from './audit.ts';
 import type { QuotaLimits } from './quotas.ts';
 
 /** The records that Berth stores. Times are milliseconds since 1970, sizes are GB. */
@@ -216,10 +217,8 @@ export interface AuditEntry {
   keyId: string | null;
   interface: string;
   requestId: string;
-  /** create, update, delete, … */
-  action: string;
-  /** template, secret, … */
-  resource: string;
+  action: AuditedAction;
+  resource: AuditedResource;
   resourceId: string;
   changes: FieldChange[];
 }

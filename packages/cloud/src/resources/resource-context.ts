@@ -1,3 +1,4 @@
+import type { AuditedAction, AuditedResource } from '../domain/audit.ts';
 import type { AuditEntry, FieldChange } from '../domain/records.ts';
 import type { CloudEventBus } from '../domain/events.ts';
 import type { Store } from '../store/store.ts';
@@ -36,8 +37,8 @@ export function withinQuotas<T>(
 export function auditEntry(
   context: ResourceContext,
   caller: Caller,
-  action: string,
-  resource: string,
+  action: AuditedAction,
+  resource: AuditedResource,
   resourceId: string,
   changes: FieldChange[] = [],
   accountId = caller.accountId,

@@ -1,3 +1,4 @@
+import type { AuditedAction } from '../domain/audit.ts';
 import { ACCOUNT_DEFAULTS } from '../domain/records.ts';
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -42,14 +43,14 @@ const apiKey = (id: string, accountId: string): ApiKey => ({
   lastUsedAt: null,
   expiresAt: 99,
 });
-const audit = (accountId: string, resourceId: string, action = 'create'): AuditEntry => ({
+const audit = (accountId: string, resourceId: string, action: AuditedAction = 'create'): AuditEntry => ({
   at: 5,
   accountId,
   keyId: null,
   interface: 'system',
   requestId: 'r',
   action,
-  resource: 'thing',
+  resource: 'secret',
   resourceId,
   changes: [{ field: 'name', from: 'a', to: 'b' }],
 });

@@ -12,6 +12,7 @@ import { EmptyState, ErrorNote, Skeleton } from '../components/states.tsx';
 import { DataTable } from '../components/table.tsx';
 import { Ago } from '../components/time.tsx';
 import { useUrlState, useUrlText } from '../components/url-state.ts';
+import { ACTIONS, RESOURCES } from './audit-words.ts';
 
 interface AuditEntry {
   id: number;
@@ -30,19 +31,6 @@ interface AuditPage {
   entries: AuditEntry[];
   pagination: { nextCursor: string | null };
 }
-
-const ACTIONS = ['create', 'update', 'delete', 'start', 'stop', 'restart', 'interrupt'];
-const RESOURCES = [
-  'pod',
-  'endpoint',
-  'cluster',
-  'network volume',
-  'template',
-  'registry',
-  'secret',
-  'API key',
-  'account',
-];
 
 export default function AuditPage() {
   const { operator } = usePermissions();

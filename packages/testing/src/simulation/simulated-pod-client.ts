@@ -1,4 +1,6 @@
 import { samplePod } from '../../../cloud/src/domain/pods/pod.fixture.ts';
+import type { AuditedAction } from '../../../cloud/src/domain/audit.ts';
+import type { AuditEntry } from '../../../cloud/src/domain/records.ts';
 import type { Pod } from '../../../cloud/src/domain/pods/pod-record.ts';
 import {
   requestRestart,
@@ -35,7 +37,13 @@ export interface SimulatedPodClientDeps {
 
 const REQUEST_TIMEOUT_MS = 30_000;
 const MAX_PODS = 3;
-const AUDIT = { keyId: null, interface: 'simulated', requestId: '', resource: 'pod', changes: [] };
+const AUDIT = {
+  keyId: null,
+  interface: 'simulated',
+  requestId: '',
+  resource: 'pod',
+  changes: [],
+} satisfies Partial<AuditEntry>;
 
 /** Creates, stops, starts and restarts pods, and terminates all of them in the end. */
 export class SimulatedPodClient {
@@ -100,14 +108,14 @@ export class SimulatedPodClient {
         statusChangedAt: at,
         stopAfter: stopAfter === null ? null : at + stopAfter,
       };
-      const audit = { ...AUDIT, at, accountId, action: 'create', resourceId: id };
+      const audit = { ...AUDIT, at, accountId, action: 'create' as const, resourceId: id };
       await store.insert(accountId, {}, () => ({ record, audit }));
       onChanged(id);
     });
     this.acknowledged.add(id);
   }
 
-  #change(id: string, action: string, next: (pod: Pod, now: number) => Pod): Promise<void> {
+  #change(id: string, action: AuditedAction, next: (pod: Pod, now: number) => Pod): Promise<void> {
     const { accountId } = this.#deps;
     return this.#request(async ({ store, now, onChanged }) => {
       const at = now();

@@ -1,4 +1,5 @@
 import { LOG_RETENTION_MS } from '../../domain/limits.ts';
+import type { AuditEntry } from '../../domain/records.ts';
 import type { InstanceEngine } from '../../engines/engine.ts';
 import type { Instance, InstanceEvent, InstanceHandle } from '../../engines/instance.ts';
 import type { CloudEventBus } from '../../domain/events.ts';
@@ -161,7 +162,7 @@ class PodPolicy implements ReconcilePolicy {
 
   async #endDuePod(pod: Pod, now: number): Promise<void> {
     const isTermination = pod.terminateAfter !== null && pod.terminateAfter <= now;
-    const audit = {
+    const audit: AuditEntry = {
       at: now,
       accountId: pod.accountId,
       keyId: null,

@@ -1,5 +1,6 @@
 import type { FieldChange } from '../../domain/records.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
+import type { AuditedAction } from '../../domain/audit.ts';
 import type { Caller } from '../../domain/caller.ts';
 import { auditEntry, withinQuotas } from '../resource-context.ts';
 import type { ResourceContext } from '../resource-context.ts';
@@ -214,7 +215,12 @@ export class Images {
   }
 
   /** Images are files, not rows, so their audit entries are not part of another write. */
-  async #audit(caller: Caller, action: string, image: string, changes: FieldChange[] = []): Promise<void> {
+  async #audit(
+    caller: Caller,
+    action: AuditedAction,
+    image: string,
+    changes: FieldChange[] = [],
+  ): Promise<void> {
     await this.#context.store.audit.record(
       auditEntry(this.#context, caller, action, RESOURCE, image, changes),
     );

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import type { InstanceFile } from '../../engines/instance-files.ts';
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
 import type { AuditedPodChange, PodReferences, PodReferenceIds } from '../../store/pod-store.ts';
+import type { AuditedAction } from '../../domain/audit.ts';
 import type { PageRequest } from '../../domain/records.ts';
 import type { ChangeNotifier } from '../../support/change-notifier.ts';
 import { BerthError, notFound, ruleError } from '../../support/errors.ts';
@@ -372,7 +373,7 @@ export class Pods {
   async #change(
     caller: Caller,
     id: string,
-    action: string,
+    action: AuditedAction,
     next: (
       current: Pod,
       now: number,

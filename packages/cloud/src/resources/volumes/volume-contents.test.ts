@@ -49,7 +49,7 @@ describe('the data of removed volumes', () => {
       type: 'STANDARD',
       createdAt: context.clock.now(),
     };
-    const audit = auditEntry(context, context.root, 'test', 'network volume', volume.id);
+    const audit = auditEntry(context, context.root, 'create', 'network volume', volume.id);
     await context.store.volumes.insert(volume, audit);
     return {
       volume,

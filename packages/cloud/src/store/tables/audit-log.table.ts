@@ -1,4 +1,5 @@
 import type { Database } from '../database.ts';
+import type { AuditedAction, AuditedResource } from '../../domain/audit.ts';
 import type { AuditEntry } from '../../domain/records.ts';
 import { execute, join, row, rows, rowValues, sql } from '../sql.ts';
 import type { Row, Statement, Steps } from '../sql.ts';
@@ -27,8 +28,8 @@ interface AuditRow {
   key_id: string | null;
   interface: string;
   request_id: string;
-  action: string;
-  resource: string;
+  action: AuditedAction;
+  resource: AuditedResource;
   resource_id: string;
   changes: string;
 }

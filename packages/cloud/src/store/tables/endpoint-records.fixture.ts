@@ -1,9 +1,14 @@
+import type { AuditedAction } from '../../domain/audit.ts';
 import type { AuditEntry, Endpoint, NetworkVolume, Template } from '../../domain/records.ts';
 
 /** Two accounts. */
 export const ONE = 'one';
 export const TWO = 'two';
-export const audit = (accountId: string, resourceId: string, action = 'create'): AuditEntry => ({
+export const audit = (
+  accountId: string,
+  resourceId: string,
+  action: AuditedAction = 'create',
+): AuditEntry => ({
   at: 5,
   accountId,
   keyId: null,

@@ -19,7 +19,7 @@ const audit: AuditEntry = {
   interface: 'system',
   requestId: 'r',
   action: 'create',
-  resource: 'thing',
+  resource: 'flash app',
   resourceId: 'x',
   changes: [],
 };

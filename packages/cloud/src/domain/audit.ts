@@ -1,0 +1,45 @@
+/** What the audit log records. The filters of the console name the same. */
+export const AUDITED_ACTIONS = [
+  'create',
+  'update',
+  'delete',
+  'revoke',
+  'replace',
+  'start',
+  'stop',
+  'restart',
+  'reset',
+  'interrupt',
+  'retry jobs',
+  'cancel jobs',
+  'redrive jobs',
+  'terminal',
+  'copy files into',
+  'delete files of',
+  'warn of spending',
+] as const;
+export type AuditedAction = (typeof AUDITED_ACTIONS)[number];
+
+export const AUDITED_RESOURCES = [
+  'pod',
+  'endpoint',
+  'worker',
+  'cluster',
+  'network volume',
+  'image',
+  'model',
+  'template',
+  'registry',
+  'registry delegation',
+  'secret',
+  'API key',
+  'S3 key',
+  'session',
+  'login request',
+  'account',
+  'backup',
+  'flash app',
+  'flash environment',
+  'flash build',
+] as const;
+export type AuditedResource = (typeof AUDITED_RESOURCES)[number];
