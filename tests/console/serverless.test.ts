@@ -151,6 +151,26 @@ describe('the pages of serverless endpoints', { skip: withoutBrowser() }, () => 
     await page.getByText(/^0 of/).waitFor();
   });
 
+  test('with the keyboard alone: the navigation is skipped, and an endpoint is opened', async () => {
+    await page.goto('/serverless');
+    const link = page.getByRole('link', { name: 'echo', exact: true });
+    await link.waitFor();
+    const focused = (): Promise<string> =>
+      page.evaluate('document.activeElement.id || document.activeElement.textContent');
+    await page.keyboard.press('Tab');
+    assert.equal(await focused(), 'Skip to content');
+    await page.keyboard.press('Enter');
+    await waitFor('the content', async () => (await focused()) === 'main');
+    for (let pressed = 0; (await focused()) !== 'echo' && pressed < 30; pressed += 1)
+      await page.keyboard.press('Tab');
+    assert.equal(await focused(), 'echo');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'echo', level: 1 }).waitFor();
+    await waitFor('the keyboard begins at the new page', async () => (await focused()) === 'main');
+    await page.getByText('Page: echo', { exact: true }).waitFor({ state: 'attached' });
+    await assertAccessible(page);
+  });
+
   test('the address holds what is on screen: the playground, a search, a page of requests', async () => {
     await openTab(echo, 'playground');
     const chosen = (name: string) => page.getByRole('button', { name, exact: true, pressed: true });

@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'react';
 import type { ReactNode } from 'react';
 import { Link, useRouterState } from '@tanstack/react-router';
+import { announceTitle } from './announce.ts';
 
 export interface Crumb {
   to: string;
@@ -25,6 +26,7 @@ export function Page({
 }) {
   useEffect(() => {
     document.title = `${title} · Berth`;
+    announceTitle(title);
   }, [title]);
   return (
     <>

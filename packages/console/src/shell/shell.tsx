@@ -7,6 +7,7 @@ import { useSession } from '../api/session.ts';
 import { Button } from '../components/button.tsx';
 import { SignInAgain } from './sign-in-again.tsx';
 import logo from './logo.svg';
+import { Navigated } from './navigated.tsx';
 import { Navigation } from './navigation.tsx';
 import { applyTheme, storedTheme } from './theme.ts';
 import type { Theme } from './theme.ts';
@@ -22,6 +23,7 @@ export function Shell() {
       <a className="skip" href="#main">
         Skip to content
       </a>
+      <Navigated />
       {!connected && (
         <div className="banner" role="alert">
           Berth does not answer. What you see may be out of date; it is updated as soon as Berth is back.
