@@ -8,6 +8,24 @@ import { EmptyState, Loaded } from '../components/states.tsx';
 import { DataTable } from '../components/table.tsx';
 import { Ago } from '../components/time.tsx';
 
+interface SystemGpu {
+  id: string;
+  total: number;
+  free: number;
+  virtual: boolean;
+  memory: number;
+  cudaVersion: string | null;
+}
+
+interface SystemNode {
+  name: string;
+  ready: boolean;
+  schedulable: boolean;
+  cores: number;
+  memory: number;
+  gpus: SystemGpu[];
+}
+
 interface SystemDataCenter {
   id: string;
   name: string;
@@ -16,14 +34,9 @@ interface SystemDataCenter {
   cpu: { model: string; cores: number; threads: number };
   memory: number;
   freeMemory: number | null;
-  gpus: {
-    id: string;
-    total: number;
-    free: number;
-    virtual: boolean;
-    memory: number;
-    cudaVersion: string | null;
-  }[];
+  gpus: SystemGpu[];
+  /** Of a Kubernetes cluster. */
+  nodes: SystemNode[];
   pods: number;
   workers: number;
 }
@@ -190,6 +203,7 @@ function DataCenterCard({ place }: { place: SystemDataCenter }) {
             ['Runs', `${place.pods} pods, ${place.workers} workers`],
           ]}
         />
+        {place.nodes.length > 0 && <Nodes place={place} />}
         {place.gpus.length > 0 && (
           <DataTable
             label={`GPUs of ${place.id}`}
@@ -209,6 +223,37 @@ function DataCenterCard({ place }: { place: SystemDataCenter }) {
         )}
       </div>
     </Card>
+  );
+}
+
+function Nodes({ place: { id, nodes } }: { place: SystemDataCenter }) {
+  return (
+    <DataTable
+      label={`Nodes of ${id}`}
+      rows={nodes}
+      rowKey={({ name }) => name}
+      height="40vh"
+      columns={[
+        { header: 'Node', cell: ({ name }) => <code>{name}</code> },
+        {
+          header: 'State',
+          cell: ({ ready, schedulable }) =>
+            !ready ? (
+              <Badge tone="bad">not ready</Badge>
+            ) : schedulable ? (
+              <Badge tone="good">ready</Badge>
+            ) : (
+              <Badge tone="warn">cordoned</Badge>
+            ),
+        },
+        { header: 'CPU', kind: 'number', cell: ({ cores }) => `${Math.round(cores * 10) / 10}` },
+        { header: 'Memory', kind: 'number', cell: ({ memory }) => `${memory} GB` },
+        {
+          header: 'GPUs',
+          cell: ({ gpus }) => gpus.map((gpu) => `${gpu.id}: ${gpu.free} of ${gpu.total} free`).join(', '),
+        },
+      ]}
+    />
   );
 }
 

@@ -34,6 +34,19 @@ export interface Capacity {
   freeMemoryInGb?: number;
   /** One entry per machine and GPU type: a request for several GPUs must fit into one entry. */
   gpus: readonly GpuCapacity[];
+  /** The machines, where the engine has several. */
+  nodes?: readonly NodeCapacity[];
+}
+
+export interface NodeCapacity {
+  name: string;
+  /** Whether it is up. */
+  ready: boolean;
+  /** Whether it takes new instances, or only keeps those that it has. */
+  schedulable: boolean;
+  cores: number;
+  memoryInGb: number;
+  gpus: readonly GpuCapacity[];
 }
 
 export interface CpuCapacity {

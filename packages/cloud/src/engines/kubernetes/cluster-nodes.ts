@@ -1,4 +1,4 @@
-import type { Capacity } from '../../domain/placement/engine-capacity.ts';
+import type { Capacity, NodeCapacity } from '../../domain/placement/engine-capacity.ts';
 import type { Clock } from '../../support/clock.ts';
 import { staleWhileRevalidate } from '../../support/stale-while-revalidate.ts';
 import type { KubernetesClient } from './client/kubernetes-client.ts';
@@ -18,7 +18,7 @@ export interface ClusterNodesDeps {
   onProblem: (what: string, error: unknown) => void;
 }
 
-/** Reads the nodes that this data center may use, and caches them. */
+/** Reads the nodes of this data center, and caches them. */
 export function clusterNodesReader({
   client,
   settings,
@@ -35,7 +35,7 @@ export function clusterNodesReader({
         .catch((error: unknown) => {
           throw toKubernetesError(error);
         });
-      return items.filter(isUsable);
+      return items;
     },
     CACHE_TTL_MS,
     clock,
@@ -43,25 +43,46 @@ export function clusterNodesReader({
   );
 }
 
-function isUsable({ spec, status }: NodeObject): boolean {
-  return (
-    spec.unschedulable !== true &&
-    status.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true
-  );
+/** Whether instances can be started on it. */
+export function isUsable(node: NodeObject): boolean {
+  return isSchedulable(node) && isReady(node);
 }
 
-/** An instance runs on one node, so the largest node counts. */
+function isSchedulable({ spec }: NodeObject): boolean {
+  return spec.unschedulable !== true;
+}
+
+function isReady({ status }: NodeObject): boolean {
+  return status.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true;
+}
+
+/** An instance runs on one node, so the largest of those that take instances counts. */
 export function clusterCapacity(
   nodes: readonly NodeObject[],
   pods: readonly PodObject[],
-  settings: ClusterSettings,
+  settings: Pick<ClusterSettings, 'gpuLabel' | 'gpuResource'>,
 ): Capacity {
+  const usable = nodes.filter(isUsable);
   const most = (resource: string): number =>
-    Math.max(0, ...nodes.map(({ status }) => parseQuantity(status.allocatable?.[resource] ?? '0')));
+    Math.max(0, ...usable.map((node) => allocatable(node, resource)));
   const cores = Math.floor(most('cpu'));
   return {
-    cpu: { model: nodes[0]?.status.nodeInfo?.architecture ?? 'unknown', cores, threads: cores },
+    cpu: { model: usable[0]?.status.nodeInfo?.architecture ?? 'unknown', cores, threads: cores },
     memoryInGb: Math.floor(most('memory') / BYTES_PER_GB),
-    gpus: gpuCapacities(nodes, pods, settings),
+    gpus: gpuCapacities(usable, pods, settings),
+    nodes: nodes.map(
+      (node): NodeCapacity => ({
+        name: node.metadata.name,
+        ready: isReady(node),
+        schedulable: isSchedulable(node),
+        cores: allocatable(node, 'cpu'),
+        memoryInGb: Math.floor(allocatable(node, 'memory') / BYTES_PER_GB),
+        gpus: gpuCapacities([node], pods, settings),
+      }),
+    ),
   };
+}
+
+function allocatable({ status }: NodeObject, resource: string): number {
+  return parseQuantity(status.allocatable?.[resource] ?? '0');
 }

@@ -17,7 +17,7 @@ import { KubernetesClient } from './client/kubernetes-client.ts';
 import { toKubernetesError } from './client/kubernetes.errors.ts';
 import { ListWatch } from './client/list-watch.ts';
 import { lazyClusterAccess } from './client/lazy-cluster-access.ts';
-import { clusterCapacity, clusterNodesReader } from './cluster-nodes.ts';
+import { clusterCapacity, clusterNodesReader, isUsable } from './cluster-nodes.ts';
 import { discardPod, type KubernetesInstance, readPod } from './kubernetes-instance.ts';
 import type { NodeObject, ObjectList, PodObject } from './kubernetes-objects.ts';
 import {
@@ -165,7 +165,7 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
       installation: this.#installation,
       dataCenterId: this.#dataCenterId,
       waits: this.#waits,
-      nodes: this.#nodes,
+      nodes: async () => (await this.#nodes()).filter(isUsable),
       prepare: (wanted) => this.#tenants.prepare(wanted, this.#claims),
     });
     const instance = this.inventory.track(pod);

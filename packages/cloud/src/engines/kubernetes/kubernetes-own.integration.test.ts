@@ -101,6 +101,8 @@ await withKubernetes(({ kubeconfig }) => {
       });
       await gpuEngine.start(wanted);
       await waitFor('both are taken', async () => JSON.stringify(await free()) === '[["NVIDIA A40",2,0]]');
+      const node = (await gpuEngine.capacity()).nodes?.find(({ name }) => name === 'node-0');
+      assert.deepEqual([node?.ready, node?.schedulable, node?.gpus[0]?.free], [true, true, 0]);
       await assert.rejects(
         gpuEngine.start(spec('true', { gpus: { typeId: 'NVIDIA A40', count: 1 } })),
         hasCode('capacity', /nvidia\.com\/gpu/),

@@ -1,4 +1,5 @@
 import { ACCOUNT_ISOLATION } from '../../domain/placement/engine-capacity.ts';
+import type { GpuCapacity } from '../../domain/placement/engine-capacity.ts';
 import type { AllServices } from '../../resources/resources.ts';
 import type { DataCenterState, SystemState } from '../../resources/system/system.ts';
 import { isoTime, isoTimeOrNull } from '../../support/clock.ts';
@@ -47,6 +48,14 @@ const gpu = object({
   memory: integer({ description: 'In GB; 0 where the driver does not say' }),
   cudaVersion: nullable(text()),
 });
+const node = object({
+  name: text(),
+  ready: boolean({ description: 'Whether it is up' }),
+  schedulable: boolean({ description: 'Whether it takes new pods and workers' }),
+  cores: number({ description: 'That pods and workers can use' }),
+  memory: number({ description: 'In GB, that pods and workers can use' }),
+  gpus: list(gpu),
+});
 const dataCenter = named(
   'SystemDataCenter',
   object({
@@ -58,6 +67,7 @@ const dataCenter = named(
     memory: number({ description: 'In GB; 0 while its engine does not answer' }),
     freeMemory: nullable(number({ description: 'In GB' })),
     gpus: list(gpu, { description: 'One entry for each machine and GPU type' }),
+    nodes: list(node, { description: 'The nodes of a Kubernetes cluster; empty for other engines' }),
     pods: integer({ description: 'Pods that hold a place there' }),
     workers: integer({ description: 'Workers that have not ended' }),
   }),
@@ -146,7 +156,7 @@ function serializeSystem(state: SystemState): Static<typeof system> {
   };
 }
 
-function serializeDataCenter(state: DataCenterState): Static<typeof dataCenter> {
+export function serializeDataCenter(state: DataCenterState): Static<typeof dataCenter> {
   const { dataCenter: place, capacity, isolation, pods, workers } = state;
   return {
     id: place.id,
@@ -156,15 +166,24 @@ function serializeDataCenter(state: DataCenterState): Static<typeof dataCenter> 
     cpu: capacity.cpu,
     memory: capacity.memoryInGb,
     freeMemory: capacity.freeMemoryInGb ?? null,
-    gpus: capacity.gpus.map(({ gpuTypeId, memoryInGb, ...rest }) => ({
-      id: gpuTypeId,
+    gpus: capacity.gpus.map(serializeGpu),
+    nodes: (capacity.nodes ?? []).map(({ memoryInGb, gpus, ...rest }) => ({
+      ...rest,
       memory: memoryInGb,
-      total: rest.total,
-      free: rest.free,
-      virtual: rest.virtual,
-      cudaVersion: rest.cudaVersion,
+      gpus: gpus.map(serializeGpu),
     })),
     pods,
     workers,
+  };
+}
+
+function serializeGpu({ gpuTypeId, memoryInGb, ...rest }: GpuCapacity): Static<typeof gpu> {
+  return {
+    id: gpuTypeId,
+    memory: memoryInGb,
+    total: rest.total,
+    free: rest.free,
+    virtual: rest.virtual,
+    cudaVersion: rest.cudaVersion,
   };
 }
