@@ -88,6 +88,31 @@ describe('console: terminals, chat, webhooks, workers and files', { skip: withou
     await assertAccessible(page);
   });
 
+  test('a load balancing endpoint is called from its playground', async () => {
+    const id = await create('/v2/serverless', {
+      ...queueEndpoint('web', 'local/http-server', { min: 0, max: 1 }),
+      type: 'LOAD_BALANCER',
+      scaling: { type: 'REQUEST_COUNT', requestCount: 4 },
+    });
+    await page.goto(`/serverless/${id}/playground`);
+    await page.getByLabel('Method').selectOption('POST');
+    await page.getByLabel('Path').fill('/echo');
+    await page.getByLabel('Body').fill('{"castle": 1}');
+    await press('Send');
+    await page.getByText('200 OK', { exact: true }).waitFor();
+    assert.match(await page.getByLabel('Answer', { exact: true }).innerText(), /"castle": 1/);
+    await press('TypeScript');
+    assert.match(await page.getByLabel('Program', { exact: true }).innerText(), /echo[^]*castle/);
+    // What a worker refuses is an answer too.
+    await page.getByLabel('Path').fill('/nothing');
+    await press('Send');
+    await page.getByText('404 Not Found', { exact: true }).waitFor();
+    assert.match(await page.getByLabel('Answer', { exact: true }).innerText(), /there is \/ and \/echo/);
+    await page.getByLabel('Path').fill('../elsewhere');
+    await page.getByText('The path leads out of the endpoint.').waitFor();
+    await assertAccessible(page);
+  });
+
   test('a webhook that was refused is delivered again', async () => {
     const { port } = receiver.address() as AddressInfo;
     await stage.operator.call('POST', `/v2/${echo}/run`, {
@@ -151,11 +176,13 @@ describe('console: terminals, chat, webhooks, workers and files', { skip: withou
       },
       90_000,
     );
-    // The dialog is part of the address.
+    // The dialog and its range are part of the address.
+    await page.waitForURL(/range=live/);
     await page.reload();
+    await dialog.getByRole('img', { name: 'CPUs in use' }).waitFor();
+    await dialog.getByText('1 hour').click();
     await dialog.getByRole('img', { name: 'Memory', exact: true }).waitFor();
     await dialog.getByText('2 days').click();
-    await page.waitForURL(/range=48h/);
     await dialog.getByRole('img', { name: 'CPU cores' }).waitFor();
     await assertAccessible(page);
     await page.keyboard.press('Escape');

@@ -1,20 +1,21 @@
-import { useEffect, useMemo, useRef, useState } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { Link } from '@tanstack/react-router';
 import { useApi } from '../../api/queries.ts';
 import type { Endpoint, JobPage } from '../../api/types.ts';
 import { Button } from '../../components/button.tsx';
-import { CopyButton } from '../../components/copy.tsx';
 import { Segmented } from '../../components/form.tsx';
 import { formatDuration } from '../../components/format.ts';
 import { JsonEditor } from '../../components/json-editor.tsx';
 import { jsonProblem, prettyJson } from '../../components/json-text.ts';
 import { Card } from '../../components/page.tsx';
-import { ErrorNote, Note } from '../../components/states.tsx';
+import { ErrorNote } from '../../components/states.tsx';
 import { useUrlChoice } from '../../components/url-state.ts';
 import type { TabProps } from './tab-props.ts';
+import { HttpPlayground } from './http-playground.tsx';
 import { InputForm } from './input-form.tsx';
 import { playgroundRun } from './playground-run.ts';
 import type { RunUpdate } from './playground-run.ts';
+import { ProgramCard } from './program-card.tsx';
 import { snippet } from './snippets.ts';
 import type { Language, Mode } from './snippets.ts';
 
@@ -25,7 +26,6 @@ const CHAT_BODY = JSON.stringify(
 );
 
 const MODE_NAMES = ['runsync', 'run', 'stream', 'chat'] as const satisfies Mode[];
-const LANGUAGE_NAMES = ['curl', 'python', 'typescript'] as const satisfies Language[];
 
 const MODES: readonly (readonly [Mode, string])[] = [
   ['runsync', 'Run and wait'],
@@ -38,10 +38,7 @@ export default function PlaygroundTab({ endpoint }: TabProps) {
   return endpoint.type === 'QUEUE' ? (
     <QueuePlayground endpoint={endpoint} />
   ) : (
-    <Note>
-      This endpoint passes HTTP requests to its workers: call{' '}
-      <code>{endpoint.requestUrls['base'] ?? `/v2/${endpoint.id}/`}</code> with any HTTP client.
-    </Note>
+    <HttpPlayground endpoint={endpoint} />
   );
 }
 
@@ -69,6 +66,10 @@ function QueuePlayground({ endpoint }: { endpoint: Endpoint }) {
     if ((next === 'chat') !== (mode === 'chat')) setBody(next === 'chat' ? CHAT_BODY : bodyOf(first ?? '{}'));
     setMode(next);
   };
+  const program = useCallback(
+    (language: Language) => snippet(language, { origin: location.origin, endpointId: id, mode, body }),
+    [id, mode, body],
+  );
   return (
     <>
       <Segmented label="How to call it" value={mode} options={MODES} onChange={choose} />
@@ -114,7 +115,7 @@ function QueuePlayground({ endpoint }: { endpoint: Endpoint }) {
         </Card>
         <Answer key={mode} endpointId={id} mode={mode} body={body} />
       </div>
-      <Snippets endpointId={id} mode={mode} body={body} />
+      <ProgramCard program={program} />
     </>
   );
 }
@@ -185,38 +186,6 @@ function Answer({ endpointId, mode, body }: { endpointId: string; mode: Mode; bo
           </pre>
         )}
       </div>
-    </Card>
-  );
-}
-
-function Snippets({ endpointId, mode, body }: { endpointId: string; mode: Mode; body: string }) {
-  const [language, setLanguage] = useUrlChoice('language', LANGUAGE_NAMES);
-  const text = useMemo(
-    () => snippet(language, { origin: location.origin, endpointId, mode, body }),
-    [language, endpointId, mode, body],
-  );
-  return (
-    <Card
-      title="The same as a program"
-      actions={
-        <>
-          <Segmented
-            label="Language"
-            value={language}
-            options={[
-              ['curl', 'curl'],
-              ['python', 'Python'],
-              ['typescript', 'TypeScript'],
-            ]}
-            onChange={setLanguage}
-          />
-          <CopyButton text={text} label="Copy the program" />
-        </>
-      }
-    >
-      <pre tabIndex={0} aria-label="Program">
-        {text}
-      </pre>
     </Card>
   );
 }

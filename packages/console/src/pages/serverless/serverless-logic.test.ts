@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { changedPaths } from '../../api/changed-paths.ts';
 import { eventData } from '../../api/sse.ts';
 import { jsonProblem, prettyJson } from '../../components/json-text.ts';
+import { callUrl, contentTypeOf, httpSnippet, sentBody } from './http-call.ts';
 import { readJobSearch, searchFilter, searchQuery } from './job-search.ts';
 import { readErrorDetail } from './error-detail.ts';
 import { snippet } from './snippets.ts';
@@ -76,4 +77,31 @@ test('the traceback of an error is shown as lines', () => {
     rest: { error_type: 'E' },
   });
   assert.deepEqual(readErrorDetail('plain'), { rest: 'plain' });
+});
+
+test('a path of a load balancing endpoint stays below it', () => {
+  const base = 'http://b/v2/e';
+  const url = (path: string) => callUrl({ base, path });
+  assert.deepEqual(
+    ['', '/', 'echo?a=b c', '//other.host/x', 'a/../b'].map(url),
+    ['', '', 'echo?a=b%20c', 'other.host/x', 'b'].map((path) => `${base}/${path}`),
+  );
+  assert.deepEqual(['..', '../e2/x', '/%2e%2e/jobs'].map(url), [undefined, undefined, undefined]);
+});
+
+test('an HTTP request is the same in every language, with its body where it has one', () => {
+  const call = { base: 'http://b/v2/e', method: 'POST', path: '/echo', body: '{"text": "it\'s"}' } as const;
+  assert.match(
+    httpSnippet('curl', call),
+    /^curl -s -X POST 'http:\/\/b\/v2\/e\/echo' \\\n[^]*application\/json' \\\n {2}--data-binary '.*it'\\''s"}'$/,
+  );
+  assert.match(httpSnippet('python', call), /request\("POST", "http:\/\/b\/v2\/e\/echo", [^]*data=body\)/);
+  assert.match(httpSnippet('typescript', call), /method: 'POST'[^]*body: "{\\"text/);
+  const read = { ...call, method: 'GET' } as const;
+  assert.equal(sentBody(read), undefined);
+  for (const language of ['curl', 'python', 'typescript'] as const) {
+    assert.doesNotMatch(httpSnippet(language, read), /Content-Type|it's/);
+    assert.match(httpSnippet(language, { ...call, body: 'x'.repeat(10_001) }), /request\.body/);
+  }
+  assert.equal(contentTypeOf('plain words'), 'text/plain; charset=utf-8');
 });
