@@ -103,3 +103,22 @@ describe('the mount path of an account', { skip: process.platform !== 'linux' },
     }
   });
 });
+
+test('an instance sees its folder wherever the data folder is', {
+  skip: process.platform !== 'linux',
+}, () => {
+  for (const place of ['/tmp', '/var/tmp']) {
+    const data = mkdtempSync(join(place, 'berth-view-'));
+    try {
+      const folder = new InstanceFolder(join(data, 'instances', 'one'));
+      folder.create(user);
+      buildInstanceView({ folder, user, mounts: [], readable: [], writable: [], data, gpus: false });
+      const mounts = readFileSync(folder.fstab, 'utf8').split('\n');
+      const own = mounts.findIndex((line) => line.startsWith(`${folder.root} ${folder.view}${folder.root} `));
+      const above = mounts.findIndex((line) => line.split(' ')[1] === `${folder.view}${place}`);
+      assert.ok(own > above, `${place}: ${mounts.join('\n')}`);
+    } finally {
+      rmSync(data, { recursive: true });
+    }
+  }
+});

@@ -83,7 +83,7 @@ export class SandboxView {
     mkdirSync(join(this.#folder, 'run'), { recursive: true });
     this.#link('/var/run', '../run');
     this.bind(tmp, '/tmp', { canCreate: true });
-    this.bind(tmp, '/var/tmp');
+    this.bind(tmp, '/var/tmp', { canCreate: true });
     this.#addResolverFolder();
   }
 
