@@ -375,6 +375,7 @@ describe('doctor', () => {
         ['sqlite', true],
         ['process isolation', true],
         ['docker', true],
+        ['gpus', true],
         ['python', true],
         ['server', true],
         ['ready', true],
@@ -402,6 +403,6 @@ describe('doctor', () => {
     assert.match(ran.out, /^not {2}ready .*\/readyz answers 503; look at its log/m);
     assert.match(ran.out, /^not {2}key .*from BERTH_API_KEY is refused; set BERTH_API_KEY/m);
     // On a busy machine it first says that the checks go on.
-    assert.match(ran.err, /^(?:checking; .*\n)?berth: 3 of 10 checks are not ok\n$/);
+    assert.match(ran.err, /^(?:checking; .*\n)?berth: 3 of 11 checks are not ok\n$/);
   });
 });
