@@ -75,3 +75,12 @@ export function needsNewInstance(before: Pod, after: Pod): boolean {
 function isMountPath(path: string): boolean {
   return path.startsWith('/') && !path.split('/').includes('..') && /[^/]/.test(path) && !path.includes('\0');
 }
+
+/** A GPU pod may be started with zero GPUs, to reach its data. */
+export function gpuCountFindings({ compute }: Pod, gpuCount: number): string[] {
+  if (!Number.isInteger(gpuCount) || gpuCount < 0)
+    return [`gpuCount must be a whole number of at least 0, got ${gpuCount}`];
+  return compute === 'CPU' && gpuCount > 0
+    ? ['gpuCount must be 0 for a CPU pod; the compute type cannot be changed']
+    : [];
+}

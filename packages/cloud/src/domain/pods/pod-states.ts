@@ -97,3 +97,13 @@ export const INTERRUPTED_DETAIL = 'Interrupted: a pod that is not interruptible 
 export function isInterrupted({ statusDetail }: Pick<Pod, 'statusDetail'>): boolean {
   return statusDetail === INTERRUPTED_DETAIL;
 }
+
+/** Pods of a cluster are created, changed and deleted together. */
+export function refuseClusterMember(pod: Pod, action: string): Pod {
+  if (pod.clusterId !== null)
+    throw new BerthError(
+      'state',
+      `pod ${pod.id} belongs to the cluster ${pod.clusterId}, so it cannot be ${action} by itself; use the cluster`,
+    );
+  return pod;
+}

@@ -44,7 +44,7 @@ export function podFileOperations({ pods }: Pick<ResourceServices, 'pods'>): Ope
       response: podFile,
       errorStatuses: [400, 404, 409, 422],
       handle: async ({ caller, params, query }) => {
-        const { kind, size, mode, modifiedAt } = await pods.statFile(caller, params.id, query.path);
+        const { kind, size, mode, modifiedAt } = await pods.files.stat(caller, params.id, query.path);
         return { kind, size, mode, modifiedAt: isoTime(modifiedAt) };
       },
     }),
@@ -63,7 +63,7 @@ export function podFileOperations({ pods }: Pick<ResourceServices, 'pods'>): Ope
       query: pathQuery,
       status: 200,
       errorStatuses: [400, 404, 409, 422],
-      handle: ({ caller, params, query }) => pods.readFiles(caller, params.id, query.path) as never,
+      handle: ({ caller, params, query }) => pods.files.read(caller, params.id, query.path) as never,
     }),
     operation({
       id: 'writePodFiles',
@@ -80,7 +80,7 @@ export function podFileOperations({ pods }: Pick<ResourceServices, 'pods'>): Ope
       query: pathQuery,
       status: 204,
       errorStatuses: [400, 404, 409, 415, 422],
-      handle: ({ caller, params, query, upload }) => pods.writeFiles(caller, params.id, query.path, upload),
+      handle: ({ caller, params, query, upload }) => pods.files.write(caller, params.id, query.path, upload),
     }),
   ];
 }

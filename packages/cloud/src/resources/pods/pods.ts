@@ -1,15 +1,11 @@
-import type { Readable } from 'node:stream';
-import type { InstanceFile } from '../../engines/instance-files.ts';
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
 import type { AuditedPodChange, PodReferences, PodReferenceIds } from '../../store/pod-store.ts';
 import type { AuditedAction } from '../../domain/audit.ts';
 import type { PageRequest } from '../../domain/records.ts';
 import type { ChangeNotifier } from '../../support/change-notifier.ts';
 import { BerthError, notFound, ruleError } from '../../support/errors.ts';
-import type { Caller } from '../../domain/caller.ts';
-import { auditEntry, diffRecords, withinQuotas } from '../resource-context.ts';
-import type { ResourceContext } from '../resource-context.ts';
-import { POD_ACCESS_DENIED, SYSTEM_CALLER } from '../../domain/caller.ts';
+import { POD_ACCESS_DENIED, SYSTEM_CALLER, type Caller } from '../../domain/caller.ts';
+import { auditEntry, diffRecords, withinQuotas, type ResourceContext } from '../resource-context.ts';
 import { podHourlyCost, bidFindings } from '../../domain/hourly-cost.ts';
 import { withoutInterruptible, placeOrInterrupt } from '../../domain/placement/pod-interruption.ts';
 import {
@@ -22,15 +18,19 @@ import {
   terminateWithCluster,
 } from '../../domain/pods/pod-transitions.ts';
 import { CheckedPod } from './checked-pod.ts';
-import { podFiles } from './pod-file-access.ts';
+import { PodFiles } from './pod-files.ts';
 import { podLog } from './pod-log.ts';
 import { applyTemplate } from '../../domain/pods/pod-input.ts';
 import type { NewPod, PodInput } from '../../domain/pods/pod-input.ts';
 import { placeExistingPod, placePod } from '../../domain/placement/pod-placement.ts';
-import { podChangeFindings, needsNewInstance, podFindings } from '../../domain/pods/pod-rules.ts';
-import { PodRuntimeReader } from './pod-runtime.ts';
-import type { PodPort, PodRuntime } from './pod-runtime.ts';
-import { checkAction, lockedError } from '../../domain/pods/pod-states.ts';
+import {
+  gpuCountFindings,
+  needsNewInstance,
+  podChangeFindings,
+  podFindings,
+} from '../../domain/pods/pod-rules.ts';
+import { PodRuntimeReader, type PodPort, type PodRuntime } from './pod-runtime.ts';
+import { checkAction, lockedError, refuseClusterMember } from '../../domain/pods/pod-states.ts';
 import { workerAsPod } from './worker-as-pod.ts';
 import type { WorkerPod } from './worker-as-pod.ts';
 import type { Pod } from '../../domain/pods/pod-record.ts';
@@ -57,6 +57,8 @@ export interface StartPodOptions {
 }
 
 export class Pods {
+  /** The files in running pods. */
+  readonly files: PodFiles;
   readonly #context: ResourceContext;
   readonly #deps: PodsDeps;
   readonly #preparation: PodPreparation;
@@ -67,6 +69,7 @@ export class Pods {
     this.#deps = deps;
     this.#preparation = new PodPreparation(context, deps);
     this.#runtimes = new PodRuntimeReader(deps.engines, context.clock);
+    this.files = new PodFiles(context, deps.engines, (caller, id) => this.get(caller, id));
   }
 
   async create(caller: Caller, input: NewPod): Promise<Pod> {
@@ -347,29 +350,6 @@ export class Pods {
     });
   }
 
-  /** Describes the file or directory at a path in a running pod. */
-  async statFile(caller: Caller, id: string, path: string): Promise<InstanceFile> {
-    const pod = await this.get(caller, id);
-    const found = await podFiles(pod, this.#deps.engines).stat(id, path);
-    if (found === undefined) throw notFound('file', path);
-    return found;
-  }
-
-  /** A tar archive of the file or directory at a path in a running pod. */
-  async readFiles(caller: Caller, id: string, path: string): Promise<Readable> {
-    const pod = await this.get(caller, id);
-    return podFiles(pod, this.#deps.engines).read(id, path);
-  }
-
-  /** Unpacks a tar archive into a directory of a running pod. */
-  async writeFiles(caller: Caller, id: string, folder: string, tar: Readable): Promise<void> {
-    const pod = await this.get(caller, id);
-    await podFiles(pod, this.#deps.engines).write(id, folder, tar);
-    await this.#context.store.audit.record(
-      auditEntry(this.#context, caller, 'copy files into', RESOURCE, id, [{ field: 'path', to: folder }]),
-    );
-  }
-
   async #change(
     caller: Caller,
     id: string,
@@ -414,26 +394,7 @@ export class Pods {
   }
 }
 
-/** Pods of a cluster are created, changed and deleted together. */
-function refuseClusterMember(pod: Pod, action: string): Pod {
-  if (pod.clusterId !== null)
-    throw new BerthError(
-      'state',
-      `pod ${pod.id} belongs to the cluster ${pod.clusterId}, so it cannot be ${action} by itself; use the cluster`,
-    );
-  return pod;
-}
-
 /** A pod that calls the API with its own token may only act on itself. */
 function checkPodCaller({ podId }: Caller, id: string): void {
   if (podId !== undefined && podId !== id) throw new BerthError('forbidden', POD_ACCESS_DENIED);
-}
-
-/** A GPU pod may be started with zero GPUs, to reach its data. */
-function gpuCountFindings({ compute }: Pod, gpuCount: number): string[] {
-  if (!Number.isInteger(gpuCount) || gpuCount < 0)
-    return [`gpuCount must be a whole number of at least 0, got ${gpuCount}`];
-  return compute === 'CPU' && gpuCount > 0
-    ? ['gpuCount must be 0 for a CPU pod; the compute type cannot be changed']
-    : [];
 }
