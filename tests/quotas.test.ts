@@ -1,5 +1,12 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text as readText } from 'node:stream/consumers';
+import { after, before, describe, test } from 'node:test';
 import { createQueueEndpoint } from '../packages/testing/src/queue-endpoint-client.ts';
 import { serverFixture } from '../packages/testing/src/server-fixture.ts';
 import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
@@ -232,6 +239,65 @@ for (const kind of DATABASES) {
     });
   });
 }
+
+describe('a spending limit', () => {
+  const env: Record<string, string> = { BERTH_RATE_LIMITS: 'off', BERTH_PROCESS_ISOLATION: 'none' };
+  const received: { body: string; signature: string | undefined }[] = [];
+  const receiver = createServer((request, response) => {
+    void readText(request).then((body) => {
+      received.push({ body, signature: request.headers['x-berth-signature'] as string | undefined });
+      response.end();
+    });
+  });
+  const folder = mkdtempSync(join(tmpdir(), 'berth-spending-'));
+  before(async () => {
+    env['BERTH_CONFIG'] = join(folder, 'berth.yaml');
+    writeFileSync(env['BERTH_CONFIG'], 'prices: { cpu: { cpu3c: 180 } }\n');
+    await once(receiver.listen(0, '127.0.0.1'), 'listening');
+    env['BERTH_LIMITS_WEBHOOK'] = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
+  });
+  after(() => {
+    receiver.close();
+    rmSync(folder, { recursive: true });
+  });
+  const stage = serverFixture('sqlite', env);
+
+  test('calls the webhook at 80 % and when it is reached, and is shown', async () => {
+    const account = await stage.createAccount('spender');
+    const spending = async (): Promise<LimitsView['limits'][number]> => {
+      const { body } = await account.call<LimitsView>('GET', '/v2/account/limits');
+      return body.limits.find(({ name }) => name === 'spendPerMonth') ?? assert.fail(JSON.stringify(body));
+    };
+    const pod = await createRunningPod(account);
+    await waitFor('the pod has cost something', async () => (await spending()).used > 0);
+    // Then nothing more is spent.
+    assert.equal((await account.call('DELETE', `/v2/pods/${pod.id}`)).status, 204);
+    const { used } = await spending();
+    assert.equal((await spending()).warning, false);
+    // Spending is checked at the start, and every 30 seconds.
+    const restartWith = async (spendPerMonth: number): Promise<void> => {
+      const path = `/v2/accounts/${account.id}/limits`;
+      const { status, text } = await stage.operator.call('PATCH', path, { spendPerMonth });
+      assert.equal(status, 200, text);
+      await stage.restart();
+    };
+    const events = (): string[] => received.map(({ body }) => (JSON.parse(body) as { event: string }).event);
+    await restartWith(used / 0.9);
+    await waitFor('the warning', () => events().length === 1);
+    assert.equal((await spending()).warning, true);
+    await restartWith(used / 2);
+    await waitFor('the end', () => events().length === 2);
+    assert.deepEqual(events(), ['spend.warning', 'spend.reached']);
+    const [warning] = received.map(({ body }) => JSON.parse(body) as Record<string, unknown>);
+    assert.deepEqual(
+      [warning?.['accountId'], warning?.['accountName'], warning?.['spent'], warning?.['limit']],
+      [account.id, 'spender', used, used / 0.9],
+    );
+    for (const { signature } of received) assert.match(signature ?? '', /./);
+    const { status, body } = await createPod(account);
+    assert.deepEqual([status, (body as unknown as Problem).limit], [402, 'spendPerMonth']);
+  });
+});
 
 describe('the deletion of an account', () => {
   test('that a crash interrupts is finished after the next start', async () => {
