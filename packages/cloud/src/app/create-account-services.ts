@@ -11,6 +11,7 @@ import type { SpendWarning } from '../resources/accounts/account-watch.ts';
 import { LogUsage } from '../resources/accounts/log-usage.ts';
 import { QuotaWarnings } from '../resources/accounts/quota-warnings.ts';
 import { AccountQuotas } from '../resources/accounts/account-quotas.ts';
+import { DiskShares } from '../resources/accounts/disk-shares.ts';
 import { Images } from '../resources/images/images.ts';
 import type { AppContext } from './app-context.ts';
 import type { Engines } from './engines.ts';
@@ -33,7 +34,7 @@ export interface AccountLimits {
 }
 
 export async function createAccountLimits(
-  { config, log, clock, events }: AppContext,
+  { config, log, clock, events, disk }: AppContext,
   { store, context }: Storage,
   engines: Engines,
   webhookSecretFor: (accountId: string) => string,
@@ -62,6 +63,10 @@ export async function createAccountLimits(
     spentThisMonth: (accountId) => billing.spentThisMonth(accountId),
   });
   context.quotas = quotas;
+  context.diskShares = new DiskShares({
+    scarceBytes: () => disk.scarceBytes,
+    accounts: () => directory.list().length,
+  });
   const watch = new AccountWatch(context, {
     directory,
     quotas,

@@ -90,13 +90,23 @@ export function quotaError(
 export const DISK_SHARE = 'disk share' as const;
 
 /** The disk is nearly full, and the account already has its share of what is left. */
-export function diskShareError(used: number, share: number): BerthError {
+export function diskShareError(what: 'queues' | 'uploads', used: number, share: number): BerthError {
+  const [has, instead] =
+    what === 'queues'
+      ? ['has', 'let workers finish jobs or purge a queue']
+      : ['would have', 'delete files of volumes or images'];
   return new BerthError(
     'quota-bytes',
-    `the disk is nearly full, and this account has ${formatBytes(used)} in its queues, more than its ` +
-      `share of the rest (${formatBytes(share)}); let workers finish jobs or purge a queue, or ask an ` +
-      'operator for more disk space',
-    { limit: { name: 'queuedBytes', owner: DISK_SHARE, used, maximum: share } },
+    `the disk is nearly full, and this account ${has} ${formatBytes(used)} in its ${what}, more than its ` +
+      `share of the rest (${formatBytes(share)}); ${instead}, or ask an operator for more disk space`,
+    {
+      limit: {
+        name: what === 'queues' ? 'queuedBytes' : 'volumeBytes',
+        owner: DISK_SHARE,
+        used,
+        maximum: share,
+      },
+    },
   );
 }
 

@@ -104,7 +104,7 @@ export class QueueAdmission {
       const name = exceeded(count, bytes, limits);
       if (name === undefined) continue;
       const [used, added] = name === 'queuedJobs' ? [count.jobs, 1] : [count.bytes, bytes];
-      if (owner === DISK_SHARE) throw diskShareError(count.bytes, limits.queuedBytes ?? 0);
+      if (owner === DISK_SHARE) throw diskShareError('queues', count.bytes, limits.queuedBytes ?? 0);
       throw quotaError(name, owner, { used, added, limit: limits[name] ?? 0 });
     }
     return this.#add(owners, bytes);

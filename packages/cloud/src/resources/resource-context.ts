@@ -7,6 +7,7 @@ import type { DiskSpace } from '../support/disk-space.ts';
 import type { Ids } from '../support/ids.ts';
 import type { Caller } from '../domain/caller.ts';
 import type { QuotaNeeds, AccountQuotas } from './accounts/account-quotas.ts';
+import type { DiskShares } from './accounts/disk-shares.ts';
 
 /** Dependencies that all resource services share. */
 export interface ResourceContext {
@@ -18,6 +19,8 @@ export interface ResourceContext {
   quotas?: Pick<AccountQuotas, 'within'>;
   /** The disk of the data folder; without it, room is not checked before data is written. */
   disk?: Pick<DiskSpace, 'checkRoom'>;
+  /** What each account may upload while that disk is nearly full. */
+  diskShares?: Pick<DiskShares, 'take'>;
 }
 
 /** Runs the work if the limits of the account and the installation leave room for it. */

@@ -94,12 +94,7 @@ export class Images {
     const known = await this.#snapshots.find(qualifiedName, digest);
     if (known !== undefined) await this.#snapshots.touch(qualifiedName, digest, metadata.createdAt);
     // An image that exists already has its audit entry.
-    if (
-      known === undefined &&
-      (await withinQuotas(this.#context, accountId, { imageBytes: metadata.size }, () =>
-        this.#snapshots.write(qualifiedName, digest, files, metadata, this.#context.ids.resource()),
-      ))
-    ) {
+    if (known === undefined && (await this.#write(accountId, qualifiedName, digest, files, metadata))) {
       await this.#audit(caller, 'create', localImageReference(accountId, name, digest), [
         { field: 'files', to: metadata.files },
         { field: 'size', to: metadata.size },
@@ -108,6 +103,27 @@ export class Images {
     // Also of an image that is there: another server may not have it.
     await this.#options.shared?.publish(qualifiedName, known ?? { digest, ...metadata });
     return toImage(accountId, name, known ?? { digest, ...metadata });
+  }
+
+  /** False if another request has written it meanwhile. */
+  #write(
+    accountId: string,
+    qualifiedName: string,
+    digest: string,
+    files: readonly ImageFile[],
+    metadata: Omit<Snapshot, 'digest'>,
+  ): Promise<boolean> {
+    return withinQuotas(this.#context, accountId, { imageBytes: metadata.size }, async () => {
+      const giveBack = this.#context.diskShares?.take(accountId, metadata.size);
+      let isWritten = false;
+      try {
+        const id = this.#context.ids.resource();
+        isWritten = await this.#snapshots.write(qualifiedName, digest, files, metadata, id);
+        return isWritten;
+      } finally {
+        if (!isWritten) giveBack?.();
+      }
+    });
   }
 
   /** The files of an image as a tar archive; undefined if there is none. */

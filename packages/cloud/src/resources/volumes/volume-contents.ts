@@ -70,8 +70,10 @@ export class VolumeContents {
 
   #localObjects(volume: NetworkVolume): VolumeObjects {
     const { ids, disk } = this.#context;
+    const { accountId } = volume;
     return new VolumeObjects({
       checkRoom: () => disk?.checkRoom(),
+      takeShare: (bytes) => this.#context.diskShares?.take(accountId, bytes),
       directory: this.#directory(volume),
       capacity: volume.size * BYTES_PER_GB,
       usage: this.#usage(volume.id),

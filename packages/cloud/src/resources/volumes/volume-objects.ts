@@ -52,6 +52,8 @@ export interface VolumeObjectsDeps {
   capacity: number;
   /** Throws if the disk has no room for new data. */
   checkRoom?(): void;
+  /** Throws if the account has its share of a disk that is nearly full. The result gives the bytes back. */
+  takeShare?(bytes: number): (() => void) | undefined;
   usage: VolumeUsageMeter;
   locks: KeyedMutex;
   ids: Ids;
@@ -172,17 +174,24 @@ export class VolumeObjects {
    * Reserves space for an object, less the one it replaces; throws if the volume is too small. Call the
    * returned function with true when the bytes were written, or with false when they were not.
    */
-  reserve(length: number, replaced = 0): Promise<(done: boolean) => void> {
-    const { usage, capacity, checkRoom } = this.#deps;
+  async reserve(length: number, replaced = 0): Promise<(done: boolean) => void> {
+    const { usage, capacity, checkRoom, takeShare } = this.#deps;
     checkRoom?.();
-    return usage.reserve(length, (used) => {
-      if (used - replaced + length <= capacity) return;
-      throw new BerthError(
-        'too-large',
-        `the volume has ${capacity} bytes, of which ${used} are used or reserved: there is no room for ` +
-          `${length} more; make it larger or delete files`,
-      );
+    let giveBack: (() => void) | undefined;
+    const release = await usage.reserve(length, (used) => {
+      if (used - replaced + length > capacity)
+        throw new BerthError(
+          'too-large',
+          `the volume has ${capacity} bytes, of which ${used} are used or reserved: there is no room for ` +
+            `${length} more; make it larger or delete files`,
+        );
+      giveBack = takeShare?.(length);
     });
+    return (done) => {
+      if (!done) giveBack?.();
+      giveBack = undefined;
+      release(done);
+    };
   }
 
   /** A temporary path for a file that is being received. */
