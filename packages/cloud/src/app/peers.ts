@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
+import type { HostState, OtherHost } from '../engines/shared/instance-hosts.ts';
 import type { ServerStore, ServerView } from '../store/server-store.ts';
 import type { Config } from '../support/config/config.ts';
 import type { Log } from '../support/log.ts';
@@ -11,13 +12,13 @@ import type { ServerAddress } from './server-address.ts';
 import type { Storage } from './storage.ts';
 
 const HEARTBEAT_MS = 1_000;
+/** A server that was silent for this long may be frozen: nobody waits long for its answer. */
+const LATE_AFTER_MS = 2_000;
 /** A server that was silent for this long is asked nothing. */
 const AWAY_AFTER_MS = 4_000;
 /** What runs on a machine whose servers were all silent for this long counts as lost. */
 const HOST_LOST_AFTER_MS = 15_000;
 const CLEAN_UP_EVERY_MS = 600_000;
-
-export type HostState = { state: 'here' | 'away' | 'lost' } | { state: 'up'; address: string };
 
 /** The other servers on the same database. A server on SQLite has none. */
 export class Peers {
@@ -59,8 +60,10 @@ export class Peers {
   }
 
   /** One server for each of the other machines that answer. */
-  get otherHosts(): { hostId: string; address: string }[] {
-    const found = new Map(this.others.map(({ hostId, address }) => [hostId, { hostId, address }]));
+  get otherHosts(): OtherHost[] {
+    const found = new Map(
+      this.others.map((server) => [server.hostId, { hostId: server.hostId, ...reachable(server) }]),
+    );
     found.delete(this.hostId);
     return [...found.values()];
   }
@@ -72,7 +75,7 @@ export class Peers {
     if (performance.now() - this.#heardAt > AWAY_AFTER_MS) return { state: 'away' };
     const best = servers.toSorted((one, other) => one.silentMs - other.silentMs)[0];
     if (best === undefined || best.silentMs > HOST_LOST_AFTER_MS) return { state: 'lost' };
-    return best.silentMs < AWAY_AFTER_MS ? { state: 'up', address: best.address } : { state: 'away' };
+    return best.silentMs < AWAY_AFTER_MS ? { state: 'up', ...reachable(best) } : { state: 'away' };
   }
 
   async close(): Promise<void> {
@@ -105,6 +108,10 @@ export class Peers {
     this.#cleanedUpAt = performance.now();
     await this.#store.cleanUp();
   }
+}
+
+function reachable({ address, silentMs }: ServerView): { address: string; isLate: boolean } {
+  return { address, isLate: silentMs > LATE_AFTER_MS };
 }
 
 /** Where it listens on all addresses, the first one that other machines can know. */

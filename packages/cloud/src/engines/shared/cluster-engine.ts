@@ -5,7 +5,7 @@ import type { PeerSignature } from '../../support/peer-signature.ts';
 import type { InstanceEngine } from '../engine.ts';
 import { delegateTo } from './led-engine.ts';
 import { callPeer, logsFromPeer, peerPath } from './peer-client.ts';
-import type { InstanceHosts } from './shared-engine.ts';
+import type { InstanceHosts } from './instance-hosts.ts';
 
 export interface ClusterEngineDeps {
   local: InstanceEngine;

@@ -6,6 +6,7 @@ import type { PeerSignature } from '../../support/peer-signature.ts';
 import type { InstanceEngine } from '../engine.ts';
 import type { InstanceFiles } from '../instance-files.ts';
 import type { Instance, InstanceAddress, InstanceEvent, InstanceHandle, InstanceUsage } from '../instance.ts';
+import type { InstanceHosts } from './instance-hosts.ts';
 import { delegateTo } from './led-engine.ts';
 import { remoteExecution } from './execution-frames.ts';
 import { callPeer, connectToPeer, logsFromPeer, peerPath, streamFromPeer } from './peer-client.ts';
@@ -37,17 +38,9 @@ export function sharedEngine(deps: SharedEngineDeps): InstanceEngine {
 }
 
 const WATCH_EVERY_MS = 1_000;
+/** A server that takes over from a frozen one cannot wait longer for what ran there. */
+const LATE_LIST_TIMEOUT_MS = 1_000;
 const LOOPBACK = /^(?:127\.|localhost$|\[?::1\]?$|0\.0\.0\.0$)/;
-
-/** The machines of an installation, each with its own instances. */
-export interface InstanceHosts {
-  /** Away: its servers are silent, but not for long. Lost: what runs there counts as ended. */
-  hostState(hostId: string): { state: 'here' | 'away' | 'lost' } | { state: 'up'; address: string };
-  readonly otherHosts: readonly { hostId: string; address: string }[];
-  findHost(instanceId: string): Promise<string | undefined>;
-  /** The instances are about to be started on this machine, or this one keeps their logs from now on. */
-  saveHosts(instanceIds: readonly string[]): Promise<void>;
-}
 
 export interface SharedEngineDeps {
   local: InstanceEngine;
@@ -98,10 +91,18 @@ class SharedEngine {
     return peerPath(this.#deps.local.kind, operation, args);
   }
 
-  /** The address of a server on this machine. Rejects while none answers. */
+  #listAt({ address, isLate }: { address: string; isLate: boolean }): Promise<Instance[]> {
+    return this.#call<Instance[]>(address, 'list', [], isLate ? LATE_LIST_TIMEOUT_MS : undefined);
+  }
+
   #addressOf(hostId: string): string {
+    return this.#reachable(hostId).address;
+  }
+
+  /** A server on this machine. Throws while none answers. */
+  #reachable(hostId: string): { address: string; isLate: boolean } {
     const found = this.#deps.hosts.hostState(hostId);
-    if (found.state === 'up') return found.address;
+    if (found.state === 'up') return found;
     throw new BerthError(
       'unavailable',
       found.state === 'lost'
@@ -128,7 +129,7 @@ class SharedEngine {
     if (hostId === undefined || hosts.hostState(hostId).state === 'lost') return undefined;
     this.#elsewhere.set(handle.id, hostId);
     try {
-      const listed = await this.#call<Instance[]>(this.#addressOf(hostId), 'list', []);
+      const listed = await this.#listAt(this.#reachable(hostId));
       return listed.find(({ id }) => id === handle.id);
     } catch {
       return {
@@ -149,9 +150,9 @@ class SharedEngine {
     const { local, hosts, log } = this.#deps;
     const found = new Map<string, Instance>();
     await Promise.all(
-      hosts.otherHosts.map(async ({ hostId, address }) => {
+      hosts.otherHosts.map(async ({ hostId, ...host }) => {
         try {
-          for (const instance of await this.#call<Instance[]>(address, 'list', [])) {
+          for (const instance of await this.#listAt(host)) {
             found.set(instance.id, instance);
             this.#elsewhere.set(instance.id, hostId);
           }
@@ -221,7 +222,7 @@ class SharedEngine {
       const known = [...this.#elsewhere].flatMap(([id, where]) => (where === hostId ? [id] : []));
       if (host.state === 'here' || host.state === 'lost') for (const id of known) this.#exited(id, undefined);
       if (host.state !== 'up') continue;
-      const listed = await this.#call<Instance[]>(host.address, 'list', []).catch(() => undefined);
+      const listed = await this.#listAt(host).catch(() => undefined);
       if (listed === undefined) continue;
       for (const id of known) {
         const instance = listed.find((one) => one.id === id);
