@@ -22,7 +22,7 @@ export interface Pod extends ContainerSettings {
   statusDetail: string | null;
   actions: PodAction[];
   mounts: Mounts;
-  gpu?: { id: string; count: number; vcpuCount: number; memory: number };
+  gpu?: { id: string; count: number; vcpuCount: number; memory: number; virtual?: true };
   cpu?: { id: string; vcpuCount: number; memory: number };
   cluster?: { id: string; rank: number | null; ip?: string; role?: string };
   dataCenterId: string | null;

@@ -4,7 +4,7 @@ import { CliError } from '../cli.errors.ts';
 import { command } from '../command-definition.ts';
 import { serverOptions } from '../local-server.ts';
 import { podCreateBody, podCreateOptions } from '../pods/pod-create-options.ts';
-import { podHttpUrls } from '../pods/pod-client.ts';
+import { formatHardware, podHttpUrls } from '../pods/pod-client.ts';
 import type { PodView } from '../pods/pod-client.ts';
 import { parseStartTimeout, podStartOptions, waitUntilPodRuns } from '../pods/wait-for-pod.ts';
 import { progressReporter, quietOption } from '../serverless/image-upload.ts';
@@ -43,7 +43,16 @@ export const podCreate = command({
     const urls = podHttpUrls(client, pod);
     if (!output.isText) return output.printRecord({ ...pod, urls });
     output.printRecord(
-      { id, name, status, image, dataCenterId, cost, ...(urls.length > 0 && { urls }) },
+      {
+        id,
+        name,
+        status,
+        image,
+        hardware: formatHardware(pod),
+        dataCenterId,
+        cost,
+        ...(urls.length > 0 && { urls }),
+      },
       `Look inside: berth exec ${id}`,
     );
   },

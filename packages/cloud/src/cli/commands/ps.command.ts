@@ -98,8 +98,14 @@ const workerColumns: Column<WorkerView>[] = [
   { title: 'STATUS', value: ({ status, isStale }) => (isStale ? `${status} (stale)` : status) },
   { title: 'SINCE', value: ({ startedAt }) => startedAt },
   { title: 'START', value: ({ phases }) => phases && formatStartPhases(phases) },
+  { title: 'GPU', value: formatGpu },
   { title: 'REASON', value: ({ reason }) => reason },
 ];
+
+function formatGpu({ gpuCount = 0, gpuTypeId, gpuVirtual }: WorkerView): string | undefined {
+  if (gpuCount === 0) return undefined;
+  return `${gpuCount} x ${gpuTypeId ?? 'GPU'}${gpuVirtual === true ? ' (virtual)' : ''}`;
+}
 
 export async function showWorkers(output: Output, client: ApiClient, name: string): Promise<void> {
   const endpoint = await findEndpointForJobs(client, name);

@@ -9,7 +9,7 @@ export interface PodView {
   statusDetail: string | null;
   image: string;
   ports: string[];
-  gpu?: { id: string; count: number };
+  gpu?: { id: string; count: number; virtual?: boolean };
   cpu?: { id: string; vcpuCount: number };
   dataCenterId: string | null;
   cost: number;
@@ -43,6 +43,6 @@ export function podHttpUrls(
 }
 
 export function formatHardware({ gpu, cpu }: Pick<PodView, 'gpu' | 'cpu'>): string {
-  if (gpu !== undefined) return `${gpu.count} x ${gpu.id}`;
+  if (gpu !== undefined) return `${gpu.count} x ${gpu.id}${gpu.virtual === true ? ' (virtual)' : ''}`;
   return cpu === undefined ? '' : `${cpu.id}-${cpu.vcpuCount}`;
 }

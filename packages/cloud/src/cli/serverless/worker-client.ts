@@ -11,6 +11,9 @@ export interface WorkerView {
   id: string;
   status: 'RUNNING' | 'IDLE' | 'INITIALIZING' | 'THROTTLED' | 'UNHEALTHY';
   isStale: boolean;
+  gpuCount?: number;
+  gpuTypeId?: string | null;
+  gpuVirtual?: boolean;
   startedAt?: string | null;
   /** Missing from servers of earlier versions. */
   phases?: StartPhasesView;

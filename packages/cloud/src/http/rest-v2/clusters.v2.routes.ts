@@ -133,7 +133,7 @@ const TEMPLATE_FIELDS = [
   'mounts',
 ] as const satisfies (keyof CreateBody)[];
 
-export function clusterOperations({ clusters, pods }: ResourceServices): Operation[] {
+export function clusterOperations({ clusters, pods, catalog }: ResourceServices): Operation[] {
   const tag = 'Clusters';
   const show = async (found: ClusterView): Promise<Static<typeof cluster>> =>
     serializeCluster(found, await sshOf(found.members[0]));
@@ -230,7 +230,9 @@ export function clusterOperations({ clusters, pods }: ResourceServices): Operati
       errorStatuses: [404],
       handle: async ({ caller, params }) => ({
         pods: await Promise.all(
-          (await clusters.get(caller, params.id)).members.map((member) => loadAndSerializePod(pods, member)),
+          (await clusters.get(caller, params.id)).members.map((member) =>
+            loadAndSerializePod({ pods, catalog }, member),
+          ),
         ),
       }),
     }),

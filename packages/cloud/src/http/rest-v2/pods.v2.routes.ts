@@ -21,9 +21,9 @@ import { SSH_PORT } from '../../domain/ssh-keys.ts';
 
 type PodResponse = Static<typeof pod>;
 
-export function podOperations({ pods }: ResourceServices): Operation[] {
+export function podOperations({ pods, catalog }: ResourceServices): Operation[] {
   const tag = 'Pods';
-  const show = (found: Pod): Promise<PodResponse> => loadAndSerializePod(pods, found);
+  const show = (found: Pod): Promise<PodResponse> => loadAndSerializePod({ pods, catalog }, found);
   return [
     operation({
       id: 'listPods',
@@ -231,12 +231,23 @@ async function applyAction(
   }
 }
 
-export async function loadAndSerializePod(pods: Pods, found: Pod): Promise<PodResponse> {
-  const [runtime, limited] = await Promise.all([pods.runtime(found), pods.limitsContainerDisk(found)]);
-  return serializePod(found, runtime, limited);
+export async function loadAndSerializePod(
+  { pods, catalog }: Pick<ResourceServices, 'pods' | 'catalog'>,
+  found: Pod,
+): Promise<PodResponse> {
+  const [runtime, limitsContainerDisk, isVirtual] = await Promise.all([
+    pods.runtime(found),
+    pods.limitsContainerDisk(found),
+    found.gpuTypeId !== null && catalog.isVirtualGpu(found.dataCenterId, found.gpuTypeId),
+  ]);
+  return serializePod(found, runtime, { limitsContainerDisk, isVirtual });
 }
 
-function serializePod(found: Pod, runtime: PodRuntime | null, limitsContainerDisk: boolean): PodResponse {
+function serializePod(
+  found: Pod,
+  runtime: PodRuntime | null,
+  { limitsContainerDisk, isVirtual }: { limitsContainerDisk: boolean; isVirtual: boolean },
+): PodResponse {
   const { vcpuCount, memoryInGb: memory } = found;
   return {
     id: found.id,
@@ -246,7 +257,15 @@ function serializePod(found: Pod, runtime: PodRuntime | null, limitsContainerDis
     ...serializeContainer(found),
     mounts: serializeMounts(found),
     ...(found.compute === 'GPU'
-      ? { gpu: { id: found.gpuTypeId ?? '', count: found.gpuCount, vcpuCount, memory } }
+      ? {
+          gpu: {
+            id: found.gpuTypeId ?? '',
+            count: found.gpuCount,
+            vcpuCount,
+            memory,
+            ...(isVirtual && { virtual: true as const }),
+          },
+        }
       : { cpu: { id: found.cpuFlavorId ?? '', vcpuCount, memory } }),
     cloud: found.cloud,
     dataCenterId: found.dataCenterId,

@@ -10,7 +10,7 @@ import {
   stringEnum,
   text,
 } from '../rest/json-schema.ts';
-import { dateTime } from './common.v2.schema.ts';
+import { dateTime, virtualGpu } from './common.v2.schema.ts';
 import { problemSchema } from './rest-v2.errors.ts';
 import { containerFields, persistentMount, containerResponseFields } from './container.v2.schema.ts';
 import { CLUSTER_ROLES, POD_STATUSES, CLOUD_TYPES } from '../../domain/pods/pod-record.ts';
@@ -217,12 +217,15 @@ export const pod = named(
     {
       gpu: named(
         'PodGpu',
-        object({
-          id: text(),
-          count: integer(),
-          vcpuCount: integer(),
-          memory: integer({ description: 'In GB' }),
-        }),
+        object(
+          {
+            id: text(),
+            count: integer(),
+            vcpuCount: integer(),
+            memory: integer({ description: 'In GB' }),
+          },
+          { virtual: virtualGpu },
+        ),
       ),
       cluster: named(
         'PodCluster',

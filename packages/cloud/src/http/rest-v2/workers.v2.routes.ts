@@ -1,3 +1,4 @@
+import type { Catalog } from '../../resources/catalog/catalog.ts';
 import type { AllServices } from '../../resources/resources.ts';
 import { type WorkerView, WORKER_STATUSES } from '../../resources/endpoints/endpoint-workers.ts';
 import { isoTime } from '../../support/clock.ts';
@@ -19,30 +20,33 @@ import {
 import type { Static } from '../rest/json-schema.ts';
 import { startPhases, startPhasesJson } from '../../domain/endpoints/start-phases.ts';
 import { startPhasesSchema } from '../rest/start-phases.schema.ts';
-import { byId, dateTime } from './common.v2.schema.ts';
+import { byId, dateTime, virtualGpu } from './common.v2.schema.ts';
 import { logEvents, logQuery, readLogQuery } from './log-events.v2.ts';
 import { pageQuery, pagination } from './pagination.v2.ts';
 import { MAX_PAGE_SIZE } from '../../domain/limits.ts';
 
 const worker = named(
   'Worker',
-  object({
-    id: text(),
-    status: stringEnum(WORKER_STATUSES),
-    isStale: boolean({ description: 'Made from an earlier version of the endpoint' }),
-    version: nullable(integer()),
-    gpuCount: integer(),
-    image: nullable(text()),
-    uptimeSeconds: nullable(integer()),
-    gpuTypeId: nullable(text()),
-    dataCenterId: nullable(text()),
-    startedAt: nullable(dateTime('When it was started')),
-    accelerated: boolean({
-      description: 'Berth only: it speaks the fast worker channel, by itself or by acceleration',
-    }),
-    phases: startPhasesSchema,
-    reason: nullable(text({ description: 'Berth only: how its start goes on, or what is wrong with it' })),
-  }),
+  object(
+    {
+      id: text(),
+      status: stringEnum(WORKER_STATUSES),
+      isStale: boolean({ description: 'Made from an earlier version of the endpoint' }),
+      version: nullable(integer()),
+      gpuCount: integer(),
+      image: nullable(text()),
+      uptimeSeconds: nullable(integer()),
+      gpuTypeId: nullable(text()),
+      dataCenterId: nullable(text()),
+      startedAt: nullable(dateTime('When it was started')),
+      accelerated: boolean({
+        description: 'Berth only: it speaks the fast worker channel, by itself or by acceleration',
+      }),
+      phases: startPhasesSchema,
+      reason: nullable(text({ description: 'Berth only: how its start goes on, or what is wrong with it' })),
+    },
+    { gpuVirtual: virtualGpu },
+  ),
 );
 
 const summary = named(
@@ -91,7 +95,7 @@ const rollout = object({
 });
 const byWorker = object({ id: text({ minLength: 1 }), workerId: text({ minLength: 1 }) });
 
-export function workerOperations({ workers }: AllServices): Operation[] {
+export function workerOperations({ workers, catalog }: AllServices): Operation[] {
   const tag = 'Serverless';
   return [
     operation({
@@ -116,7 +120,7 @@ export function workerOperations({ workers }: AllServices): Operation[] {
       handle: async ({ caller, params }) => {
         const { endpoint, workers: found, reason } = await workers.list(caller, params.id);
         return {
-          workers: found.map(serializeWorker),
+          workers: await Promise.all(found.map((view) => serializeWorker(view, catalog))),
           summary: summaryOf(found),
           endpointVersion: endpoint.version,
           reason,
@@ -255,14 +259,12 @@ export function workerOperations({ workers }: AllServices): Operation[] {
   ];
 }
 
-function serializeWorker({
-  worker: found,
-  status,
-  stale,
-  accelerated,
-  uptimeSeconds,
-  reason,
-}: WorkerView): Static<typeof worker> {
+async function serializeWorker(
+  { worker: found, status, stale, accelerated, uptimeSeconds, reason }: WorkerView,
+  catalog: Catalog,
+): Promise<Static<typeof worker>> {
+  const { gpuTypeId, dataCenterId } = found;
+  const isVirtual = gpuTypeId !== null && (await catalog.isVirtualGpu(dataCenterId, gpuTypeId));
   return {
     id: found.id,
     status,
@@ -271,8 +273,9 @@ function serializeWorker({
     gpuCount: found.gpuCount,
     image: found.image,
     uptimeSeconds,
-    gpuTypeId: found.gpuTypeId,
-    dataCenterId: found.dataCenterId,
+    gpuTypeId,
+    ...(isVirtual && { gpuVirtual: true as const }),
+    dataCenterId,
     startedAt: isoTime(found.createdAt),
     accelerated,
     phases: startPhasesJson(startPhases(found)),

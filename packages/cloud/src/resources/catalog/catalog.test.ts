@@ -71,6 +71,9 @@ describe('the catalog of a machine without a GPU', () => {
       ],
     );
     assert.ok(offers.every((offer) => offer.total > 0 || offer.availability === 'NONE'));
+    assert.ok(await catalog.isVirtualGpu('LOCAL-1', 'NVIDIA GeForce RTX 4090'));
+    assert.ok(!(await catalog.isVirtualGpu('LOCAL-1', 'NVIDIA L4')));
+    assert.ok(!(await catalog.isVirtualGpu('GONE-1', 'NVIDIA GeForce RTX 4090')));
   });
 
   test('a virtual GPU has every CUDA version', async () => {

@@ -19,7 +19,12 @@ import {
   listedGpuTypes,
 } from './data-center-capacity.ts';
 import { cpuPrices, gpuPrices, type PriceSettings } from '../../domain/catalog/prices.ts';
-import { type AccountIsolation, type Capacity, NO_CAPACITY } from '../../domain/placement/engine-capacity.ts';
+import {
+  type AccountIsolation,
+  type Capacity,
+  type GpuCapacity,
+  NO_CAPACITY,
+} from '../../domain/placement/engine-capacity.ts';
 
 export interface CatalogDeps {
   dataCenters: readonly DataCenterDefinition[];
@@ -38,6 +43,9 @@ export interface CpuFilter extends CpuRequest {
   within?: DataCenterFilter;
 }
 
+/** How long the GPUs of a data center are remembered for what they are; that changes with hardware only. */
+const GPU_CACHE_MS = 10_000;
+
 interface ConnectedDataCenter {
   dataCenter: DataCenterDefinition;
   engine: Engine;
@@ -50,6 +58,7 @@ interface ConnectedDataCenter {
 export class Catalog {
   #connected: readonly ConnectedDataCenter[];
   readonly #prices: PriceSettings;
+  readonly #gpus = new Map<string, { at: number; gpus: Promise<readonly GpuCapacity[]> }>();
 
   constructor({ dataCenters, engines, prices }: CatalogDeps) {
     this.#connected = dataCenters.map((dataCenter) => ({
@@ -131,6 +140,12 @@ export class Catalog {
     return connected === undefined ? undefined : (await readCapacity(connected)).capacity;
   }
 
+  /** Whether the GPUs of a type in a data center are only names, without hardware behind them. */
+  async isVirtualGpu(dataCenterId: string, gpuTypeId: string): Promise<boolean> {
+    const same = (await this.#recentGpus(dataCenterId)).filter((gpu) => gpu.gpuTypeId === gpuTypeId);
+    return same.length > 0 && same.every(({ virtual }) => virtual);
+  }
+
   /** How a data center keeps accounts apart; undefined if its engine does not say. */
   async isolation(dataCenterId: string): Promise<AccountIsolation | undefined> {
     return this.#connectedDataCenter(dataCenterId).engine.isolation?.();
@@ -160,6 +175,17 @@ export class Catalog {
       filter,
       gpuPrices(this.#prices, type.id),
     );
+  }
+
+  /** A list of pods asks for each of them, so the engine is not asked each time. */
+  #recentGpus(dataCenterId: string): Promise<readonly GpuCapacity[]> {
+    const now = performance.now();
+    const known = this.#gpus.get(dataCenterId);
+    if (known !== undefined && now - known.at < GPU_CACHE_MS) return known.gpus;
+    const gpus = this.capacity(dataCenterId).then((capacity) => capacity?.gpus ?? []);
+    this.#gpus.set(dataCenterId, { at: now, gpus });
+    gpus.catch(() => this.#gpus.delete(dataCenterId));
+    return gpus;
   }
 
   #readCapacities(): Promise<DataCenterCapacity[]> {

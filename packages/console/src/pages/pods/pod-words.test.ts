@@ -14,6 +14,8 @@ test('each action says what it keeps and what it loses', () => {
 });
 
 test('hardware is one short text', () => {
-  assert.equal(hardwareOf({ gpu: { id: 'A40', count: 2, vcpuCount: 1, memory: 1 } }), '2 × A40');
+  const gpu = { id: 'A40', count: 2, vcpuCount: 1, memory: 1 };
+  assert.equal(hardwareOf({ gpu }), '2 × A40');
+  assert.equal(hardwareOf({ gpu: { ...gpu, count: 1, virtual: true } }), 'A40 (virtual)');
   assert.equal(hardwareOf({ cpu: { id: 'cpu3c', vcpuCount: 4, memory: 8 } }), '4 vCPU cpu3c');
 });

@@ -2,9 +2,10 @@ import type { Pod, PodAction } from '../../api/resources.ts';
 
 export const POD_STATUSES = ['RUNNING', 'STARTING', 'PROVISIONING', 'EXITED', 'ERROR'] as const;
 
-/** `2 × NVIDIA A40`, `4 vCPU cpu3c`. */
+/** `2 × NVIDIA A40 (virtual)`, `4 vCPU cpu3c`. */
 export function hardwareOf({ gpu, cpu }: Pick<Pod, 'gpu' | 'cpu'>): string {
-  if (gpu !== undefined) return gpu.count === 1 ? gpu.id : `${gpu.count} × ${gpu.id}`;
+  if (gpu !== undefined)
+    return `${gpu.count === 1 ? '' : `${gpu.count} × `}${gpu.id}${gpu.virtual === true ? ' (virtual)' : ''}`;
   return cpu === undefined ? '' : `${cpu.vcpuCount} vCPU ${cpu.id}`;
 }
 

@@ -21,6 +21,7 @@ interface GpuType {
   name: string;
   pool: string | null;
   virtual: boolean;
+  maxCount: { secure: number };
 }
 
 interface Draft extends ContainerDraft {
@@ -88,7 +89,13 @@ function NewEndpoint() {
   const create = useWrite<Endpoint>('=/v2/serverless');
   const [draft, setDraft] = useState(FIRST);
   const change = (part: Partial<Draft>): void => setDraft((current) => ({ ...current, ...part }));
-  const pools = [...new Set((gpus.data?.gpus ?? []).map(({ pool, id }) => pool ?? id))];
+  const types = gpus.data?.gpus ?? [];
+  const pools = [...new Set(types.map(({ pool, id }) => pool ?? id))];
+  /** Whether what is connected of a pool has no hardware behind it. */
+  const isVirtual = (name: string): boolean => {
+    const connected = types.filter(({ pool, id, maxCount }) => (pool ?? id) === name && maxCount.secure > 0);
+    return connected.length > 0 && connected.every(({ virtual }) => virtual);
+  };
   const submit = async (): Promise<void> => {
     const { id } = await create.mutateAsync({ path: '/v2/serverless', body: endpointBody(draft) });
     await navigate({ to: `/serverless/${id}/playground` });
@@ -125,7 +132,12 @@ function NewEndpoint() {
           label="Hardware"
           value={draft.hardware}
           onChange={(event) => change({ hardware: event.target.value })}
-          options={[['cpu', 'CPU, 2 vCPU and 4 GB'], ...pools.map((pool) => [pool, `GPU: ${pool}`] as const)]}
+          options={[
+            ['cpu', 'CPU, 2 vCPU and 4 GB'],
+            ...pools.map(
+              (pool) => [pool, `GPU: ${pool}${isVirtual(pool) ? ' (virtual: no hardware)' : ''}`] as const,
+            ),
+          ]}
         />
         <div className="grid two">
           <TextField
