@@ -1,4 +1,6 @@
 import { readFile } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { connect } from '../connect.ts';
 import type { ApiClient } from '../api-client.ts';
 import { CliError } from '../cli.errors.ts';
@@ -93,17 +95,14 @@ function show(output: Output, keys: readonly string[]): void {
 }
 
 async function readPublicKey(file: string, stdin: () => AsyncIterable<Uint8Array | string>): Promise<string> {
-  if (file === '-') {
-    const parts: Buffer[] = [];
-    for await (const part of stdin()) parts.push(Buffer.from(part));
-    return Buffer.concat(parts).toString('utf8');
-  }
-  const text = await readFile(file, 'utf8').catch((cause: NodeJS.ErrnoException) => {
+  const key = file === '-' ? await text(Readable.from(stdin())) : await readKeyFile(file);
+  if (key.includes('PRIVATE KEY'))
+    throw new CliError(`${file} is a private key, which stays on your machine; give its .pub file`);
+  return key;
+}
+
+async function readKeyFile(file: string): Promise<string> {
+  return readFile(file, 'utf8').catch((cause: NodeJS.ErrnoException) => {
     throw new CliError(`${file} cannot be read (${cause.code ?? cause.message})`, { cause });
   });
-  if (text.includes('PRIVATE KEY'))
-    throw new CliError(
-      `${file} is a private key, which stays on your machine; the public one is ${file}.pub`,
-    );
-  return text;
 }
