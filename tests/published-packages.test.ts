@@ -107,10 +107,12 @@ describe('the published packages, installed outside the repository', { concurren
       process.kill(pid, 'SIGTERM');
       await exited;
     });
+    const url = /berth is up at (\S+)/.exec(output)?.[1] ?? '';
+    await assertServesConsole(url);
     const berth = async (...args: string[]): Promise<Record<string, unknown>> => {
       const clientEnv = {
         ...env,
-        BERTH_URL: /berth is up at (\S+)/.exec(output)?.[1],
+        BERTH_URL: url,
         BERTH_API_KEY: readFileSync(join(data, 'root.key'), 'utf8').trim(),
       };
       const program = join(folder, 'node_modules/.bin/berth');
@@ -185,3 +187,16 @@ describe('the published packages, installed outside the repository', { concurren
     });
   }
 });
+
+/** The console is part of the package: its first page, and the script that the page loads. */
+async function assertServesConsole(url: string): Promise<void> {
+  const page = await fetch(`${url}/login`, { headers: { accept: 'text/html' } });
+  assert.equal(page.status, 200);
+  assert.match(page.headers.get('content-security-policy') ?? '', /script-src/);
+  const script = /<script [^>]*src="([^"]+\.js)"/.exec(await page.text())?.[1];
+  assert.ok(script !== undefined, 'the page loads no script');
+  const loaded = await fetch(new URL(script, url));
+  assert.equal(loaded.status, 200);
+  assert.match(loaded.headers.get('content-type') ?? '', /javascript/);
+  assert.ok((await loaded.text()).length > 10_000, 'the script is not the built console');
+}

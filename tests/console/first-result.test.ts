@@ -11,6 +11,7 @@ import { withoutBrowser } from '../../packages/testing/src/console-browser.ts';
 import { createTestDatabase } from '../../packages/testing/src/test-database.ts';
 
 const MAX_CLICKS = 5;
+const MAX_SECONDS = 120;
 
 describe('from a start to a first result', { skip: withoutBrowser() }, () => {
   test('with what the screen says, in five clicks', async (context) => {
@@ -50,9 +51,10 @@ describe('from a start to a first result', { skip: withoutBrowser() }, () => {
       await page.getByText('completed', { exact: true }).waitFor();
       assert.match(await answerOf(page), /"status": "COMPLETED"/);
       assert.ok(clicks <= MAX_CLICKS, `${clicks} clicks`);
-      context.diagnostic(
-        `${clicks} clicks, ${((performance.now() - began) / 1000).toFixed(1)} s from the start to the result`,
-      );
+      const seconds = (performance.now() - began) / 1000;
+      context.diagnostic(`${clicks} clicks, ${seconds.toFixed(1)} s from the start to the result`);
+      // What the console promises to someone who sees it for the first time; no measure of a busy machine.
+      assert.ok(seconds < MAX_SECONDS, `${seconds.toFixed(1)} s`);
     } finally {
       await browser.close();
       const { pid } = JSON.parse(readFileSync(join(database.data, 'server.json'), 'utf8')) as { pid: number };
