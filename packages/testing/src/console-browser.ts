@@ -70,11 +70,12 @@ async function newContext(stage: ConsoleFixture): Promise<BrowserContext> {
   return context;
 }
 
-/** Waits until nothing of a page is being loaded any more. */
+/** Waits until nothing of a page is being loaded any more. The checks of the system page start programs. */
 export async function waitUntilLoaded(page: Page): Promise<void> {
   await waitFor(
     'nothing loads any more',
     async () => (await page.locator('[aria-busy="true"]').count()) === 0,
+    PAGE_TIMEOUT_MS * 2,
   );
 }
 
