@@ -38,7 +38,7 @@ export function useUrlChoice<T extends string>(
 ): [value: T, set: (value: T) => void] {
   const [fallback] = choices;
   const [value, set] = useUrlState(name, fallback);
-  return [choices.find((choice) => choice === value) ?? fallback, set as (value: T) => void];
+  return [choices.find((choice) => choice === value) ?? fallback, set];
 }
 
 /**
