@@ -39,7 +39,8 @@ await withKubernetes((cluster) => {
     let running = '';
     let stopped = '';
     before(async () => {
-      engine = await kubernetesEngineFixture(cluster);
+      // A forwarded port is one of the machine where it was asked for.
+      engine = await kubernetesEngineFixture(cluster, { portForwarding: true });
       servers = await SeveralServers.start(2, { env: engine.env, sharedCable: true });
       for (const { server } of servers.seats) {
         const client = server.client();

@@ -2,6 +2,7 @@ import { join, resolve } from 'node:path';
 import { jupyterPassword } from '../compute/pods/jupyter-password.ts';
 import { createPodReconciler } from '../compute/pods/pod-policy.ts';
 import { PodVolumeDisks } from '../compute/pods/pod-volume-disks.ts';
+import { loadBalancerPorts } from '../compute/workers/worker-spec.ts';
 import { createWorkerReconciler } from '../compute/workers/worker-policy.ts';
 import { FollowerPool } from '../compute/workers/follower-pool.ts';
 import { WorkerReports } from '../compute/workers/worker-reports.ts';
@@ -140,6 +141,11 @@ export function createCompute(
     store: store.servers,
     isLeading: isElected,
     hasPeers: () => peers.others.length > 0,
+    reach: async (endpointId, { id, dataCenterId }) => {
+      const endpoint = await endpointCache.find(endpointId);
+      const engine = engines.byDataCenter.get(dataCenterId);
+      return endpoint && engine?.address(id, loadBalancerPorts(endpoint)[0]);
+    },
     log,
   });
   const pool = new FollowerPool({

@@ -1,6 +1,7 @@
 import type { ServerStore, WorkerReport } from '../../store/server-store.ts';
 import type { Log } from '../../support/log.ts';
 import type { EndpointWorkerSet } from './endpoint-worker-set.ts';
+import { ReachableAddresses, type ReachWorker } from './reachable-addresses.ts';
 import type { TrackedWorker } from './tracked-worker.ts';
 import type { WorkerRegistry } from './worker-registry.ts';
 
@@ -28,6 +29,7 @@ export interface WorkerReportsDeps {
   isLeading(): boolean;
   /** Whether there are others to report to. */
   hasPeers(): boolean;
+  reach: ReachWorker;
   log: Log;
 }
 
@@ -38,6 +40,7 @@ export interface WorkerReportsDeps {
 export class WorkerReports {
   readonly #deps: WorkerReportsDeps;
   readonly #reported = new Map<string, string>();
+  readonly #addresses: ReachableAddresses;
   #readUntil = 0;
   #timer: NodeJS.Timeout | undefined;
   #wasLeading = false;
@@ -46,6 +49,7 @@ export class WorkerReports {
 
   constructor(deps: WorkerReportsDeps) {
     this.#deps = deps;
+    this.#addresses = new ReachableAddresses(deps.mirror, deps.reach);
   }
 
   start(): void {
@@ -77,6 +81,7 @@ export class WorkerReports {
   #restart(): void {
     this.#reported.clear();
     this.#readUntil = 0;
+    this.#addresses.clear();
     this.#deps.mirror.clear();
   }
 
@@ -112,8 +117,10 @@ export class WorkerReports {
       this.#reported.set(endpointId, report);
       if (report === '') mirror.removeEndpoint(endpointId);
       else readReport(mirror.getOrCreate(endpointId), report);
+      for (const worker of mirror.workersOf(endpointId)) this.#addresses.replace(endpointId, worker);
       mirror.changes.notify(endpointId);
     }
+    await this.#addresses.find();
   }
 }
 
