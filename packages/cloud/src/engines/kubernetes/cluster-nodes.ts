@@ -4,6 +4,7 @@ import { staleWhileRevalidate } from '../../support/stale-while-revalidate.ts';
 import type { KubernetesClient } from './client/kubernetes-client.ts';
 import { toKubernetesError } from './client/kubernetes.errors.ts';
 import { gpuCapacities } from './gpu-nodes.ts';
+import { nodesToCome } from './node-pools.ts';
 import type { NodeObject, ObjectList, PodObject } from './kubernetes-objects.ts';
 import type { ClusterSettings } from './kubernetes-options.ts';
 import { parseQuantity } from './quantity.ts';
@@ -60,16 +61,20 @@ function isReady({ status }: NodeObject): boolean {
 export function clusterCapacity(
   nodes: readonly NodeObject[],
   pods: readonly PodObject[],
-  settings: Pick<ClusterSettings, 'gpuLabel' | 'gpuResource'>,
+  settings: Pick<ClusterSettings, 'gpuLabel' | 'gpuResource' | 'nodePools'>,
 ): Capacity {
   const usable = nodes.filter(isUsable);
   const most = (resource: string): number =>
     Math.max(0, ...usable.map((node) => allocatable(node, resource)));
-  const cores = Math.floor(most('cpu'));
+  const toCome = nodesToCome(usable, pods, settings);
+  const cores = Math.max(Math.floor(most('cpu')), ...toCome.map(({ vcpu }) => vcpu));
   return {
     cpu: { model: usable[0]?.status.nodeInfo?.architecture ?? 'unknown', cores, threads: cores },
-    memoryInGb: Math.floor(most('memory') / BYTES_PER_GB),
-    gpus: gpuCapacities(usable, pods, settings),
+    memoryInGb: Math.max(
+      Math.floor(most('memory') / BYTES_PER_GB),
+      ...toCome.map(({ memoryInGb }) => memoryInGb),
+    ),
+    gpus: [...gpuCapacities(usable, pods, settings), ...toCome.map(({ gpus }) => gpus)],
     nodes: nodes.map(
       (node): NodeCapacity => ({
         name: node.metadata.name,

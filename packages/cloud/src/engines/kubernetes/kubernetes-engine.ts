@@ -138,7 +138,9 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
 
   async capacity(): Promise<Capacity> {
     const nodes = await this.#nodes();
-    const hasGpus = nodes.some(({ status }) => this.#settings.gpuResource in (status.allocatable ?? {}));
+    const hasGpus =
+      this.#settings.nodePools.length > 0 ||
+      nodes.some(({ status }) => this.#settings.gpuResource in (status.allocatable ?? {}));
     // Pods are listed only to see which GPUs they hold: a list of thousands takes long.
     return clusterCapacity(nodes, hasGpus ? await this.#pods() : [], this.#settings);
   }

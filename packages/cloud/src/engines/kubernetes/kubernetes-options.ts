@@ -10,6 +10,17 @@ export interface Toleration {
   effect?: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
 }
 
+/** Nodes that are added when a pod waits for one. */
+export interface NodePool {
+  /** The GPU type of its nodes. */
+  gpu: string;
+  gpusPerNode: number;
+  maxNodes: number;
+  /** Of one node. */
+  vcpu: number;
+  memoryInGb: number;
+}
+
 /** How a data center uses its cluster. */
 export interface ClusterSettings {
   /** Default: the service account of the cluster that this server runs in. */
@@ -54,6 +65,8 @@ export interface ClusterSettings {
   /** The node label with the GPU's name. */
   gpuLabel: string;
   gpuResource: string;
+  /** Node pools that are scaled on demand, maybe from zero. */
+  nodePools: readonly NodePool[];
   /** How long a worker stays on a node that does not answer, from when the cluster notices it. */
   lostNodeSeconds: number;
   /** How long a pod may wait for a node. */
@@ -73,6 +86,7 @@ export const DEFAULT_CLUSTER_SETTINGS: ClusterSettings = {
   portForwarding: false,
   gpuLabel: 'nvidia.com/gpu.product',
   gpuResource: 'nvidia.com/gpu',
+  nodePools: [],
   lostNodeSeconds: 30,
   scheduleTimeoutMs: 120_000,
   startTimeoutMs: 1_800_000,

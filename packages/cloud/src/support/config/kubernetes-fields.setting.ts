@@ -24,6 +24,8 @@ export interface KubernetesFields {
   networkPolicies?: boolean;
   /** Ports of pods are reached through the API server. */
   portForwarding?: boolean;
+  /** Nodes that the cluster adds when a pod waits for one. */
+  nodePools?: KubernetesNodePool[];
   gpuLabel?: string;
   gpuResource?: string;
   /** Seconds that a worker stays on a node that does not answer. */
@@ -32,6 +34,14 @@ export interface KubernetesFields {
   scheduleTimeout?: number;
   /** Seconds until a pod must run. */
   startTimeout?: number;
+}
+
+export interface KubernetesNodePool {
+  gpu: string;
+  gpusPerNode: number;
+  maxNodes: number;
+  vcpu: number;
+  memoryInGb: number;
 }
 
 export interface KubernetesToleration {
@@ -52,6 +62,7 @@ const isName = (value: unknown): boolean => typeof value === 'string' && KUBERNE
 const isLabelName = (value: unknown): boolean => typeof value === 'string' && LABEL_NAME.test(value);
 const isBoolean = (value: unknown): boolean => typeof value === 'boolean';
 const isRatio = (value: unknown): boolean => typeof value === 'number' && value > 0 && value <= 1;
+const isCount = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 1;
 const isSeconds = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 1;
 const isLabels = (value: unknown): boolean =>
   isMapping(value) &&
@@ -79,6 +90,7 @@ export const kubernetesFields: Record<keyof KubernetesFields, (value: unknown) =
   berthImage: isText,
   networkPolicies: isBoolean,
   portForwarding: isBoolean,
+  nodePools: (value) => Array.isArray(value) && value.every(isNodePool),
   gpuLabel: isLabelName,
   gpuResource: isLabelName,
   lostNodeTimeout: isSeconds,
@@ -92,6 +104,22 @@ const tolerationFields: Record<keyof KubernetesToleration, (value: unknown) => b
   value: (value) => typeof value === 'string' && LABEL_VALUE.test(value),
   effect: (value) => ['NoSchedule', 'PreferNoSchedule', 'NoExecute'].includes(String(value)),
 };
+
+const nodePoolFields: Record<keyof KubernetesNodePool, (value: unknown) => boolean> = {
+  gpu: isText,
+  gpusPerNode: isCount,
+  maxNodes: isCount,
+  vcpu: isCount,
+  memoryInGb: isCount,
+};
+
+function isNodePool(value: unknown): boolean {
+  return (
+    isMapping(value) &&
+    Object.keys(value).every((field) => Object.hasOwn(nodePoolFields, field)) &&
+    Object.entries(nodePoolFields).every(([field, isValid]) => isValid(value[field]))
+  );
+}
 
 function isToleration(value: unknown): boolean {
   return (
