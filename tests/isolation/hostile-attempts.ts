@@ -390,19 +390,11 @@ s.bind(('127.0.0.1', int(os.environ['VICTIM_PORT']))); s.listen()
   },
   {
     name: 'start processes without end',
-    command: python(`
-import resource, sys
-limits = resource.getrlimit(resource.RLIMIT_NPROC)
-sys.exit(1 if 0 < min(limits) <= max(limits) <= 16384 else 0)
-`),
+    command: 'python3 -c "import resource as r; exit(0 < r.getrlimit(r.RLIMIT_NPROC)[1] <= 16384)"',
   },
   {
     name: 'fill the memory of the machine through /dev/shm',
-    command: python(`
-import os, sys
-found = os.statvfs('/dev/shm')
-sys.exit(1 if found.f_blocks * found.f_frsize <= 4 * 1024 ** 3 else 0)
-`),
+    command: `python3 -c "import os; s = os.statvfs('/dev/shm'); exit(s.f_blocks * s.f_frsize <= 4 << 30)"`,
   },
   { name: 'find an abstract socket of Berth', command: 'grep -i "@.*berth" /proc/net/unix' },
 ];

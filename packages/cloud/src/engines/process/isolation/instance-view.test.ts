@@ -16,7 +16,7 @@ for (const path of [source, writable]) mkdirSync(path, { recursive: true });
 const user = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
 let count = 0;
 
-/** Where the volume is mounted, whether the account is told that it is below the root only, and the link there. */
+/** Where the volume is mounted, whether it is below the root only, and what the link there leads to. */
 function mountAt(path: string): { at: string; belowRootOnly: boolean; link: string } {
   count += 1;
   const folder = new InstanceFolder(join(base, 'instances', String(count)));
