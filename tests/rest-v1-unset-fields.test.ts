@@ -8,8 +8,8 @@ const PATIENCE_MS = 60_000;
 type Body = Record<string, unknown>;
 
 /**
- * The public document says string: where nothing is set, the field is left out. The client of these tests compares
- * each answer with Berth's own document.
+ * The public document says string: where nothing is set, the field is left out. The client of these tests
+ * compares each answer with Berth's own document.
  */
 describe('what is not set is left out in REST v1, not null', () => {
   const stage = clearedServerFixture();

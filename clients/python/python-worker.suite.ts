@@ -63,7 +63,7 @@ export function pythonWorkerSuite(
     };
     const createEndpoint = (settings?: Record<string, unknown>): Promise<QueueEndpointClient> =>
       createQueueEndpoint(stage.server.url, stage.server.key, settings);
-    /** A worker with this handler, on an endpoint of its own or on a given one, which may not have started yet. */
+    /** A worker with this handler, on an endpoint of its own or a given one, which may not have started yet. */
     const startWorker = async (source: string, on?: QueueEndpointClient): Promise<SdkWorker> => {
       const jobs = on ?? (await createEndpoint());
       const workerId = `python-${(names += 1)}`;

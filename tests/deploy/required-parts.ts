@@ -1,6 +1,6 @@
 /**
- * The reason why a part of these tests is left out. It is a failure where `BERTH_REQUIRE_DEPLOY` names the part:
- * programs such as nginx and caddy, separated by spaces.
+ * The reason why a part of these tests is left out. It is a failure where `BERTH_REQUIRE_DEPLOY` names the
+ * part: programs such as nginx and caddy, separated by spaces.
  */
 export function leftOut(part: string, reason: string): string {
   const required = (process.env['BERTH_REQUIRE_DEPLOY'] ?? '').split(' ');

@@ -13,8 +13,8 @@ import { waitFor } from '../../packages/testing/src/wait-for.ts';
 
 const PATIENCE_MS = 60_000;
 /**
- * To end a worker takes a few commits. Each look here waits for one of its own, so that a slow disk slows both; on
- * a fast one these looks take less than a second.
+ * To end a worker takes a few commits. Each look here waits for one of its own, so that a slow disk slows
+ * both; on a fast one these looks take less than a second.
  */
 const LOOKS_APART = 10;
 

@@ -56,7 +56,8 @@ describe('JupyterLab in a pod, through the proxy', { skip: withoutBrowser() }, (
       // The proxy has sent the browser to a host name of the pod's own.
       assert.equal(new URL(page.url()).hostname, `${id}-8888.localhost`);
       await page.locator('.jp-LauncherCard[data-category="Notebook"]').first().click();
-      // A cell that is run before the page has its kernel is not run at all, and the page calls no kernel idle too.
+      // A cell that is run before the page has its kernel is not run at all, and the page calls no kernel
+      // idle too.
       await waitFor('the kernel is idle', () => isKernelIdle(url, password), PAGE_MS);
       const cell = page.locator('.jp-Notebook .jp-CodeCell .cm-content').first();
       await cell.click();
