@@ -32,6 +32,9 @@ const START_ORDER = [
   /\.integration\./,
 ];
 
+/** It keeps all processors busy for a minute or two, and takes five times as long beside other files. */
+const ALONE = /simulation\/simulation\.test\.ts$/;
+
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'));
 const unit = process.argv.includes('--unit');
 const concurrency = Number(flag('test-concurrency') ?? availableParallelism() + 2);
@@ -61,21 +64,28 @@ endLeftoverProcesses((line) => process.stdout.write(line), { fileLimitMs: FILE_T
 const interrupted = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => interrupted.abort());
 const namePattern = flag('test-name-pattern');
-const events = run({
-  files: files.map((file) => resolve(file)),
-  concurrency,
-  timeout: FILE_TIMEOUT_MS,
-  execArgv: ['--import', resolve('scripts/mark-test-process.mjs')],
-  signal: interrupted.signal,
-  ...(namePattern !== undefined && { testNamePatterns: new RegExp(namePattern) }),
-});
 let failed = false;
-events.on('test:fail', ({ todo, skip }) => {
-  if (todo === undefined && skip === undefined) failed = true;
-});
-for await (const text of report(events)) process.stdout.write(text);
+for await (const text of report(events())) process.stdout.write(text);
 for (const cleanup of cleanups) await cleanup();
 process.exit(failed || interrupted.signal.aborted ? 1 : 0);
+
+/** What the test runner reports of all files: of those that run alone, then of the others. */
+async function* events() {
+  const groups = [files.filter((file) => ALONE.test(file)), files.filter((file) => !ALONE.test(file))];
+  for (const group of groups.filter(({ length }) => length > 0))
+    for await (const event of run({
+      files: group.map((file) => resolve(file)),
+      concurrency,
+      timeout: FILE_TIMEOUT_MS,
+      execArgv: ['--import', resolve('scripts/mark-test-process.mjs')],
+      signal: interrupted.signal,
+      ...(namePattern !== undefined && { testNamePatterns: new RegExp(namePattern) }),
+    })) {
+      const { type, data } = /** @type {{ type: string, data: any }} */ (event);
+      if (type === 'test:fail' && data.todo === undefined && data.skip === undefined) failed = true;
+      yield { type, data };
+    }
+}
 
 /** PostgreSQL, and Docker where a file needs it; without a daemon those files do not run. */
 async function startServices() {

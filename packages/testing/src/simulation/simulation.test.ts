@@ -7,8 +7,10 @@ import type { SeedRange, SeedReport } from './seed-thread.ts';
 import { simulate } from './simulation.ts';
 import { SimulationDatabase } from './simulation-database.ts';
 
-/** `npm run simulate` runs more of them. */
-const SEEDS = Number(process.env['BERTH_SIMULATION_SEEDS'] ?? 1_000);
+/** `npm run simulate` runs more of them. The unit tier is to end within a minute. */
+const SEEDS = Number(
+  process.env['BERTH_SIMULATION_SEEDS'] ?? (process.env['BERTH_TEST_TIER'] === 'unit' ? 100 : 1_000),
+);
 const FIRST_SEED = Number(process.env['SEED'] ?? 1);
 const THREADS = Math.min(2, availableParallelism(), SEEDS);
 
