@@ -32,7 +32,7 @@ describe('image references', () => {
       'image:ta g',
       'https://ghcr.io/image',
     ])
-      assert.match(referenceProblem(image) ?? '', /is no name of an image/, image);
+      assert.match(referenceProblem(image) ?? '', /is not a valid image name/, image);
     assert.match(referenceProblem('local/shell') ?? '', /process engine/);
     assert.equal(referenceProblem('localhost/shell'), undefined);
   });

@@ -21,7 +21,7 @@ describe('memory', () => {
   });
 
   test('is refused when the machine is full', () => {
-    assert.match(refused(0.5, false, 0.1) ?? '', /full: 102 MB/);
+    assert.match(refused(0.5, false, 0.1) ?? '', /only 102 MB of memory are free/);
   });
 
   test('more than the machine has is refused, except with a virtual GPU', () => {

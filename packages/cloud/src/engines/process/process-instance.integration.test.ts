@@ -212,7 +212,8 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
     engine = await openEngine(data, { freeMemory: () => 1_000_000 });
     await assert.rejects(
       engine.start(script('full', 'true')),
-      (error) => error instanceof BerthError && error.code === 'capacity' && /full/.test(error.message),
+      (error) =>
+        error instanceof BerthError && error.code === 'capacity' && /memory are free/.test(error.message),
     );
     assert.deepEqual(await readdir(join(data, 'instances')), []);
   });
