@@ -55,7 +55,7 @@ describe('berth deploy', () => {
     const { code, json, stderr } = await berth('deploy', folder.path);
     assert.deepEqual(
       [code, stderr],
-      [0, `uploading 2 files, ${HANDLER.length} bytes\nendpoint My App (${json.id}) is made\n`],
+      [0, `uploading 2 files, ${HANDLER.length} bytes\nendpoint My App (${json.id}) created\n`],
     );
     assert.deepEqual([json.name, json.type, json.created], ['My App', 'QUEUE', true]);
     assert.match(json.image, new RegExp(`^local/${ann.id}\\.my-app:[0-9a-f]{12}$`));
@@ -180,7 +180,7 @@ describe('berth deploy', () => {
     assert.deepEqual([code, json.image], [0, 'somebody/lower']);
     assert.match(
       stderr,
-      /is made\nberth: no worker can be placed: the image "somebody\/lower" needs a container engine, and none is connected here; .*\n$/,
+      /created\nberth: no worker can be placed: the image "somebody\/lower" needs a container engine, and none is connected here; .*\n$/,
     );
     assert.equal((await berth('deploy', 'local/shell', '--name', 'bare', '-q')).stderr, '');
     assert.doesNotMatch((await berth('deploy', 'ghcr.io/somebody/other')).stderr, /folder ghcr/);

@@ -37,7 +37,7 @@ export const podCreate = command({
     if (options.check) return output.printRecord(await checkPod(client, body));
     const created = await client.post<PodView>('/v2/pods', body);
     const say = progressReporter(stderr, options);
-    say(`made pod ${created.id}`);
+    say(`created pod ${created.id}`);
     const pod = options.detach ? created : await waitUntilPodRuns(client, created, timeout, say);
     const { id, name, status, image, dataCenterId, cost } = pod;
     const urls = podHttpUrls(client, pod);

@@ -21,7 +21,7 @@ export async function deployImage(
       '/v2/serverless',
       endpointCreateBody(name, image, order, gpu),
     );
-    say(`endpoint ${endpoint.name} (${endpoint.id}) is made`);
+    say(`endpoint ${endpoint.name} (${endpoint.id}) created`);
     return { endpoint, created: true };
   }
   const endpoint = await client.patch<EndpointView>(
