@@ -1,15 +1,26 @@
-import { UniqueViolation } from '../../store/database.ts';
 import type { Endpoint, PageRequest, Template } from '../../domain/records.ts';
-import type { AuditedEndpointChange, EndpointReferences, EndpointReferenceIds } from '../../store/store.ts';
-import { BerthError, notFound, ruleError, schemaError } from '../../support/errors.ts';
+import type { AuditedEndpointChange, EndpointReferenceIds } from '../../store/store.ts';
+import { BerthError, notFound, schemaError } from '../../support/errors.ts';
 import type { Caller } from '../../domain/caller.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { auditEntry, diffRecords, withinQuotas } from '../resource-context.ts';
 import type { ResourceContext } from '../resource-context.ts';
-import { checkRegistryExists, referencedRegistryIds } from '../registries/registry-references.ts';
+import { referencedRegistryIds } from '../registries/registry-references.ts';
 import { rejectDuplicateName } from '../templates/templates.ts';
 import type { TemplateUpdate, Templates } from '../templates/templates.ts';
 import type { EndpointCache } from './endpoint-cache.ts';
+import {
+  type ContainerSource,
+  currentTemplate,
+  ownFields,
+  referenceIds,
+  retriedWithFreeName,
+  templateDefaults,
+  unknownTemplateError,
+  withOwnTemplate,
+  withTemplateContainer,
+  withoutInheritedCuda,
+} from './endpoint-container-source.ts';
 import { applyEndpointInput } from './endpoint-input.ts';
 import { withVersion } from './endpoint-release.ts';
 import { newEndpointId } from '../../domain/endpoints/reserved-endpoint-ids.ts';
@@ -38,12 +49,6 @@ export interface EndpointsDeps {
   acceleratesByDefault?: boolean;
   /** Deletes what belongs to an endpoint. */
   onRemoved(endpointId: string): Promise<void>;
-}
-
-/** The template that an endpoint's container settings come from, and how it is used. */
-interface ContainerSource {
-  use: TemplateUse['as'];
-  template: Template;
 }
 
 export class Endpoints {
@@ -294,127 +299,4 @@ export class Endpoints {
     }
     return { use: use.as, template };
   }
-}
-
-/**
- * An endpoint is linked only to a template of its own account. Other templates are copied, so that nobody
- * else can change what runs here.
- */
-function isLinked(caller: Pick<Caller, 'accountId'>, { use, template }: ContainerSource): boolean {
-  return use === 'own' || (use === 'link' && template.accountId === caller.accountId);
-}
-
-function referenceIds(
-  caller: Caller,
-  input: EndpointInput,
-  source: ContainerSource | undefined,
-  volumeIds: readonly string[],
-): EndpointReferenceIds {
-  const linked = source !== undefined && source.use === 'link' && isLinked(caller, source);
-  return {
-    ...(linked && { templateId: source.template.id }),
-    registryIds: referencedRegistryIds(input, source?.template),
-    volumeIds: input.networkVolumeIds ?? volumeIds,
-  };
-}
-
-/**
- * A linked template is read in the transaction that writes. A copy drops a registry that was deleted in the
- * meantime.
- */
-function currentTemplate(
-  caller: Caller,
-  source: ContainerSource,
-  { template: linked, registryIds }: EndpointReferences,
-): Template {
-  const { use, template } = source;
-  if (use === 'link' && isLinked(caller, source)) {
-    if (linked === undefined) throw unknownTemplateError(template.id);
-    return linked;
-  }
-  if (use === 'own') checkRegistryExists(template.registryId, registryIds);
-  return template.registryId === null || registryIds.includes(template.registryId)
-    ? template
-    : { ...template, registryId: null };
-}
-
-/** Applies a template's container settings to the endpoint. A copy does not record the template's id. */
-function withTemplateContainer(
-  endpoint: Endpoint,
-  source: ContainerSource | undefined,
-  template: Template,
-): Endpoint {
-  const withContainer = { ...endpoint, ...containerFromTemplate(template, endpoint.accountId) };
-  if (source === undefined || source.use === 'copy') return withContainer;
-  return {
-    ...withContainer,
-    templateId: template.id,
-    templateLinked: isLinked(endpoint, source),
-    templateBound: source.use === 'own',
-  };
-}
-
-/** A template of a single endpoint is always serverless and private. */
-function ownFields({
-  serverless,
-  public: isPublic,
-  ...fields
-}: Partial<TemplateFields>): Partial<TemplateFields> {
-  return fields;
-}
-
-/** Defaults that a template gives a new endpoint. */
-function templateDefaults({
-  name,
-  category,
-  allowedCudaVersions,
-}: Template): Pick<Endpoint, 'name' | 'compute' | 'allowedCudaVersions'> {
-  return { name, compute: category === 'CPU' ? 'CPU' : 'GPU', allowedCudaVersions };
-}
-
-/** A template's CUDA versions are defaults; a minimum version in the request replaces them. */
-function withoutInheritedCuda(input: EndpointInput): EndpointInput {
-  return {
-    ...input,
-    settings: (base) => {
-      const settings = input.settings(base);
-      return typeof settings.minCudaVersion === 'string' && settings.allowedCudaVersions === undefined
-        ? { ...settings, allowedCudaVersions: [] }
-        : settings;
-    },
-  };
-}
-
-function withOwnTemplate(
-  changed: AuditedEndpointChange,
-  source: ContainerSource | undefined,
-): AuditedEndpointChange {
-  return source?.use === 'own' ? { ...changed, template: source.template } : changed;
-}
-
-/** If the name of an endpoint's own template is taken, retries with a unique name. */
-async function retriedWithFreeName<T>(
-  id: string,
-  source: ContainerSource | undefined,
-  write: (source: ContainerSource | undefined) => Promise<T>,
-): Promise<T> {
-  try {
-    return await write(source);
-  } catch (error) {
-    if (!(error instanceof UniqueViolation) || source?.use !== 'own') throw error;
-    return write({
-      ...source,
-      template: {
-        ...source.template,
-        name: `${source.template.name.slice(0, 160)} ${id} ${source.template.id}`,
-      },
-    });
-  }
-}
-
-function unknownTemplateError(id: string): BerthError {
-  return ruleError(
-    `template ${JSON.stringify(id.slice(0, 64))} does not exist, or is not yours to use; create it ` +
-      'first or name another',
-  );
 }
