@@ -29,7 +29,11 @@ describe('the command line and the API agree', () => {
     const env = { BERTH_URL: stage.server.url, BERTH_API_KEY: stage.server.key };
     const { code, out, err } = await runBerth(argv, { env });
     assert.equal(code, 0, `${argv.join(' ')}: ${err}`);
-    return { out, err, json: argv.includes('-o') ? undefined : (JSON.parse(out) as unknown) };
+    return {
+      out,
+      err,
+      json: argv.includes('-o') || argv[1] === 'export' ? undefined : (JSON.parse(out) as unknown),
+    };
   };
 
   test('lists are shown as tables without an empty column of what the API calls otherwise', async () => {
@@ -165,14 +169,29 @@ describe('the command line and the API agree', () => {
     await berth('endpoint', 'get', jobs.id);
   });
 
-  test('jobs are found, cancelled and sent again', async () => {
+  test('jobs are found, cancelled and sent again', async (context) => {
     const id = await jobs.run({ text: 'fox' });
     assert.equal((await berth('job', 'ls', jobs.id, '--text', 'FOX', '-o', 'name')).out, `${id}\n`);
     assert.partialDeepStrictEqual((await berth('job', 'get', jobs.id, id)).json, { input: { text: 'fox' } });
     assert.partialDeepStrictEqual((await berth('job', 'cancel', jobs.id, id)).json, { done: 1 });
     const again = await berth('job', 'redrive', jobs.id, id, '--input', '{"text": "hen"}');
     assert.partialDeepStrictEqual(again.json, { done: 1, skipped: [] });
-    assert.partialDeepStrictEqual((await berth('job', 'cancel', jobs.id, '--all')).json, { done: 1 });
+    const exported = (await berth('job', 'export', jobs.id, '--text', 'fox')).out;
+    const folder = await mkdtemp(join(tmpdir(), 'berth-redrive-'));
+    context.after(() => rm(folder, { recursive: true }));
+    const file = join(folder, 'edited.jsonl');
+    await writeFile(file, exported.replace('fox', 'owl'));
+    assert.partialDeepStrictEqual((await berth('job', 'redrive', jobs.id, '--inputs', file)).json, {
+      done: 1,
+    });
+    const patch = ['--text', 'fox', '--status', 'CANCELLED', '--patch', '{"text": "bee"}'];
+    assert.partialDeepStrictEqual((await berth('job', 'redrive', jobs.id, ...patch)).json, { done: 1 });
+    const texts = (await berth('job', 'export', jobs.id, '--status', 'IN_QUEUE')).out
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { input: { text: string } }).input.text);
+    assert.deepEqual(texts, ['bee', 'owl', 'hen']);
+    assert.partialDeepStrictEqual((await berth('job', 'cancel', jobs.id, '--all')).json, { done: 3 });
     await berth('job', 'errors', jobs.id);
   });
 });

@@ -107,6 +107,35 @@ describe('search of jobs and dead letters in REST v2', () => {
     assert.equal((await act('cancel', { filter: {} })).done, 3);
   });
 
+  test('many jobs are sent again with edited inputs, by a patch or one by one', async () => {
+    const worker = jobs.worker();
+    const inputs = async (): Promise<unknown[]> => {
+      const found: unknown[] = [];
+      for (let n = 0; n < 2; n += 1) found.push(((await worker.take()) as { input: unknown }).input);
+      return found;
+    };
+    const ids = failed.slice(1);
+    const patched = await act('redrive', { ids, inputPatch: { prompt: null, size: { w: 8 } } });
+    assert.deepEqual([patched.done, patched.skipped], [2, []]);
+    assert.deepEqual(await inputs(), [
+      { n: 2, size: { w: 8 } },
+      { n: 1, size: { w: 8 } },
+    ]);
+    const [first = '', second = ''] = ids;
+    const edited = await act('redrive', {
+      inputs: [
+        { id: first, input: 'two' },
+        { id: second, input: [1] },
+        { id: 'nothing', input: 1 },
+      ],
+    });
+    assert.deepEqual([edited.done, edited.skipped.map(({ id }) => id)], [2, ['nothing']]);
+    assert.deepEqual(await inputs(), ['two', [1]]);
+    const filter = { filter: { status: ['CANCELLED'], text: 'fox 2' }, limit: 1, inputPatch: { n: 22 } };
+    assert.equal((await act('redrive', filter)).done, 1);
+    assert.partialDeepStrictEqual(await worker.take(), { input: { n: 22, prompt: 'fox 2' } });
+  });
+
   test('bad input, foreign endpoints and keys without the scope are refused', async () => {
     const status = async (method: string, path: string, body?: unknown, key = ann.key): Promise<number> =>
       (await stage.client(key).call(method, path, body)).status;
@@ -118,6 +147,15 @@ describe('search of jobs and dead letters in REST v2', () => {
     assert.equal(await status('POST', `${url}/jobs/retry`, { ids: ['a'], filter: {} }), 422);
     assert.equal(await status('POST', `${url}/jobs/redrive`, { filter: {}, input: 1 }), 422);
     assert.equal(await status('POST', `${url}/jobs/redrive`, { ids: ['a'], input: null }), 422);
+    for (const body of [
+      { inputs: [{ id: 'a', input: null }] },
+      { inputs: [{ id: 'a', input: 1 }], filter: {} },
+      { ids: ['a'], input: 1, inputPatch: {} },
+      { ids: ['a', 'b'], input: 1 },
+      { ids: ['a'], inputPatch: [1] },
+      { filter: {}, inputPatch: { text: 'x'.repeat(65_536) } },
+    ])
+      assert.equal(await status('POST', `${url}/jobs/redrive`, body), 422, JSON.stringify(body).slice(0, 80));
     const { key: other } = await stage.createAccount('bob');
     assert.equal(await status('GET', `${url}/jobs`, undefined, other), 404);
     const { body } = await ann.call<{ key: string }>('POST', '/v2/account/api-keys', {

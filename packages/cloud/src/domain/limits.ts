@@ -151,6 +151,8 @@ export const DEFAULT_JOB_LIST_LIMIT = 100;
 export const JOB_SEARCH = { rows: 20_000, milliseconds: 2_000, textChars: 65_536 };
 /** Jobs that one call retries, cancels or sends again. */
 export const MAX_BULK_JOBS = 1000;
+/** A merge patch for the inputs of many jobs: each of the new jobs holds it. */
+export const MAX_INPUT_PATCH_BYTES = 64 * 1024;
 /** Columns and rows of a terminal. */
 export const TERMINAL_SIZE: Bounds = { minimum: 1, maximum: 4096 };
 

@@ -1,9 +1,10 @@
+import { MAX_RUN_BODY_BYTES } from '../domain/limits.ts';
 import { hasEnded } from '../domain/job-status.ts';
 import { seqFromJobId } from '../domain/job-ids.ts';
 import type { Job } from '../domain/job-records.ts';
 import type { JobAction } from '../domain/job-search-query.ts';
 import { BerthError } from '../support/errors.ts';
-import { withMember } from '../support/json-text.ts';
+import { memberText, mergePatch, withMember } from '../support/json-text.ts';
 import type { JobQueue } from './job-queue.ts';
 import type { EndpointQueueSettings, JobOptions } from './job-submission.ts';
 
@@ -16,14 +17,20 @@ export interface JobBulkResult {
   skipped: { id: string; reason: string }[];
 }
 
+/** The inputs of new jobs, where they are not those of the old ones. */
+export type InputEdit =
+  /** JSON texts by the ids of the old jobs. */
+  | { inputs: ReadonlyMap<string, string> }
+  /** A JSON merge patch for each of them. */
+  | { patch: Readonly<Record<string, unknown>> };
+
 /** Who acts on the jobs of which endpoint. */
 export interface BulkRequest {
   endpoint: EndpointQueueSettings;
   accountId: string;
   action: JobAction;
   ids: readonly string[];
-  /** JSON text of the input of new jobs, where it is not that of the old ones. */
-  input?: string | undefined;
+  edit?: InputEdit | undefined;
 }
 
 /** Retries, cancels or sends again several jobs. A job that cannot be changed is skipped, with the reason. */
@@ -90,20 +97,29 @@ async function cancel(queue: JobQueue, job: Job): Promise<string | Record<never,
 /** A new job from one that has ended, on the same terms. */
 async function redrive(
   queue: JobQueue,
-  { endpoint, accountId, input }: BulkRequest,
+  { endpoint, accountId, edit }: BulkRequest,
   job: Job,
 ): Promise<string | { newId: string }> {
   if (!hasEnded(job)) return `it has not ended: ${job.status}`;
   const found = await queue.find(endpoint.id, job.seq);
   if (found === undefined) return GONE;
-  const request = queue.openRequest(endpoint.id, found.payloads.request);
-  const { id } = await queue.submit({
-    endpoint,
-    accountId,
-    request: input === undefined ? request : withMember(request, 'input', input),
-    options: termsOf(job),
-  });
+  const before = queue.openRequest(endpoint.id, found.payloads.request);
+  const input = edit === undefined ? undefined : editedInput(edit, job.id, before);
+  if (input === NO_OBJECT) return 'its input is not an object, so the patch has nothing to change';
+  const request = input === undefined ? before : withMember(before, 'input', input);
+  if (input !== undefined && Buffer.byteLength(request) > MAX_RUN_BODY_BYTES)
+    return `with the patch it would be larger than ${MAX_RUN_BODY_BYTES} bytes`;
+  const { id } = await queue.submit({ endpoint, accountId, request, options: termsOf(job) });
   return { newId: id };
+}
+
+const NO_OBJECT = Symbol('the input is not an object');
+
+/** Undefined: the input stays as it is. */
+function editedInput(edit: InputEdit, id: string, request: string): string | undefined | typeof NO_OBJECT {
+  if ('inputs' in edit) return edit.inputs.get(id);
+  const input = memberText(request, 'input');
+  return input?.startsWith('{') === true ? mergePatch(input, edit.patch) : NO_OBJECT;
 }
 
 /**

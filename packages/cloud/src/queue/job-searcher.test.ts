@@ -2,9 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { DATABASES } from '../../../testing/src/test-database.ts';
 import { errorFingerprint } from '../domain/error-fingerprint.ts';
+import { seqFromJobId } from '../domain/job-ids.ts';
 import type { Job } from '../domain/job-records.ts';
 import type { JobSearchFilter } from '../domain/job-search-query.ts';
+import { MAX_RUN_BODY_BYTES } from '../domain/limits.ts';
 import { actOnJobs } from './job-bulk-actions.ts';
+import type { InputEdit } from './job-bulk-actions.ts';
 import { HOUR, queueFixtures } from './job-queue.fixture.ts';
 import type { QueueFixture } from './job-queue.fixture.ts';
 import { JobSearcher } from './job-searcher.ts';
@@ -114,14 +117,14 @@ for (const kind of DATABASES) {
       const again = await fail(bench, '"worse"');
       const waiting = await submit(bench, '{"input":1}');
       const request = { endpoint: bench.request().endpoint, accountId: 'a' };
-      const act = (action: 'retry' | 'cancel' | 'redrive', ids: string[], input?: string) =>
-        actOnJobs(bench.queue, { ...request, action, ids, input });
+      const act = (action: 'retry' | 'cancel' | 'redrive', ids: string[], edit?: InputEdit) =>
+        actOnJobs(bench.queue, { ...request, action, ids, edit });
 
       assert.deepEqual(await act('cancel', [waiting.id, failed.id]), {
         done: [{ id: waiting.id }],
         skipped: [{ id: failed.id, reason: 'it has ended: FAILED' }],
       });
-      const sent = await act('redrive', [again.id], '{"n":2.0}');
+      const sent = await act('redrive', [again.id], { inputs: new Map([[again.id, '{"n":2.0}']]) });
       const made = sent.done[0]?.newId ?? '';
       const [{ job, request: body } = assert.fail()] = await bench.take('w');
       assert.deepEqual([job.id, body], [made, '{"input":{"n":2.0}}']);
@@ -134,6 +137,44 @@ for (const kind of DATABASES) {
         ],
       });
       assert.equal(await bench.status(failed), 'IN_QUEUE');
+    });
+
+    test('a patch changes the inputs of many jobs, each on its own terms', async () => {
+      const bench = fixture();
+      const failed = [await fail(bench, '"bad"'), await fail(bench, '12345678901234567890')];
+      const plain = await submit(bench, '{"input":"text"}');
+      await bench.takeOne('w');
+      await bench.queue.finish(bench.id, plain.seq, { workerId: 'w' }, { output: null, error: '"bad"' });
+      const act = (patch: Record<string, unknown>) =>
+        actOnJobs(bench.queue, {
+          endpoint: bench.request().endpoint,
+          accountId: 'a',
+          action: 'redrive',
+          ids: [...failed, plain].map(({ id }) => id),
+          edit: { patch },
+        });
+      const { done, skipped } = await act({ model: 'small' });
+      assert.deepEqual(skipped, [
+        { id: plain.id, reason: 'its input is not an object, so the patch has nothing to change' },
+      ]);
+      assert.deepEqual(
+        done.map(({ id }) => id),
+        failed.map(({ id }) => id),
+      );
+      const requests = [(await bench.takeOne('w')).id, (await bench.takeOne('w')).id];
+      assert.deepEqual(requests.toSorted(), done.map(({ newId = '' }) => newId).toSorted());
+      const payloads = await Promise.all(
+        done.map(({ newId = '' }) => bench.queue.find(bench.id, seqFromJobId(newId) ?? 0)),
+      );
+      assert.deepEqual(
+        payloads.map((found) => found?.payloads.request),
+        [
+          '{"input":{"error":"bad","model":"small"}}',
+          '{"input":{"error":12345678901234567890,"model":"small"}}',
+        ],
+      );
+      const tooLarge = await act({ text: 'x'.repeat(MAX_RUN_BODY_BYTES) });
+      assert.match(tooLarge.skipped[0]?.reason ?? '', /would be larger than 10485760 bytes/);
     });
   });
 }

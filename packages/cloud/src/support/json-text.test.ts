@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { memberText, membersOf, withMember, replaceNaNWithNull } from './json-text.ts';
+import { memberText, membersOf, mergePatch, withMember, replaceNaNWithNull } from './json-text.ts';
 
 const seed = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
 
@@ -24,6 +24,26 @@ test('a member is set once, whatever the object had before', () => {
   assert.equal(withMember('{"\\u0069d":"evil","input":1}', 'id', '"x"'), '{"id":"x","input":1}');
   assert.equal(withMember(' {"input":{"id":1}}', 'id', '"x"'), '{"id":"x","input":{"id":1}}');
   assert.equal(withMember('{ }', 'id', '"x"'), '{"id":"x"}');
+});
+
+test('a merge patch changes what it names, and keeps the text of the rest', () => {
+  const text = '{ "big": 12345678901234567890, "a": {"x": 1.0, "y": 2}, "gone": 1, "list": [1] }';
+  assert.equal(
+    mergePatch(text, { a: { y: 3, z: { deep: true, no: null } }, gone: null, list: [2], new: 'n' }),
+    '{"big":12345678901234567890,"a":{"x":1.0,"y":3,"z":{"deep":true}},"list":[2],"new":"n"}',
+  );
+  // The examples of RFC 7396 that have objects on both sides.
+  const examples: [object, Record<string, unknown>, object][] = [
+    [{ a: 'b' }, { a: 'c' }, { a: 'c' }],
+    [{ a: 'b' }, { a: null }, {}],
+    [{ a: ['b'] }, { a: 'c' }, { a: 'c' }],
+    [{ a: { b: 'c' } }, { a: { b: 'd', c: null } }, { a: { b: 'd' } }],
+    [{ a: [{ b: 'c' }] }, { a: [1] }, { a: [1] }],
+    [{ e: null }, { a: 1 }, { e: null, a: 1 }],
+    [{}, { a: { bb: { ccc: null } } }, { a: { bb: {} } }],
+  ];
+  for (const [before, patch, after] of examples)
+    assert.deepEqual(JSON.parse(mergePatch(JSON.stringify(before), patch)), after);
 });
 
 test('NaN and Infinity become null outside of strings', () => {

@@ -49,6 +49,28 @@ export function withMember(text: string, key: string, value: string): string {
   return `{${[`${quotedKey}:${value}`, ...kept].join(',')}}`;
 }
 
+/**
+ * A JSON merge patch (RFC 7396) on an object: null removes a member, an object changes what it names, all
+ * else replaces. What the patch does not name keeps its text.
+ */
+export function mergePatch(text: string, patch: Readonly<Record<string, unknown>>): string {
+  const merged = new Map(
+    membersOf(text).map(({ key, valueStart, valueEnd }) => [key, text.slice(valueStart, valueEnd)]),
+  );
+  for (const [key, value] of Object.entries(patch)) {
+    const before = merged.get(key);
+    if (value === null) merged.delete(key);
+    else if (isJsonObject(value))
+      merged.set(key, mergePatch(before?.startsWith('{') === true ? before : '{}', value));
+    else merged.set(key, JSON.stringify(value));
+  }
+  return `{${[...merged].map(([key, value]) => `${JSON.stringify(key)}:${value}`).join(',')}}`;
+}
+
+function isJsonObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** Valid JSON on one line: strings contain no raw line breaks, so those elsewhere can become spaces. */
 export function toSingleLine(text: string): string {
   return text.includes('\n') || text.includes('\r') ? text.replace(/[\r\n]/g, ' ') : text;

@@ -143,8 +143,49 @@ describe('job', () => {
     assert.deepEqual(sent(), { ids: ['j1'], input: { n: 2 } });
     await runBerth(['job', 'redrive', 'echo', '--all'], { env });
     assert.deepEqual(sent(), { filter: {} });
+    await runBerth(['job', 'redrive', 'echo', '--all', '--patch', '{"n": 3, "old": null}'], { env });
+    assert.deepEqual(sent(), { filter: {}, inputPatch: { n: 3, old: null } });
+    const list = await runBerth(['job', 'redrive', 'echo', '--all', '--patch', '[1]'], { env });
+    assert.deepEqual([list.code, /the patch is not a JSON object/.test(list.err)], [2, true]);
     const nothing = await runBerth(['job', 'redrive', 'echo'], { env });
     assert.deepEqual([nothing.code, /by their ids/.test(nothing.err)], [2, true]);
+  });
+});
+
+describe('job export', () => {
+  test('writes whole inputs, which redrive reads back in batches', async () => {
+    const entries = Array.from({ length: 1_001 }, (_, n) => ({ id: `j${n}`, input: { n } }));
+    const result = { done: 1, jobs: [], skipped: [], nextCursor: null };
+    await using server = await startFakeApiServer({
+      ...ENDPOINTS,
+      'GET /v2/serverless/e1/jobs?status=FAILED&limit=1': {
+        body: { jobs: [{ id: 'j0' }], pagination: { nextCursor: null } },
+      },
+      'GET /v2/serverless/e1/jobs/j0': {
+        body: { id: 'j0', status: 'FAILED', error: 'no', input: { n: 0 }, output: null },
+      },
+      'POST /v2/serverless/e1/jobs/redrive': { body: result },
+    });
+    const env = envOf(server);
+    const exported = await runBerth(['job', 'export', 'echo', '--status', 'FAILED', '--limit', '1'], { env });
+    assert.equal(exported.out, '{"id":"j0","status":"FAILED","error":"no","input":{"n":0}}\n', exported.err);
+
+    const redrive = ['job', 'redrive', 'echo', '--inputs', '-'];
+    const lines = entries.map((entry) => `${JSON.stringify({ ...entry, status: 'FAILED' })}\n`).join('');
+    const sent = await runBerth(redrive, { env, input: lines });
+    assert.equal(JSON.parse(sent.out).done, 2, sent.err);
+    assert.deepEqual(
+      server.requests.slice(-2).map(({ body }) => body),
+      [{ inputs: entries.slice(0, 1_000) }, { inputs: entries.slice(1_000) }],
+    );
+    await runBerth(redrive, { env, input: JSON.stringify(entries.slice(0, 2)) });
+    assert.deepEqual(server.requests.at(-1)?.body, { inputs: entries.slice(0, 2) });
+
+    const bad = await runBerth(redrive, { env, input: '{"id": "j1", "input": 1}\n{"id": "j2"}\n' });
+    assert.equal(bad.code, 2);
+    assert.match(bad.err, /the standard input, line 2: must be \{"id": "…", "input": …\}/);
+    const two = await runBerth([...redrive, '--all'], { env, input: lines });
+    assert.deepEqual([two.code, /name jobs by their ids/.test(two.err)], [2, true]);
   });
 });
 

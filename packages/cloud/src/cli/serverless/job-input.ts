@@ -8,7 +8,7 @@ import type { InputStream } from '../cli-context.ts';
  * from a file, or from the standard input. Numbers keep the digits that were written.
  */
 export async function readJobInput(word: string, stdin: () => InputStream): Promise<RawJson> {
-  const [text, origin] = await readText(word, stdin);
+  const [text, origin] = await readJsonText(word, stdin, 'the job');
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -24,13 +24,18 @@ export async function readJobInput(word: string, stdin: () => InputStream): Prom
   );
 }
 
-async function readText(word: string, stdin: () => InputStream): Promise<[text: string, origin: string]> {
+/** The word itself, or what `@FILE` or `-` stands for; `what` names the word in messages. */
+export async function readJsonText(
+  word: string,
+  stdin: () => InputStream,
+  what: string,
+): Promise<[text: string, origin: string]> {
   if (word === '-') {
     const parts: Uint8Array[] = [];
     for await (const part of stdin()) parts.push(Buffer.from(part));
     return [Buffer.concat(parts).toString('utf8'), 'the standard input'];
   }
-  if (!word.startsWith('@')) return [word, 'the job'];
+  if (!word.startsWith('@')) return [word, what];
   const file = word.slice(1);
   try {
     return [await readFile(file, 'utf8'), file];

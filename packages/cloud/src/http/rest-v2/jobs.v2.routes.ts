@@ -1,6 +1,7 @@
 import { JOB_ACTIONS } from '../../domain/job-search-query.ts';
 import type { JobAction } from '../../domain/job-search-query.ts';
-import { JOB_SEARCH, MAX_BULK_JOBS, MAX_RUN_BODY_BYTES } from '../../domain/limits.ts';
+import { JOB_SEARCH, MAX_BULK_JOBS, MAX_INPUT_PATCH_BYTES, MAX_RUN_BODY_BYTES } from '../../domain/limits.ts';
+import type { InputEdit } from '../../queue/job-bulk-actions.ts';
 import type { AllServices } from '../../resources/resources.ts';
 import type { BulkTarget } from '../../resources/endpoints/endpoint-jobs.ts';
 import { schemaError } from '../../support/errors.ts';
@@ -119,8 +120,8 @@ const ACTION_TEXTS: Record<JobAction, { summary: string; description: string }> 
   redrive: {
     summary: 'Send ended jobs again as new jobs',
     description:
-      'A new job with the same request, or with `input` in place of its input; the old job stays as it ' +
-      'is. Without a status: FAILED and TIMED_OUT.',
+      'A new job with the same request; the old job stays as it is. Its input may differ: `input` for a ' +
+      'single id, `inputs` for several, `inputPatch` for all of them. Without a status: FAILED and TIMED_OUT.',
   },
 };
 
@@ -144,20 +145,46 @@ function bulkOperation(jobs: AllServices['jobs'], action: JobAction): Operation 
     response: bulkResult,
     errorStatuses: [400, 404, 413, 422],
     handle: async ({ caller, params, body }) => {
-      const { input, ...target } = body as Static<typeof redriveBody>;
-      if (input === null) throw schemaError(['$.input: must not be null']);
-      if (input !== undefined && target.ids?.length !== 1)
-        throw schemaError(['$.input: needs `ids` with a single job: other jobs keep their own input']);
-      const { done, skipped, next } = await jobs.act(
-        caller,
-        params.id,
-        action,
-        readTarget(target),
-        input === undefined ? undefined : JSON.stringify(input),
-      );
+      const { target, edit } = readRedrive(body);
+      const { done, skipped, next } = await jobs.act(caller, params.id, action, target, edit);
       return { done: done.length, jobs: done, skipped, nextCursor: writeJobCursor(next) };
     },
   });
+}
+
+/** Of the ways to change the input at most one may be given. */
+function readRedrive({ input, inputs, inputPatch, ...named }: Static<typeof redriveBody>): {
+  target: BulkTarget;
+  edit?: InputEdit;
+} {
+  if ([input, inputs, inputPatch].filter((each) => each !== undefined).length > 1)
+    throw schemaError(['$: give one of `input`, `inputs` and `inputPatch`']);
+  if (inputs !== undefined) {
+    if (named.ids !== undefined || named.filter !== undefined)
+      throw schemaError(['$.inputs: names the jobs itself; leave out `ids` and `filter`']);
+    const texts = new Map(
+      inputs.map((each, index) => [each.id, inputText(each.input, `inputs[${index}].input`)]),
+    );
+    return { target: { ids: [...texts.keys()] }, edit: { inputs: texts } };
+  }
+  const target = readTarget(named);
+  if (inputPatch !== undefined) {
+    if (Buffer.byteLength(JSON.stringify(inputPatch)) > MAX_INPUT_PATCH_BYTES)
+      throw schemaError([`$.inputPatch: is larger than ${MAX_INPUT_PATCH_BYTES} bytes`]);
+    return { target, edit: { patch: inputPatch } };
+  }
+  if (input === undefined) return { target };
+  const [id, ...others] = named.ids ?? [];
+  if (id === undefined || others.length > 0)
+    throw schemaError([
+      '$.input: needs `ids` with a single job; for several jobs use `inputs` or `inputPatch`',
+    ]);
+  return { target, edit: { inputs: new Map([[id, inputText(input, 'input')]]) } };
+}
+
+function inputText(input: unknown, path: string): string {
+  if (input === null) throw schemaError([`$.${path}: must not be null`]);
+  return JSON.stringify(input);
 }
 
 function readTarget({ ids, filter, limit = MAX_BULK_JOBS, cursor }: Static<typeof bulkBody>): BulkTarget {

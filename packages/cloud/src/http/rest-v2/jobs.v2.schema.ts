@@ -3,7 +3,7 @@ import { JOB_STATUSES } from '../../domain/job-records.ts';
 import type { Job, JobWithPayloads } from '../../domain/job-records.ts';
 import { delayTime, executionTime } from '../../domain/job-status.ts';
 import type { JobSearchFilter } from '../../domain/job-search-query.ts';
-import { JOB_SEARCH, MAX_BULK_JOBS, MAX_PAGE_SIZE } from '../../domain/limits.ts';
+import { JOB_SEARCH, MAX_BULK_JOBS, MAX_INPUT_PATCH_BYTES, MAX_PAGE_SIZE } from '../../domain/limits.ts';
 import type { ErrorGroup } from '../../queue/job-searcher.ts';
 import { isoTime } from '../../support/clock.ts';
 import { schemaError } from '../../support/errors.ts';
@@ -14,6 +14,7 @@ import {
   commaList,
   integer,
   list,
+  map,
   named,
   nullable,
   object,
@@ -138,8 +139,9 @@ export const errorGroupList = named(
   }),
 );
 
+const jobId = text({ minLength: 1, maxLength: MAX_JOB_ID_LENGTH });
 const bulkFields = {
-  ids: list(text({ minLength: 1, maxLength: MAX_JOB_ID_LENGTH }), { minItems: 1, maxItems: MAX_BULK_JOBS }),
+  ids: list(jobId, { minItems: 1, maxItems: MAX_BULK_JOBS }),
   filter: object({}, { status: list(status, { minItems: 1 }), ...filterFields }),
   limit: integer({
     minimum: 1,
@@ -154,7 +156,20 @@ export const redriveBody = named(
   'JobRedriveRequest',
   object(
     {},
-    { ...bulkFields, input: anyValue({ description: 'With a single id: the input of the new job' }) },
+    {
+      ...bulkFields,
+      input: anyValue({ description: 'With a single id: the input of the new job' }),
+      inputs: list(object({ id: jobId, input: anyValue({ description: 'Of the new job; not null' }) }), {
+        minItems: 1,
+        maxItems: MAX_BULK_JOBS,
+        description: 'In place of `ids`: jobs, each with its new input',
+      }),
+      inputPatch: map(anyValue(), {
+        description:
+          'A JSON merge patch (RFC 7396) that is applied to the input of each job: null removes a member. ' +
+          `At most ${MAX_INPUT_PATCH_BYTES} bytes`,
+      }),
+    },
   ),
 );
 export const bulkResult = named(

@@ -5,7 +5,7 @@ import type { FoundJob, JobAction, JobSearchFilter } from '../../domain/job-sear
 import type { Caller } from '../../domain/caller.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import { actOnJobs } from '../../queue/job-bulk-actions.ts';
-import type { JobBulkResult } from '../../queue/job-bulk-actions.ts';
+import type { InputEdit, JobBulkResult } from '../../queue/job-bulk-actions.ts';
 import type { JobQueue } from '../../queue/job-queue.ts';
 import type { ErrorGroup, JobSearcher } from '../../queue/job-searcher.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
@@ -78,13 +78,13 @@ export class EndpointJobs {
     return this.#search.errorGroups(endpointId, filter);
   }
 
-  /** `input`: JSON text, for a redrive of a single job. */
+  /** `edit`: for a redrive. */
   async act(
     caller: Caller,
     endpointId: string,
     action: JobAction,
     target: BulkTarget,
-    input?: string,
+    edit?: InputEdit,
   ): Promise<JobBulkResult & { next: number | undefined }> {
     const endpoint = await this.#queueEndpoint(caller, endpointId);
     const { ids, next } = await this.#idsOf(endpointId, action, target);
@@ -93,7 +93,7 @@ export class EndpointJobs {
       accountId: caller.accountId,
       action,
       ids,
-      input,
+      edit,
     });
     if (result.done.length > 0)
       await this.#context.store.audit.record(
