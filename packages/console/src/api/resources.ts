@@ -79,7 +79,8 @@ export interface GpuType {
   id: string;
   name: string;
   memory: number;
-  price: { secure: number };
+  pool: string | null;
+  price: { secure: number; serverless: number };
   maxCount: { secure: number };
   virtual: boolean;
   availability?: Availability;
@@ -90,7 +91,7 @@ export interface CpuType {
   name: string;
   vcpu: { min: number; max: number };
   ramGbPerVcpu: number;
-  price: { securePerVcpu: number };
+  price: { securePerVcpu: number; serverlessPerVcpu: number };
   availability?: Availability;
 }
 

@@ -12,7 +12,7 @@ export interface Endpoint {
   env: Record<string, string>;
   ports: string[];
   registry: string | null;
-  gpu: { pools?: string[]; types?: string[]; count?: number } | null;
+  gpu: { pools?: string[]; types?: string[]; excludedTypes?: string[]; count?: number } | null;
   cpu?: { id: string; vcpuCount: number; memory: number }[];
   workers: { min: number; max: number; idleTimeout?: number };
   scaling: { type: string; value?: number; [field: string]: unknown };

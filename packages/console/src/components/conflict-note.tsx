@@ -1,7 +1,16 @@
 import { Note } from './states.tsx';
 
 /** Somebody else has changed what is being edited here. */
-export function ConflictNote({ fields, current }: { fields: readonly string[]; current: object }) {
+export function ConflictNote({
+  fields,
+  current,
+  labels = {},
+}: {
+  fields: readonly string[];
+  current: object;
+  /** What the fields are called on screen. */
+  labels?: Readonly<Record<string, string>>;
+}) {
   if (fields.length === 0) return null;
   const values = current as Record<string, unknown>;
   return (
@@ -10,7 +19,7 @@ export function ConflictNote({ fields, current }: { fields: readonly string[]; c
       <ul>
         {fields.map((name) => (
           <li key={name}>
-            {name}: now <code>{String(values[name])}</code>
+            {labels[name] ?? name}: now <code>{String(values[name])}</code>
           </li>
         ))}
       </ul>

@@ -9,11 +9,11 @@ import { usePermissions } from '../api/session.ts';
 import {
   containerBody,
   containerDraft,
-  ContainerFields,
   containerProblems,
   EMPTY_CONTAINER,
-} from '../components/container-fields.tsx';
-import type { ContainerDraft } from '../components/container-fields.tsx';
+} from '../components/container-draft.ts';
+import { ContainerFields } from '../components/container-fields.tsx';
+import type { ContainerDraft } from '../components/container-draft.ts';
 import { SubmitForm } from '../components/form-dialog.tsx';
 import { CheckField, SelectField, TextField } from '../components/form.tsx';
 import { formatMoney } from '../components/format.ts';

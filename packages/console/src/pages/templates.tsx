@@ -8,11 +8,11 @@ import { Button, LinkButton } from '../components/button.tsx';
 import {
   containerBody,
   containerDraft,
-  ContainerFields,
   containerProblems,
   EMPTY_CONTAINER,
-} from '../components/container-fields.tsx';
-import type { ContainerDraft } from '../components/container-fields.tsx';
+} from '../components/container-draft.ts';
+import { ContainerFields } from '../components/container-fields.tsx';
+import type { ContainerDraft } from '../components/container-draft.ts';
 import { ConfirmDialog } from '../components/dialog.tsx';
 import { FormDialog } from '../components/form-dialog.tsx';
 import { CheckField, TextField } from '../components/form.tsx';

@@ -1,12 +1,8 @@
 import { useWrite } from '../../api/queries.ts';
 import type { Pod } from '../../api/resources.ts';
 import { usePermissions } from '../../api/session.ts';
-import {
-  containerBody,
-  containerDraft,
-  ContainerFields,
-  containerProblems,
-} from '../../components/container-fields.tsx';
+import { containerBody, containerDraft, containerProblems } from '../../components/container-draft.ts';
+import { ContainerFields } from '../../components/container-fields.tsx';
 import { ConflictNote } from '../../components/conflict-note.tsx';
 import { useDraft } from '../../components/draft.ts';
 import { SubmitForm } from '../../components/form-dialog.tsx';

@@ -33,7 +33,7 @@ const TABS: Record<string, Tab> = {
     shown: ({ id }, may) => may.run(id),
   },
   webhooks: { label: 'Webhooks', Content: lazy(() => import('./webhooks-tab.tsx')), shown: queueOnly },
-  settings: { label: 'Settings', Content: lazy(() => import('./settings-tab.tsx')) },
+  settings: { label: 'Settings', Content: lazy(() => import('./settings/settings-tab.tsx')) },
 };
 
 /** One endpoint. Its tabs are addresses: `/serverless/{id}/requests`. */

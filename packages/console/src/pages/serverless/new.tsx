@@ -3,13 +3,9 @@ import { useNavigate } from '@tanstack/react-router';
 import { useApi, useWrite } from '../../api/queries.ts';
 import { usePermissions } from '../../api/session.ts';
 import type { Endpoint } from '../../api/types.ts';
-import {
-  containerBody,
-  ContainerFields,
-  containerProblems,
-  EMPTY_CONTAINER,
-} from '../../components/container-fields.tsx';
-import type { ContainerDraft } from '../../components/container-fields.tsx';
+import { containerBody, containerProblems, EMPTY_CONTAINER } from '../../components/container-draft.ts';
+import { ContainerFields } from '../../components/container-fields.tsx';
+import type { ContainerDraft } from '../../components/container-draft.ts';
 import { Command } from '../../components/copy.tsx';
 import { SubmitForm } from '../../components/form-dialog.tsx';
 import { Segmented, SelectField, TextField } from '../../components/form.tsx';
