@@ -85,6 +85,20 @@ describe('limits of an account over three servers', () => {
     assert.ok(jobs.inQueue <= 110, `${jobs.inQueue} jobs`);
   });
 
+  test('an account that has used up its requests of this minute has none at any server', async () => {
+    const owner = account;
+    account = await createAccount('requests');
+    await setLimits({ requests: 60 });
+    const [first, ...others] = clients();
+    account = owner;
+    assert.ok(first !== undefined);
+    assert.equal(await useUp(first), 60);
+    for (const client of others) {
+      const accepted = await useUp(client);
+      assert.ok(accepted < 30, `${accepted} requests before the server knew`);
+    }
+  });
+
   /** Sends requests to one server until it refuses one. Returns how many it took. */
   async function useUp(client: ApiClient): Promise<number> {
     for (let accepted = 0; ; accepted += 1) {

@@ -10,11 +10,13 @@ import { AccountWatch } from '../resources/accounts/account-watch.ts';
 import type { SpendWarning } from '../resources/accounts/account-watch.ts';
 import { LogUsage } from '../resources/accounts/log-usage.ts';
 import { QuotaWarnings } from '../resources/accounts/quota-warnings.ts';
+import { AccountRequests } from '../resources/accounts/account-requests.ts';
 import { AccountQuotas } from '../resources/accounts/account-quotas.ts';
 import { DiskShares } from '../resources/accounts/disk-shares.ts';
 import { Images } from '../resources/images/images.ts';
 import type { AppContext } from './app-context.ts';
 import type { Engines } from './engines.ts';
+import { sharedRates } from './shared-rates.ts';
 import type { Storage } from './storage.ts';
 
 const WATCH_INTERVAL_MS = 30_000;
@@ -25,6 +27,7 @@ const WEBHOOK_ATTEMPTS = 3;
 export interface AccountLimits {
   directory: AccountDirectory;
   quotas: AccountQuotas;
+  requests: AccountRequests;
   /** The endpoint as its workers are managed: without any while its account is not active. */
   endpointInEffect(endpoint: Endpoint | undefined): Endpoint | undefined;
   deleteLog(dataCenterId: string, instanceId: string): Promise<void>;
@@ -55,11 +58,13 @@ export async function createAccountLimits(
   });
   const images = new Images(context, { folder: join(data, 'images') });
   const billing = new Billing(store.ledger, clock);
+  const requests = new AccountRequests({ directory, clock, share: sharedRates('requests', store.wakeups) });
   const quotas = new AccountQuotas({
     directory,
     store,
     imageBytes: (accountId) => images.bytesOf(accountId),
     logBytes: (accountId) => logUsage.bytesOf(accountId),
+    requests: (accountId) => requests.used(accountId),
     spentThisMonth: (accountId) => billing.spentThisMonth(accountId),
   });
   context.quotas = quotas;
@@ -79,6 +84,7 @@ export async function createAccountLimits(
   return {
     directory,
     quotas,
+    requests,
     endpointInEffect: (endpoint) =>
       endpoint === undefined || directory.isActive(endpoint.accountId)
         ? endpoint

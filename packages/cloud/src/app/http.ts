@@ -77,6 +77,7 @@ export function createHttp(app: AppContext, deps: HttpDeps): Http {
     {
       max: config.maxConnections === 0 ? defaultMaxConnections() : config.maxConnections,
       maxPerAccount: config.maxConnectionsPerAccount,
+      countRequest: (accountId) => limits.requests.count(accountId),
     },
     log,
   );

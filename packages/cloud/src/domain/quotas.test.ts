@@ -16,6 +16,9 @@ describe('limits of accounts', () => {
     );
     assert.deepEqual(bytes.limit, { name: 'volumeBytes', owner: 'account', used: 90e9, maximum: 100e9 });
     assert.equal(quotaError('pods', 'installation', { used: 3, added: 1, limit: 3 }).code, 'quota-count');
+    const requests = quotaError('requests', 'account', { used: 60, added: 1, limit: 60, secondsLeft: 7 });
+    assert.deepEqual([requests.code, requests.headers], ['rate', { 'retry-after': '7' }]);
+    assert.match(requests.message, /60 of 60 used; try again in 7 s; an operator can raise it/);
     const spending = quotaError('spendPerMonth', 'account', { used: 12.5, added: 0, limit: 12 });
     assert.equal(spending.code, 'quota-spending');
     assert.match(spending.message, /\$12\.50 of \$12\.00 used; an operator/);

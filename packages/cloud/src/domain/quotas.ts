@@ -19,6 +19,7 @@ export const QUOTA_DESCRIPTIONS: Record<QuotaName, string> = {
   workers: 'workers, by the maximum of each endpoint',
   pods: 'pods',
   gpus: 'GPUs of running pods and workers',
+  requests: 'requests in a minute',
   spendPerMonth: 'US dollars in a calendar month (UTC)',
   jobHours: 'hours for which jobs are kept after their end',
   logHours: 'hours for which logs are kept after the end of their worker or pod',
@@ -60,15 +61,25 @@ export type RefusingQuotaName = Exclude<QuotaName, 'jobHours' | 'logHours'>;
 
 const REFUSAL_CODES: Record<Exclude<Unit, 'hours'>, ErrorCode> = {
   count: 'quota-count',
+  'per minute': 'rate',
   bytes: 'quota-bytes',
   dollars: 'quota-spending',
 };
+
+/** How much of a limit is used. */
+interface LimitUse {
+  used: number;
+  added: number;
+  limit: number;
+  /** Until it is unused again, for a limit of requests. */
+  secondsLeft?: number;
+}
 
 /** The refusal of what would use more than the limit: which one, how much is used, and who can raise it. */
 export function quotaError(
   name: RefusingQuotaName,
   owner: QuotaOwner,
-  { used, added, limit }: { used: number; added: number; limit: number },
+  { used, added, limit, secondsLeft }: LimitUse,
 ): BerthError {
   const unit = LIMIT_UNITS[name];
   const format = (amount: number): string => formatAmount(unit, amount);
@@ -77,12 +88,20 @@ export function quotaError(
     owner === 'account'
       ? `an operator can raise it: berth account limits ACCOUNT --set ${name}=VALUE`
       : `an operator can raise it in the setting limits.installation`;
-  const more = unit === 'dollars' ? '' : `, and this needs ${format(added)} more`;
+  const more =
+    secondsLeft !== undefined
+      ? `; try again in ${secondsLeft} s`
+      : unit === 'dollars'
+        ? ''
+        : `, and this needs ${format(added)} more`;
   return new BerthError(
     REFUSAL_CODES[unit],
     `the limit ${name} (${QUOTA_DESCRIPTIONS[name]}) ${whose} is reached: ${format(used)} of ` +
       `${format(limit)} used${more}; ${how}`,
-    { limit: { name, owner, used, maximum: limit } },
+    {
+      limit: { name, owner, used, maximum: limit },
+      ...(secondsLeft !== undefined && { headers: { 'retry-after': String(secondsLeft) } }),
+    },
   );
 }
 
@@ -142,6 +161,7 @@ function isQuotaValue(name: QuotaName, value: number): boolean {
 function allowedValue(name: QuotaName): string {
   return {
     count: 'a whole number',
+    'per minute': 'a whole number',
     bytes: 'a number of bytes',
     dollars: 'an amount in US dollars',
     hours: 'a whole number of hours',

@@ -45,6 +45,8 @@ export interface ConnectionLimits {
   max: number;
   /** Of one account; the root account has no limit. 0: half of them. */
   maxPerAccount?: number;
+  /** Called with each request of an account. Throws if the account has sent too many. */
+  countRequest?(accountId: string): void;
   /** Milliseconds that only advance. */
   now?(): number;
 }
@@ -72,6 +74,14 @@ export function claimConnection(socket: object, accountId: string): void {
     connection.limit.claim(connection, accountId);
 }
 
+/** The same for a request of a client, which is counted too. Throws if the account has sent too many. */
+export function admitRequest(socket: object, accountId: string): void {
+  const connection = connections.get(socket) ?? findByPeer(socket);
+  if (connection === undefined) return;
+  if (connection.account !== accountId) connection.limit.claim(connection, accountId);
+  connection.limit.countRequest?.(accountId);
+}
+
 function findByPeer(socket: object): Connection | undefined {
   const connection = connectionsByPeer.get(peerOf(socket as Socket) ?? '');
   if (connection !== undefined) connections.set(socket, connection);
@@ -91,6 +101,7 @@ export class ConnectionLimit {
   readonly max: number;
   readonly maxPerAccount: number;
   readonly maxAnonymousPerAddress: number;
+  readonly countRequest: ((accountId: string) => void) | undefined;
   readonly #now: () => number;
   readonly #report: () => void;
   /** Those that have shown no key, the oldest first. */
@@ -100,10 +111,11 @@ export class ConnectionLimit {
   #open = 0;
   #refused = 0;
 
-  constructor({ max, maxPerAccount = 0, now }: ConnectionLimits, log: Pick<Log, 'warn'>) {
+  constructor({ max, maxPerAccount = 0, countRequest, now }: ConnectionLimits, log: Pick<Log, 'warn'>) {
     this.max = max;
     this.maxPerAccount = maxPerAccount === 0 ? Math.ceil(max * ACCOUNT_SHARE) : maxPerAccount;
     this.maxAnonymousPerAddress = Math.max(MIN_ANONYMOUS, Math.ceil(max * ANONYMOUS_SHARE));
+    this.countRequest = countRequest;
     this.#now = now ?? (() => performance.now());
     this.#report = throttle(async () => {
       log.warn(

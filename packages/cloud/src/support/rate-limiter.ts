@@ -95,6 +95,15 @@ export class RateLimiter {
     };
   }
 
+  /** What a key has used of each of its windows. */
+  used(key: string): number[] {
+    const now = monotonicNow(this.#clock);
+    return this.#windowsMs.map((windowMs, index) => {
+      const count = this.#usage.get(key)?.counts[index];
+      return count !== undefined && isRecent(count.startedAt, windowMs, now) ? count.used : 0;
+    });
+  }
+
   #addFromElsewhere(key: string, used: number): void {
     for (const count of this.#currentUsage(key, monotonicNow(this.#clock)).counts) count.used += used;
   }

@@ -254,6 +254,7 @@ const LIMIT_WORDS: Record<string, string> = {
   workers: 'Workers',
   pods: 'Pods',
   gpus: 'GPUs',
+  requests: 'Requests a minute',
   spendPerMonth: 'US dollars a month',
 };
 

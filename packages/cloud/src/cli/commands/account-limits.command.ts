@@ -34,7 +34,7 @@ export const accountLimits = command({
   summary: 'Show and set what an account may use.',
   details:
     `Limits: ${LIMIT_NAMES.join(', ')}. Bytes may have a unit (5GB), spendPerMonth is in US dollars, ` +
-    `jobHours and logHours say for how long ended jobs and logs are kept, and NAME=${NONE} removes a ` +
+    `requests are those of a minute, jobHours and logHours say for how long ended jobs and logs are kept, and NAME=${NONE} removes a ` +
     'limit, so that the one of the configuration applies. For operators, except to show your own.',
   words: { 'ACCOUNT?': 'The account, by id or name. Default: your own.' },
   options: {
@@ -77,6 +77,8 @@ function format(name: LimitName, amount: number): string {
       return `$${amount.toFixed(2)}`;
     case 'hours':
       return `${amount} h`;
+    case 'per minute':
+      return `${amount} a minute`;
     case 'count':
       return String(amount);
   }

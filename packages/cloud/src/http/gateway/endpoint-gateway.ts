@@ -9,7 +9,7 @@ import { BerthError } from '../../support/errors.ts';
 import { bearerOrBareKey } from '../../auth/bearer.ts';
 import { authorizeForEndpoint } from '../../auth/endpoint-access.ts';
 import type { EndpointAccess } from '../../auth/endpoint-access.ts';
-import { claimConnection } from '../connection-limit.ts';
+import { admitRequest } from '../connection-limit.ts';
 import { toBerthError } from '../http.errors.ts';
 import { abortOnClose } from '../raw-http.ts';
 import type { Request, Response } from '../raw-http.ts';
@@ -72,7 +72,7 @@ export class EndpointGateway {
   async serve(request: Request, response: Response, url: GatewayUrl, expectsContinue = false): Promise<void> {
     try {
       const { endpoint, key, token } = await this.#authorize(request, url.endpointId);
-      claimConnection(request.socket, key.accountId);
+      admitRequest(request.socket, key.accountId);
       endWhenRevoked(this.#deps.openAccesses, {
         response,
         credential: token,
@@ -124,7 +124,7 @@ export class EndpointGateway {
     socket.on('close', () => this.#upgrades.delete(socket));
     try {
       const { endpoint, key, token } = await this.#authorize(request, url.endpointId);
-      claimConnection(request.socket, key.accountId);
+      admitRequest(request.socket, key.accountId);
       const unwatch = this.#deps.openAccesses.watch({
         credential: token,
         expiresAt: key.expiresAt,

@@ -6,7 +6,7 @@ import type { Authenticator } from '../../auth/authenticator.ts';
 import type { ResourceServices } from '../../resources/resources.ts';
 import { BerthError } from '../../support/errors.ts';
 import { bearerKey } from '../../auth/bearer.ts';
-import { claimConnection } from '../connection-limit.ts';
+import { admitRequest } from '../connection-limit.ts';
 import { toBerthError } from '../http.errors.ts';
 import { parseJsonBody } from '../json-body.ts';
 import { RequestContext } from './graphql-request-context.ts';
@@ -115,7 +115,7 @@ function authenticate(
   return authenticator.authorize(
     key,
     { interface: 'graphql', scope: 'graphql', mode: need, requestId: request.id, podId: ANY_POD },
-    ({ accountId }) => claimConnection(request.raw.socket, accountId),
+    ({ accountId }) => admitRequest(request.raw.socket, accountId),
   );
 }
 

@@ -2,7 +2,7 @@ import { checkScope } from '../../auth/authenticator.ts';
 import { bearerOrBareKey } from '../../auth/bearer.ts';
 import { authenticateForEndpoint, authorizeForEndpoint } from '../../auth/endpoint-access.ts';
 import { BerthError } from '../../support/errors.ts';
-import { claimConnection } from '../connection-limit.ts';
+import { admitRequest } from '../connection-limit.ts';
 import { toBerthError } from '../http.errors.ts';
 import type { BasicRequest, BasicResponse } from '../raw-http.ts';
 import { endWhenRevoked } from '../revocable-response.ts';
@@ -47,7 +47,7 @@ export class JobRoutes {
       const operation = this.#operations[url.operation] as JobOperation;
       const token = bearerOrBareKey(request.headers.authorization);
       const { key, endpoint } = await authenticateForEndpoint(this.#deps, token, url.endpointId);
-      claimConnection(request.socket, key.accountId);
+      admitRequest(request.socket, key.accountId);
       if (url.rest.length > (operation.segments ?? 0)) throw noSuchRoute();
       if (!operation.methods.includes(request.method ?? '')) {
         throw new BerthError(

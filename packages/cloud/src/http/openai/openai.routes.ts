@@ -12,7 +12,7 @@ import type { Endpoint } from '../../domain/records.ts';
 import { BerthError } from '../../support/errors.ts';
 import { bearerOrBareKey } from '../../auth/bearer.ts';
 import { authorizeForEndpoint } from '../../auth/endpoint-access.ts';
-import { claimConnection } from '../connection-limit.ts';
+import { admitRequest } from '../connection-limit.ts';
 import { toBerthError } from '../http.errors.ts';
 import type { JobUrl } from '../jobs/job-url.ts';
 import { MAX_RUNSYNC_BODY_BYTES } from '../../domain/limits.ts';
@@ -64,7 +64,7 @@ export class OpenAiRoutes {
       const { rateLimits, queue } = this.#deps;
       const token = bearerOrBareKey(request.headers.authorization);
       const { key, endpoint } = await authorizeForEndpoint(this.#deps, token, url.endpointId, 'write');
-      claimConnection(request.socket, key.accountId);
+      admitRequest(request.socket, key.accountId);
       endWhenRevoked(this.#deps.openAccesses, {
         response,
         credential: token ?? '',

@@ -11,7 +11,7 @@ export const v1ErrorSchema = named(
   ),
 );
 
-/** REST v1 knows no 409, 422 or 429: a refusal is 400. */
+/** REST v1 knows no 409 or 422: a refusal is 400. */
 const STATUS_BY_CODE: Record<ErrorCode, number> = {
   malformed: 400,
   schema: 400,

@@ -70,7 +70,7 @@ async function openApi(operations: Operation[]) {
     operations,
     errorSchema: v1ErrorSchema,
     errorMediaType: 'application/json',
-    commonErrorStatuses: [400, 401, 403, 410, 500, 503],
+    commonErrorStatuses: [400, 401, 403, 410, 429, 500, 503],
     securityDescription: 'An API key as `Authorization: Bearer <key>`',
     tags: [
       { name: 'Pods', description: 'Rented machines' },

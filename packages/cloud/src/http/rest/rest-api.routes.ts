@@ -8,7 +8,7 @@ import { bearerKey } from '../../auth/bearer.ts';
 import { toBerthError } from '../http.errors.ts';
 import { allowLongUpload } from '../long-uploads.ts';
 import { abortOnClose } from '../raw-http.ts';
-import { claimConnection } from '../connection-limit.ts';
+import { admitRequest } from '../connection-limit.ts';
 import { endWhenRevoked } from '../revocable-response.ts';
 import { checkText, parseJsonBody } from '../json-body.ts';
 import { sendServerSentEvents } from './server-sent-events.ts';
@@ -95,7 +95,7 @@ function registerOperation(
       };
       const key = bearerKey(request.headers.authorization);
       const caller = await authenticator.authorize(key, access, (known) => {
-        claimConnection(request.raw.socket, known.accountId);
+        admitRequest(request.raw.socket, known.accountId);
         reply.headers(routes.checkRateLimit?.(known) ?? {});
       });
       if (operation.endpointIdParam !== undefined)

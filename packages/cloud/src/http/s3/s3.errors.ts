@@ -45,12 +45,19 @@ export class S3Error extends Error {
   readonly code: S3ErrorCode;
   /** More elements of the error document, such as the correct region. */
   readonly fields: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string>>;
 
-  constructor(code: S3ErrorCode, message: string, fields: Readonly<Record<string, string>> = {}) {
+  constructor(
+    code: S3ErrorCode,
+    message: string,
+    fields: Readonly<Record<string, string>> = {},
+    headers: Readonly<Record<string, string>> = {},
+  ) {
     super(message);
     this.name = 'S3Error';
     this.code = code;
     this.fields = fields;
+    this.headers = headers;
   }
 
   get status(): number {
@@ -85,7 +92,7 @@ const S3_CODE_OF: Record<ErrorCode, S3ErrorCode> = {
 };
 
 export function toS3Error(error: BerthError): S3Error {
-  return new S3Error(S3_CODE_OF[error.code], error.message);
+  return new S3Error(S3_CODE_OF[error.code], error.message, {}, error.headers);
 }
 
 /** A full disk or a missing permission; undefined for any other error. */
@@ -128,6 +135,7 @@ export function sendS3Error(
   if (response.headersSent) return void response.destroy();
   const body = withBody ? errorDocument(error, resource, requestId) : '';
   response.writeHead(error.status, {
+    ...error.headers,
     ...(withBody && { 'content-type': 'application/xml', 'content-length': Buffer.byteLength(body) }),
     ...(error.fields['Region'] !== undefined && { 'x-amz-bucket-region': error.fields['Region'] }),
     ...(error.code === 'MethodNotAllowed' && { allow: 'GET, HEAD, PUT, POST, DELETE' }),

@@ -8,7 +8,7 @@ import type { NetworkVolume } from '../../domain/records.ts';
 import { BerthError } from '../../support/errors.ts';
 import { toBerthError } from '../http.errors.ts';
 import { allowLongUpload } from '../long-uploads.ts';
-import { claimConnection } from '../connection-limit.ts';
+import { admitRequest } from '../connection-limit.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '../request-id.ts';
 import type { RequestObserver } from '../request-observer.ts';
 import { endWhenRevoked } from '../revocable-response.ts';
@@ -88,7 +88,7 @@ export class S3Routes {
       mode,
       requestId,
     );
-    claimConnection(request.socket, auth.caller.accountId);
+    admitRequest(request.socket, auth.caller.accountId);
     endWhenRevoked(this.#deps.openAccesses, {
       response,
       ...auth.access,

@@ -6,7 +6,7 @@ import type { Authenticator } from '../../auth/authenticator.ts';
 import type { OpenAccess, OpenAccesses } from '../../auth/open-access.ts';
 import type { OpenTerminal, Terminals } from '../../resources/terminals/terminals.ts';
 import { BerthError } from '../../support/errors.ts';
-import { claimConnection } from '../connection-limit.ts';
+import { admitRequest } from '../connection-limit.ts';
 import { toBerthError } from '../http.errors.ts';
 import type { Request } from '../raw-http.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '../request-id.ts';
@@ -57,7 +57,7 @@ export class TerminalRoutes {
     try {
       checkHandshake(request);
       const caller = await authorize();
-      claimConnection(request.socket, caller.accountId);
+      admitRequest(request.socket, caller.accountId);
       const server = await this.#load();
       const opened = await this.#open(caller, url);
       if (socket.destroyed) return terminateCommand(opened.execution);

@@ -36,6 +36,7 @@ describe('quotas', () => {
       store: context.store,
       imageBytes: async () => images,
       logBytes: async () => 0,
+      requests: () => 0,
       spentThisMonth: async () => spent,
     });
     const logUsage = new LogUsage({ store: context.store, folders: [], deleteLog: async () => undefined });

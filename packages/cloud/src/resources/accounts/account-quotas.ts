@@ -10,6 +10,8 @@ export interface QuotasDeps {
   /** What no table holds. */
   imageBytes(accountId: string): Promise<number>;
   logBytes(accountId: string): Promise<number>;
+  /** In this minute; undefined for all accounts together. */
+  requests(accountId: string | undefined): number;
   /** US dollars since the start of the calendar month. */
   spentThisMonth(accountId: string): Promise<number>;
 }
@@ -169,6 +171,8 @@ export class AccountQuotas {
         return (await store.overview.reserved(accountId)).gpus;
       case 'volumeBytes':
         return (await store.overview.reserved(accountId)).volumeGb * VOLUME_BYTES_PER_GB;
+      case 'requests':
+        return this.#deps.requests(accountId);
       case 'imageBytes':
         return this.#sum(accountId, imageBytes);
       case 'logBytes':

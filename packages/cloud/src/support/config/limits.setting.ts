@@ -13,10 +13,11 @@ export const LIMIT_UNITS = {
   workers: 'count',
   pods: 'count',
   gpus: 'count',
+  requests: 'per minute',
   spendPerMonth: 'dollars',
   jobHours: 'hours',
   logHours: 'hours',
-} as const satisfies Record<string, 'count' | 'bytes' | 'dollars' | 'hours'>;
+} as const satisfies Record<string, 'count' | 'per minute' | 'bytes' | 'dollars' | 'hours'>;
 
 export type LimitName = keyof typeof LIMIT_UNITS;
 export const LIMIT_NAMES = Object.keys(LIMIT_UNITS) as LimitName[];
@@ -32,6 +33,7 @@ export function parseLimit(name: LimitName, value: string | number): number | un
     case 'dollars':
       return /^\d{1,9}(\.\d{1,9})?$/.test(text) ? Number(text) : undefined;
     case 'count':
+    case 'per minute':
     case 'hours':
       return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
   }
