@@ -227,7 +227,7 @@ async function step(run: Run): Promise<void> {
       );
     else if (dice < 94) await queue.progress(endpoint.id, seq, holder, '"half"');
     else if (dice < 97) await queue.streams.append(endpoint.id, seq, holder, ['{"output":1}']);
-    else await queue.giveBack(endpoint.id, [got]);
+    else await queue.returnTaken(endpoint.id, [got]);
   }
 }
 

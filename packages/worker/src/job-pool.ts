@@ -63,9 +63,9 @@ export class JobPool implements JobConsumer {
   }
 
   /** Running jobs continue, even where there are now fewer slots. */
-  set concurrency(places: number) {
-    const fewer = places < this.#concurrency;
-    this.#concurrency = places;
+  set concurrency(slots: number) {
+    const fewer = slots < this.#concurrency;
+    this.#concurrency = slots;
     this.#fill();
     if (fewer) this.#options.onCapacityShrank();
     if (this.#waiting.length > this.#kept) this.#scheduleReturn();
@@ -129,9 +129,9 @@ export class JobPool implements JobConsumer {
   #stop(run: JobRun | undefined, reason: string): boolean {
     if (run === undefined || run.stopped) return false;
     run.abort(reason);
-    const place = this.#waiting.indexOf(run);
-    if (place >= 0) {
-      this.#waiting.splice(place, 1);
+    const index = this.#waiting.indexOf(run);
+    if (index >= 0) {
+      this.#waiting.splice(index, 1);
       this.#forget(run);
       this.#afterEnd();
     } else if (this.#running.has(run)) {

@@ -30,10 +30,10 @@ function readJob(testInput: string | undefined): Job {
 
 /** The value of `--test_input`, in either of its two forms. */
 export function parseTestInput(argv: readonly string[]): string | undefined {
-  const place = argv.findIndex((word) => word === '--test_input' || word.startsWith('--test_input='));
-  const word = argv[place];
+  const index = argv.findIndex((word) => word === '--test_input' || word.startsWith('--test_input='));
+  const word = argv[index];
   if (word === undefined) return undefined;
-  return word === '--test_input' ? argv[place + 1] : word.slice('--test_input='.length);
+  return word === '--test_input' ? argv[index + 1] : word.slice('--test_input='.length);
 }
 
 /**

@@ -128,7 +128,7 @@ const move = fc.oneof(
       'finish' as const,
       'fail' as const,
       'lose' as const,
-      'giveBack' as const,
+      'returnTaken' as const,
       'progress' as const,
     ),
     worker: fc.constantFrom('w1', 'w2'),
@@ -185,7 +185,7 @@ function apply(kind: string, worker: string, job: Job, now: number, lease: strin
       return transitions.finish(job, { workerId: worker }, { output: null, error: '"x"' }, now);
     case 'lose':
       return transitions.loseWorker(job, { workerId: worker }, 'gone', now);
-    case 'giveBack':
+    case 'returnTaken':
       return transitions.returnToQueue(job, { workerId: worker }, now);
     case 'progress':
       return transitions.progress(job, { workerId: worker }, '1');

@@ -107,13 +107,13 @@ for (const kind of DATABASES) {
       const on = bench();
       const job = await on.submit();
       const taken = await on.take('w');
-      await on.queue.giveBack(on.id, taken);
+      await on.queue.returnTaken(on.id, taken);
       assert.deepEqual(
         [(await on.job(job))?.status, (await on.job(job))?.attempt, (await on.job(job))?.retries],
         ['IN_QUEUE', 0, 0],
       );
       assert.equal((await on.takeOne('w2')).seq, job.seq);
-      await on.queue.giveBack(on.id, taken);
+      await on.queue.returnTaken(on.id, taken);
       assert.equal((await on.job(job))?.workerId, 'w2', 'an old hold takes nothing away from a new one');
     });
 

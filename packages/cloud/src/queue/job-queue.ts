@@ -83,7 +83,7 @@ export class JobQueue {
         // An earlier attempt may have been cancelled on the same worker; that does not concern this one.
         for (const { id } of jobs) this.cancellations.remove(endpointId, workerId, id);
       },
-      returnTaken: (endpointId, taken) => this.giveBack(endpointId, taken),
+      returnTaken: (endpointId, taken) => this.returnTaken(endpointId, taken),
     });
     const { heartbeats, cancellations } = this;
     const [numbers, notifier, dispatcher] = [this.#numbers, this.#notifier, this.#dispatcher];
@@ -310,7 +310,7 @@ export class JobQueue {
   }
 
   /** Returns jobs that were taken and did not reach their worker. */
-  async giveBack(endpointId: string, taken: readonly TakenJob[]): Promise<void> {
+  async returnTaken(endpointId: string, taken: readonly TakenJob[]): Promise<void> {
     await Promise.all(
       taken.map(({ job }) =>
         this.returnToQueue(endpointId, job.seq, {

@@ -90,9 +90,9 @@ export class WorkerHeartbeats {
   }
 
   /** It reports its concurrency. Running jobs continue where it shrinks, so the highest value counts. */
-  recordConcurrency(endpointId: string, workerId: string, places: number): void {
+  recordConcurrency(endpointId: string, workerId: string, slots: number): void {
     const worker = this.recordHeartbeat(endpointId, workerId);
-    worker.concurrency = worker.concurrency === Infinity ? places : Math.max(worker.concurrency, places);
+    worker.concurrency = worker.concurrency === Infinity ? slots : Math.max(worker.concurrency, slots);
   }
 
   /**

@@ -22,7 +22,7 @@ const RULES: Record<string, (job: Job) => JobChange | undefined> = {
   finishForAnother: (job) =>
     transitions.finish(job, { workerId: 'another' }, { output: '1', error: null }, NOW + 20),
   lose: (job) => transitions.loseWorker(job, WORKER, 'gone', NOW + 20),
-  giveBack: (job) => transitions.returnToQueue(job, WORKER, NOW + 20),
+  returnTaken: (job) => transitions.returnToQueue(job, WORKER, NOW + 20),
   progress: (job) => transitions.progress(job, WORKER, '"half"'),
   cancel: (job) => transitions.cancel(job, NOW + 20),
   setTimeToLive: (job) => transitions.setTimeToLive(job, 50_000, NOW + 20),

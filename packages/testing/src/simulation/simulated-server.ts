@@ -187,7 +187,7 @@ export class SimulatedServer implements PodServer {
     this.#world.wakeups.leave(process);
     // This ends what would keep the simulation busy.
     if (running !== undefined) this.#world.time.runIn(process, () => running.abandon());
-    this.#tellDown();
+    this.#notifyDown();
   }
 
   /** Everything in it stands still for a while, and then goes on. */
@@ -206,10 +206,10 @@ export class SimulatedServer implements PodServer {
     this.#process = undefined;
     running.process.hasCrashed = true;
     this.#world.wakeups.leave(running.process);
-    this.#tellDown();
+    this.#notifyDown();
   }
 
-  #tellDown(): void {
+  #notifyDown(): void {
     for (const listener of [...this.#downListeners]) listener();
   }
 

@@ -100,7 +100,7 @@ export class SimulatedWorker implements InstanceProgram {
       queue.heartbeats.recordTake(endpointId, id, this.running.size === 0);
       const taken = await queue.take(endpointId, id, 1, LONG_POLL_MS, signal);
       if (!signal.aborted) return taken;
-      await queue.giveBack(endpointId, taken);
+      await queue.returnTaken(endpointId, taken);
       return [];
     } finally {
       left();

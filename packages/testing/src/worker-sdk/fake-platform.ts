@@ -211,7 +211,7 @@ export class FakePlatform {
   }
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const [what, workerId] = this.#hearRequest(request, '');
+    const [what, workerId] = this.#recordRequest(request, '');
     const status = this.fault(what, undefined);
     // A worker that reads a refusal lets go of its side at once.
     socket.on('error', () => socket.destroy());
@@ -233,7 +233,7 @@ export class FakePlatform {
     }
   }
 
-  #hearRequest(
+  #recordRequest(
     request: IncomingMessage,
     text: string,
   ): [what: string, workerId: string, jobId: string | undefined, query: URLSearchParams] {
@@ -254,7 +254,7 @@ export class FakePlatform {
     const pieces: Buffer[] = [];
     for await (const piece of request) pieces.push(piece as Buffer);
     const text = Buffer.concat(pieces).toString();
-    const [what, workerId, jobId, query] = this.#hearRequest(request, text);
+    const [what, workerId, jobId, query] = this.#recordRequest(request, text);
     const fault = request.headers.authorization === KEY ? this.fault(what, jobId) : 401;
     if (fault === NO_RESPONSE) return;
     if (fault === CLOSE_CONNECTION) request.socket.destroy();

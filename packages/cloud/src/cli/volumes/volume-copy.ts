@@ -65,18 +65,18 @@ export async function copyFromVolume(
 ): Promise<CopyResult> {
   const path = source.replace(/\/+$/, '');
   const into = target.endsWith('/') || (await isFolder(target));
-  const place = into ? join(target, basename(path) || '.') : target;
+  const destination = into ? join(target, basename(path) || '.') : target;
   const file = path === '' || source.endsWith('/') ? undefined : await bucket.head(path);
   if (file !== undefined) {
     progress.addTotal(1, file.size);
-    await downloadFile(bucket, file, place, progress);
+    await downloadFile(bucket, file, destination, progress);
     progress.addFile();
     return { skipped: [] };
   }
   const prefix = path === '' ? '' : `${path}/`;
   if (path !== '' && (await bucket.head(prefix)) === undefined)
     throw new CliError(`there is nothing at /${escapeControlCharacters(path)} in this volume`);
-  await mkdir(place, { recursive: true });
+  await mkdir(destination, { recursive: true });
   await forEachConcurrent(bucket.list(prefix), CONCURRENCY, async (entry) => {
     const { key, size } = entry as RemoteFile;
     const below = key.slice(prefix.length);
@@ -84,9 +84,9 @@ export async function copyFromVolume(
       throw new CliError(
         `the server listed a file ${escapeControlCharacters(JSON.stringify(key))}, which leads out of the folder`,
       );
-    if (key.endsWith('/')) return void (await mkdir(join(place, below), { recursive: true }));
+    if (key.endsWith('/')) return void (await mkdir(join(destination, below), { recursive: true }));
     progress.addTotal(1, size);
-    await downloadFile(bucket, entry as RemoteFile, join(place, below), progress);
+    await downloadFile(bucket, entry as RemoteFile, join(destination, below), progress);
     progress.addFile();
   });
   return { skipped: [] };

@@ -8,12 +8,12 @@ import type { Pod } from './pod-record.ts';
  */
 
 /** Back toward running, in its old place. */
-export function requestStart(pod: Pod, place: PodPlacement, costPerHour: number, now: number): Pod {
+export function requestStart(pod: Pod, placement: PodPlacement, costPerHour: number, now: number): Pod {
   checkAction(pod, 'start');
   // An instant that stopped it before does not stop it again.
   const stopAfter = pod.stopAfter !== null && pod.stopAfter <= now ? null : pod.stopAfter;
   return {
-    ...withNextGeneration({ ...pod, ...place }, now),
+    ...withNextGeneration({ ...pod, ...placement }, now),
     stopAfter,
     costPerHour,
     status: 'PROVISIONING',

@@ -201,11 +201,11 @@ class SharedEngine {
     await this.#call(this.#addressOf(hostId), operation, args, graceMs + 15_000);
   }
 
-  /** Exits on other machines are seen by looking. */
+  /** Exits on other machines are noticed by listing their instances every few seconds. */
   watch(listener: (event: InstanceEvent) => void): () => void {
     const stop = this.#deps.local.watch(listener);
     this.#listeners.add(listener);
-    this.#watching ??= setInterval(() => void this.#lookElsewhere(), WATCH_EVERY_MS).unref();
+    this.#watching ??= setInterval(() => void this.#checkOtherHosts(), WATCH_EVERY_MS).unref();
     return () => {
       stop();
       this.#listeners.delete(listener);
@@ -215,7 +215,7 @@ class SharedEngine {
     };
   }
 
-  async #lookElsewhere(): Promise<void> {
+  async #checkOtherHosts(): Promise<void> {
     const { hosts } = this.#deps;
     for (const hostId of new Set(this.#elsewhere.values())) {
       const host = hosts.hostState(hostId);

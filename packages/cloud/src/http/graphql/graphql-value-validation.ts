@@ -38,20 +38,20 @@ const TYPE_LABELS: Readonly<Record<string, string>> = {
 
 /** Takes the place of the standard rule ValuesOfCorrectType. */
 export function valuesOfCorrectType(context: ValidationContext): ASTVisitor {
-  const wrong = (place: string, type: GraphQLInputType, node: ASTNode): void =>
-    context.reportError(new GraphQLError(`${place} must be ${described(type)}`, { nodes: [node] }));
+  const wrong = (location: string, type: GraphQLInputType, node: ASTNode): void =>
+    context.reportError(new GraphQLError(`${location} must be ${described(type)}`, { nodes: [node] }));
 
-  const checkLeaf = (node: ValueNode, place: string): void => {
+  const checkLeaf = (node: ValueNode, location: string): void => {
     const type = context.getInputType();
     if (!type) return;
     const wanted = getNullableType(type);
     // A single value stands for a list of one.
     const leaf = isListType(wanted) ? innermost(wanted) : wanted;
-    if (!isLeafType(leaf)) return wrong(place, type, node);
+    if (!isLeafType(leaf)) return wrong(location, type, node);
     try {
-      if (leaf.parseLiteral(node, undefined) === undefined) wrong(place, type, node);
+      if (leaf.parseLiteral(node, undefined) === undefined) wrong(location, type, node);
     } catch {
-      wrong(place, type, node);
+      wrong(location, type, node);
     }
   };
 
@@ -108,9 +108,12 @@ export function variableErrors(
       continue;
     }
     coerceInputValue(variables[name], type, (path) => {
-      const place = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`)).join('');
+      const location = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`)).join('');
       findings.push({
-        error: new BerthError('schema', `variables.${name}${place} must be ${described(typeAt(type, path))}`),
+        error: new BerthError(
+          'schema',
+          `variables.${name}${location} must be ${described(typeAt(type, path))}`,
+        ),
       });
     });
   }

@@ -145,7 +145,7 @@ function providedValue(type: GraphQLInputType, value: unknown): unknown {
 
 /** Rewrites a variable's declared type to the one that its places take, where both are written alike. */
 function withFittingVariables(schema: GraphQLSchema, document: DocumentNode): DocumentNode {
-  const places = new Map<string, Set<GraphQLNamedType>>();
+  const expectedTypes = new Map<string, Set<GraphQLNamedType>>();
   const types = new TypeInfo(schema);
   visit(
     document,
@@ -157,13 +157,13 @@ function withFittingVariables(schema: GraphQLSchema, document: DocumentNode): Do
           (parent !== undefined && 'kind' in parent && parent.kind === Kind.VARIABLE_DEFINITION)
         )
           return;
-        places.set(name.value, (places.get(name.value) ?? new Set()).add(type));
+        expectedTypes.set(name.value, (expectedTypes.get(name.value) ?? new Set()).add(type));
       },
     }),
   );
   return visit(document, {
     VariableDefinition: (node) => {
-      const [wanted, ...others] = places.get(node.variable.name.value) ?? [];
+      const [wanted, ...others] = expectedTypes.get(node.variable.name.value) ?? [];
       const declared = schema.getType(innermost(node.type).name.value);
       if (
         wanted === undefined ||

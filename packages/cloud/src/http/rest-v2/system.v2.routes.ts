@@ -157,11 +157,11 @@ function serializeSystem(state: SystemState): Static<typeof system> {
 }
 
 export function serializeDataCenter(state: DataCenterState): Static<typeof dataCenter> {
-  const { dataCenter: place, capacity, isolation, pods, workers } = state;
+  const { dataCenter: center, capacity, isolation, pods, workers } = state;
   return {
-    id: place.id,
-    name: place.name,
-    engine: place.engine,
+    id: center.id,
+    name: center.name,
+    engine: center.engine,
     isolation,
     cpu: capacity.cpu,
     memory: capacity.memoryInGb,

@@ -127,8 +127,8 @@ function distance(branch: ReducedAjvError[], choice: ReducedAjvError): number {
 
 /** A value outside a list of choices needs no second line about its type. */
 function withoutRepeatedTypes(problems: ReducedAjvError[]): ReducedAjvError[] {
-  const place = (problem: ReducedAjvError): string =>
+  const location = (problem: ReducedAjvError): string =>
     `${problem.instancePath}\n${problem.schemaPath.slice(0, problem.schemaPath.lastIndexOf('/'))}`;
-  const chosen = new Set(problems.filter((problem) => allowedBy(problem) !== undefined).map(place));
-  return problems.filter((problem) => problem.keyword !== 'type' || !chosen.has(place(problem)));
+  const chosen = new Set(problems.filter((problem) => allowedBy(problem) !== undefined).map(location));
+  return problems.filter((problem) => problem.keyword !== 'type' || !chosen.has(location(problem)));
 }

@@ -23,8 +23,8 @@ export function validationFindings(
   const lines = new Set<string>();
   for (const problem of reduceAjvErrors(errors)) {
     if (lines.size === MAX_FINDINGS) break;
-    const place = locate(root, problem.instancePath);
-    lines.add(`${place.path}: ${describeError(problem, place, origin)}`);
+    const location = locate(root, problem.instancePath);
+    lines.add(`${location.path}: ${describeError(problem, location, origin)}`);
   }
   return [...lines];
 }
@@ -36,26 +36,26 @@ interface ValueLocation {
 }
 
 function locate(root: unknown, pointer: string): ValueLocation {
-  const place: ValueLocation = { path: '$', value: root, secret: false };
+  const location: ValueLocation = { path: '$', value: root, secret: false };
   for (const part of pointer.split('/').slice(1)) {
     const name = part.replaceAll('~1', '/').replaceAll('~0', '~');
-    if (Array.isArray(place.value)) place.path += `[${name}]`;
+    if (Array.isArray(location.value)) location.path += `[${name}]`;
     else
-      place.path +=
+      location.path +=
         /^[\w-]+$/.test(name) && name.length <= MAX_ECHOED_CHARS ? `.${name}` : `[${quoted(name)}]`;
-    place.secret ||= SECRET_NAME.test(name);
-    place.value =
-      typeof place.value === 'object' && place.value !== null && Object.hasOwn(place.value, name)
-        ? (place.value as Record<string, unknown>)[name]
+    location.secret ||= SECRET_NAME.test(name);
+    location.value =
+      typeof location.value === 'object' && location.value !== null && Object.hasOwn(location.value, name)
+        ? (location.value as Record<string, unknown>)[name]
         : undefined;
   }
-  return place;
+  return location;
 }
 
-function describeError(problem: ReducedAjvError, place: ValueLocation, origin: ValueSource): string {
+function describeError(problem: ReducedAjvError, location: ValueLocation, origin: ValueSource): string {
   const { keyword, params } = problem;
   if (problem.propertyName !== undefined) {
-    const name: ValueLocation = { path: place.path, value: problem.propertyName, secret: true };
+    const name: ValueLocation = { path: location.path, value: problem.propertyName, secret: true };
     return (
       `property name ${inQuotes(problem.propertyName)} ` +
       `${describeRequirement(keyword, params, name, origin, false)}`
@@ -75,7 +75,7 @@ function describeError(problem: ReducedAjvError, place: ValueLocation, origin: V
         .sort()
         .join(' and ')} are equal, give each once`;
     default:
-      return describeRequirement(keyword, params, place, origin, problem.orNull ?? false);
+      return describeRequirement(keyword, params, location, origin, problem.orNull ?? false);
   }
 }
 
@@ -83,22 +83,23 @@ function describeError(problem: ReducedAjvError, place: ValueLocation, origin: V
 function describeRequirement(
   keyword: string,
   params: Record<string, unknown>,
-  place: ValueLocation,
+  location: ValueLocation,
   origin: ValueSource,
   orNull: boolean,
 ): string {
   const limit = Number(params['limit']);
-  const exact = quotedValue(place);
-  const repeated = origin === 'query' && Array.isArray(place.value);
+  const exact = quotedValue(location);
+  const repeated = origin === 'query' && Array.isArray(location.value);
   switch (keyword) {
     case 'type': {
       if (repeated) return 'must be given once only';
       const wanted = [params['type']].flat() as string[];
       const wrongNumber =
-        typeof place.value === 'number' && (wanted.includes('integer') || wanted.includes('number'));
-      const seen = wrongNumber || (origin === 'query' && typeof place.value === 'string') ? exact : undefined;
+        typeof location.value === 'number' && (wanted.includes('integer') || wanted.includes('number'));
+      const seen =
+        wrongNumber || (origin === 'query' && typeof location.value === 'string') ? exact : undefined;
       const labels = [...wanted.map((type) => TYPE_LABELS[type] ?? type), ...(orNull ? ['null'] : [])];
-      return `must be ${either(labels)}, got ${seen ?? typeLabel(place.value)}`;
+      return `must be ${either(labels)}, got ${seen ?? typeLabel(location.value)}`;
     }
     case 'enum':
     case 'const': {
@@ -112,7 +113,7 @@ function describeRequirement(
         allowed.length > MAX_LISTED_CHOICES ? ` and ${allowed.length - MAX_LISTED_CHOICES} more` : '';
       return (
         `must be ${allowed.length > 1 ? 'one of ' : ''}${shown}${more}${orNull ? ' or null' : ''}, ` +
-        `got ${exact ?? typeLabel(place.value)}`
+        `got ${exact ?? typeLabel(location.value)}`
       );
     }
     case 'minLength':
@@ -136,13 +137,13 @@ function describeRequirement(
     case 'multipleOf':
       return `must be a multiple of ${Number(params['multipleOf'])}${gotSuffix(exact)}`;
     case 'minItems':
-      return `must have at least ${counted(limit, 'item')}, got ${sizeOf(place.value)}`;
+      return `must have at least ${counted(limit, 'item')}, got ${sizeOf(location.value)}`;
     case 'maxItems':
-      return `must have at most ${counted(limit, 'item')}, got ${sizeOf(place.value)}`;
+      return `must have at most ${counted(limit, 'item')}, got ${sizeOf(location.value)}`;
     case 'minProperties':
-      return `must have at least ${limit === 1 ? '1 property' : `${limit} properties`}, got ${sizeOf(place.value)}`;
+      return `must have at least ${limit === 1 ? '1 property' : `${limit} properties`}, got ${sizeOf(location.value)}`;
     case 'maxProperties':
-      return `must have at most ${limit === 1 ? '1 property' : `${limit} properties`}, got ${sizeOf(place.value)}`;
+      return `must have at most ${limit === 1 ? '1 property' : `${limit} properties`}, got ${sizeOf(location.value)}`;
     case 'oneOf':
       return 'fits more than one of its alternatives, must fit exactly one';
     case 'not':
@@ -170,11 +171,11 @@ function typeLabel(value: unknown): string {
 }
 
 /** The value itself, where it is short and no secret. */
-function quotedValue(place: ValueLocation): string | undefined {
-  if (place.secret) return undefined;
-  if (typeof place.value === 'string') return quoted(place.value);
-  return typeof place.value === 'number' || typeof place.value === 'boolean' || place.value === null
-    ? String(place.value)
+function quotedValue(location: ValueLocation): string | undefined {
+  if (location.secret) return undefined;
+  if (typeof location.value === 'string') return quoted(location.value);
+  return typeof location.value === 'number' || typeof location.value === 'boolean' || location.value === null
+    ? String(location.value)
     : undefined;
 }
 

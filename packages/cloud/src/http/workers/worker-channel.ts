@@ -220,7 +220,7 @@ export class WorkerChannel {
     const { queue, endpointId, socket, log } = this.#deps;
     if (socket.destroyed || this.#closedSignal.aborted) {
       void queue
-        .giveBack(endpointId, taken)
+        .returnTaken(endpointId, taken)
         .catch((error: unknown) =>
           log.error({ err: error }, 'a job that did not reach its worker could not be requeued'),
         );

@@ -168,7 +168,7 @@ export class WorkerRoutes {
       await this.authorize(request, endpoint.id, workerId);
       // Pending events first: a worker that has just disconnected gets nothing.
       await new Promise((resolve) => setImmediate(resolve));
-      if (response.destroyed || request.destroyed) return await queue.giveBack(endpoint.id, taken);
+      if (response.destroyed || request.destroyed) return await queue.returnTaken(endpoint.id, taken);
       const sent = taken.slice(0, countThatFit(taken));
       beyond = taken.slice(sent.length);
       if (!batch && sent.length > 1)
@@ -185,21 +185,21 @@ export class WorkerRoutes {
         left = true;
       });
       response.on('close', () => {
-        if (!left) void this.#giveBack(endpoint.id, sent);
+        if (!left) void this.#returnTaken(endpoint.id, sent);
       });
       sendJson(response, 200, answer);
     } catch (error) {
       // The response is an error without a job.
-      await this.#giveBack(endpoint.id, taken);
+      await this.#returnTaken(endpoint.id, taken);
       throw error;
     }
-    await this.#giveBack(endpoint.id, beyond);
+    await this.#returnTaken(endpoint.id, beyond);
   }
 
   /** If that fails, the jobs are requeued when their leases expire. */
-  async #giveBack(endpointId: string, taken: readonly TakenJob[]): Promise<void> {
+  async #returnTaken(endpointId: string, taken: readonly TakenJob[]): Promise<void> {
     try {
-      await this.#deps.queue.giveBack(endpointId, taken);
+      await this.#deps.queue.returnTaken(endpointId, taken);
     } catch (error) {
       this.#deps.log.error({ err: error }, 'a job that did not reach its worker could not be requeued');
     }

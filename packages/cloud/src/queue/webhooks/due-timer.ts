@@ -6,16 +6,16 @@ const ROUND_UP_MS = 100;
 /** One timer for all known due times, and for a periodic check besides. */
 export class DueTimer {
   readonly #clock: Clock;
-  readonly #lookEvery: number;
+  readonly #checkEveryMs: number;
   readonly #onDue: () => void;
   readonly #moments = new Set<number>();
   #timer: NodeJS.Timeout | undefined;
   #timerAt = Infinity;
   #closed = false;
 
-  constructor(clock: Clock, lookEvery: number, onDue: () => void) {
+  constructor(clock: Clock, checkEveryMs: number, onDue: () => void) {
     this.#clock = clock;
-    this.#lookEvery = lookEvery;
+    this.#checkEveryMs = checkEveryMs;
     this.#onDue = onDue;
   }
 
@@ -38,7 +38,7 @@ export class DueTimer {
     if (this.#closed) return;
     clearTimeout(this.#timer);
     const now = this.#clock.now();
-    this.#timerAt = Math.min(now + this.#lookEvery, ...this.#moments);
+    this.#timerAt = Math.min(now + this.#checkEveryMs, ...this.#moments);
     this.#timer = setTimeout(() => this.#fire(), Math.max(0, this.#timerAt - now));
     this.#timer.unref();
   }

@@ -114,14 +114,14 @@ export class Images {
     metadata: Omit<Snapshot, 'digest'>,
   ): Promise<boolean> {
     return withinQuotas(this.#context, accountId, { imageBytes: metadata.size }, async () => {
-      const giveBack = this.#context.diskShares?.take(accountId, metadata.size);
+      const releaseShare = this.#context.diskShares?.take(accountId, metadata.size);
       let isWritten = false;
       try {
         const id = this.#context.ids.resource();
         isWritten = await this.#snapshots.write(qualifiedName, digest, files, metadata, id);
         return isWritten;
       } finally {
-        if (!isWritten) giveBack?.();
+        if (!isWritten) releaseShare?.();
       }
     });
   }

@@ -177,7 +177,7 @@ export class VolumeObjects {
   async reserve(length: number, replaced = 0): Promise<(done: boolean) => void> {
     const { usage, capacity, checkRoom, takeShare } = this.#deps;
     checkRoom?.();
-    let giveBack: (() => void) | undefined;
+    let releaseShare: (() => void) | undefined;
     const release = await usage.reserve(length, (used) => {
       if (used - replaced + length > capacity)
         throw new BerthError(
@@ -185,11 +185,11 @@ export class VolumeObjects {
           `the volume has ${capacity} bytes, of which ${used} are used or reserved: there is no room for ` +
             `${length} more; make it larger or delete files`,
         );
-      giveBack = takeShare?.(length);
+      releaseShare = takeShare?.(length);
     });
     return (done) => {
-      if (!done) giveBack?.();
-      giveBack = undefined;
+      if (!done) releaseShare?.();
+      releaseShare = undefined;
       release(done);
     };
   }

@@ -163,7 +163,7 @@ describe('jobs that wait and are held together', () => {
             await change('lose', (job) => transitions.loseWorker(job, { workerId: 'w' }, 'gone', now));
             break;
           case 7:
-            await change('give back', (job) => transitions.returnToQueue(job, { workerId: 'w' }, now));
+            await change('return', (job) => transitions.returnToQueue(job, { workerId: 'w' }, now));
             break;
           case 8:
             await change('time to live', (job) => transitions.setTimeToLive(job, 100_000 + step, now));
