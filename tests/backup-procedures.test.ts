@@ -9,6 +9,7 @@ import { skipWithoutVersion, writeEarlierVersion } from '../packages/testing/src
 import { createQueueEndpoint, queueEndpointClient } from '../packages/testing/src/queue-endpoint-client.ts';
 import { startServerProcess } from '../packages/testing/src/server-process.ts';
 import type { ServerProcess } from '../packages/testing/src/server-process.ts';
+import { createTestDatabase } from '../packages/testing/src/test-database.ts';
 import { codeBlocks } from './docs/code-blocks.ts';
 
 /** The last commit before migration 26, in place of an old release. */
@@ -25,6 +26,8 @@ function procedures(title: string): string[][] {
 class Machine {
   readonly folder: string;
   program = BERTH_COMMAND;
+  /** The one on PostgreSQL, if any. */
+  database = '';
   server: ServerProcess | undefined;
 
   constructor(folder: string) {
@@ -39,19 +42,21 @@ class Machine {
   async follow(lines: readonly string[], install: () => void = () => undefined): Promise<void> {
     for (const line of lines) {
       const [command, ...words] = line.replace(/^npx /, '').split(' ');
-      const args = words.map((word) => (/[/.]/.test(word) ? this.path(word) : word));
+      const args = words.map((word) =>
+        word.startsWith('postgres:') ? this.database : /[/.]/.test(word) ? this.path(word) : word,
+      );
       if (command === '#') {
         assert.match(line, /^# stop the server/);
         await this.stop();
         install();
       } else if (command === 'cp') execFileSync('cp', args);
-      else if (args[0] === 'up') await this.start(args.at(-1) ?? '');
+      else if (args[0] === 'up') await this.start(args[args.indexOf('--data') + 1] ?? '');
       else await this.berth(args);
     }
   }
 
   async start(data: string): Promise<ServerProcess> {
-    this.server = await startServerProcess({ data, url: '' }, {}, ['--port', '0'], undefined, this.program);
+    this.server = await startServerProcess({ data, url: this.database }, {}, ['--port', '0'], undefined, this.program);
     return this.server;
   }
 
@@ -105,6 +110,24 @@ describe('the procedures of docs/backup.md', () => {
     assert.equal((await jobs.status(jobId)).status, 'IN_QUEUE');
     assert.ok(await jobs.run({}));
   };
+
+  test('restoring with PostgreSQL, into an empty database', async (t) => {
+    const [first, second] = [
+      await createTestDatabase('postgres'),
+      await createTestDatabase('postgres', { empty: true }),
+    ];
+    t.after(() => Promise.all([first.drop(), second.drop()]));
+    machine.database = first.url;
+    await fill();
+    await machine.berth(['backup', machine.path('berth.tar')]);
+    await machine.stop();
+    machine.database = second.url;
+    const [, lines = []] = procedures('Restore');
+    assert.equal(lines.length, 2);
+    await machine.follow(lines);
+    await assertKept();
+    await machine.stop();
+  });
 
   test('moving with a backup: everything is on the new machine', async () => {
     await fill();

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { Readable } from 'node:stream';
+import { execFile } from 'node:child_process';
+import { resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { promisify } from 'node:util';
 import Docker from 'dockerode';
 import { dockerClientOptions } from '../packages/cloud/src/engines/docker/daemon-discovery.ts';
 import { TestRegistry } from '../packages/cloud/src/engines/docker/docker-test-registry.ts';
-import { fileArchive, createTestImage, imageArchive } from '../packages/testing/src/docker-test-image.mjs';
+import { createTestImage, imageArchive } from '../packages/testing/src/docker-test-image.mjs';
 import { withDocker } from '../packages/testing/src/with-docker.ts';
-import { EXAMPLES_FOLDER, examplesFixture } from '../packages/testing/src/examples-fixture.ts';
+import { examplesFixture } from '../packages/testing/src/examples-fixture.ts';
 import type { ExampleJobView } from '../packages/testing/src/examples-fixture.ts';
+import { pageBlock } from './docs/pages.ts';
 import { waitUntilPasses } from '../packages/testing/src/wait-for.ts';
 
 await withDocker((host) => {
@@ -23,16 +24,35 @@ await withDocker((host) => {
 
     before(async () => {
       base = await createTestImage(host, `localhost/berth-base:p${process.pid}`);
-      const folder = join(EXAMPLES_FOLDER, 'dockerfile');
-      const files = Object.fromEntries(
-        readdirSync(folder).map((file) => [file, readFileSync(join(folder, file))]),
-      );
-      const building = await docker.buildImage(Readable.from(fileArchive(files)), {
-        t: image,
-        buildargs: JSON.stringify({ NODE: base.name }) as never,
+    });
+    /** Runs a block of a page with the image of this test, built on what is here. */
+    const follow = async (block: string): Promise<string> => {
+      const script = `docker() { command docker "$1" --build-arg NODE=${base.name} "\${@:2}"; }
+${block.replaceAll(/\bupper:1\b|registry\.example\/my-worker:1/g, image).replaceAll('run upper', `run ${name}`)}`;
+      const { stdout } = await promisify(execFile)('bash', ['-ec', script], {
+        env: {
+          ...process.env,
+          PATH: `${resolve('node_modules/.bin')}:${process.env['PATH']}`,
+          DOCKER_HOST: host,
+          DOCKER_BUILDKIT: '0',
+          BERTH_URL: stage.server.url,
+          BERTH_API_KEY: stage.server.key,
+        },
       });
-      const said = (await Array.fromAsync(building as AsyncIterable<Buffer>)).map(String).join('');
-      assert.match(said, /Successfully tagged/, said);
+      return stdout;
+    };
+
+    test('is built, deployed and run as its page says', async () => {
+      assert.match(
+        await follow(pageBlock('examples/dockerfile/README.md', 'docker build')),
+        /Successfully tagged[^]*COMPLETED[^]*HELLO/,
+      );
+    });
+
+    test('docs/clients/python-worker.md deploys an image by its name', async () => {
+      const said = await follow(pageBlock('docs/clients/python-worker.md', 'npx berth deploy registry'));
+      assert.match(said, new RegExp(image));
+      await berth('rm', name, '--yes');
     });
     after(async () => {
       await docker.getImage(image).remove({ force: true });

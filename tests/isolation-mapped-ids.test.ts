@@ -20,10 +20,13 @@ import { containerLogLines, createPod, waitForPodStatus } from '../packages/test
 import { startServerProcess, type ServerProcess } from '../packages/testing/src/server-process.ts';
 import { createTestDatabase, type TestDatabase } from '../packages/testing/src/test-database.ts';
 import { waitFor } from '../packages/testing/src/wait-for.ts';
+import { pageBlock } from './docs/pages.ts';
 
-/** As docs/isolation.md says for users who are not root. */
-const PREFIX = 'unshare --user --map-root-user --map-auto';
-const USERS = '1000-60000';
+/** For users who are not root. */
+const [, USERS = '', PREFIX = ''] =
+  /^BERTH_PROCESS_USERS=(\S+) (unshare .*) berth up$/m.exec(
+    pageBlock('docs/isolation.md', 'BERTH_PROCESS_USERS'),
+  ) ?? [];
 
 interface MappableUser {
   uid: number;

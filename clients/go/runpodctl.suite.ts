@@ -4,12 +4,12 @@ import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { goProgram } from '../support/go-client.mjs';
 import { clientFixture } from '../../packages/testing/src/client-fixture.ts';
 import { waitFor } from '../../packages/testing/src/wait-for.ts';
-import { documentedVariables } from '../support/documentation-code.ts';
+import { documentationCode, documentedVariables } from '../support/documentation-code.ts';
 
 interface Thing extends Record<string, unknown> {
   id: string;
@@ -61,6 +61,14 @@ export function runpodctlSuite(installed: string): void {
       [ran.code] = (await once(child, 'close')) as [number | null];
       return ran;
     };
+    test('works as its page says', async () => {
+      const { url, key } = stage.server;
+      const block = documentationCode('runpodctl.md', 'sh', 0, { url, key });
+      const env = { PATH: `${dirname(program)}:${process.env['PATH']}`, HOME: home };
+      const script = block.replace('$(cat .berth/root.key)', key);
+      execFileSync('bash', ['-ec', script], { env, encoding: 'utf8' });
+    });
+
     const ok = async (...args: string[]): Promise<string> => {
       const { code, stdout, stderr } = await run(...args);
       assert.equal(code, 0, `runpodctl ${args.join(' ')}: ${stderr}${stdout}`);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync } from 'node:fs';
-import { join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
@@ -14,7 +14,9 @@ import { KubernetesClient } from '../../packages/cloud/src/engines/kubernetes/cl
 import { findClusterPrograms } from '../../packages/testing/src/kubernetes/cluster-programs.ts';
 import type { TestCluster } from '../../packages/testing/src/kubernetes/with-kubernetes.ts';
 import { createTemporaryFolder } from '../../packages/testing/src/temporary-folder.ts';
+import { freePort } from '../../packages/testing/src/free-port.ts';
 import { waitFor } from '../../packages/testing/src/wait-for.ts';
+import { pageBlock } from '../docs/pages.ts';
 import { goProgram } from './go-program.ts';
 
 const execute = promisify(execFile);
@@ -58,6 +60,35 @@ export function installedChartSuite(cluster: TestCluster, prepareImage: () => Pr
         await read('logs', `${RELEASE}-0`, '--tail=30', '--previous'),
       ].join('\n');
     };
+    /** What an install needs on this cluster besides. */
+    let ofThisCluster: string[] = [];
+    /** Runs a block of the documentation in this namespace; the endpoint that it makes goes. */
+    const follow = async (block: string): Promise<void> => {
+      const port = await freePort();
+      const url = `http://127.0.0.1:${port}`;
+      const script = block
+        .replaceAll('--namespace berth ', `--namespace ${namespace} `)
+        .replaceAll(/--namespace berth$/gm, `--namespace ${namespace}`)
+        .replace(' 8484 &\n', ` ${port}:8484 >&2 &\nuntil curl -sf ${url}/readyz >&2; do sleep 0.1; done\n`)
+        .replaceAll('http://127.0.0.1:8484', url);
+      const prologue = `set -euo pipefail
+trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
+helm() { if [ "$1" = install ]; then command helm "$@" "\${OF_THIS_CLUSTER[@]}"; else command helm "$@"; fi; }
+OF_THIS_CLUSTER=(${ofThisCluster.map((word) => `'${word}'`).join(' ')})
+`;
+      const removed = script.includes('berth deploy') ? 'npx berth rm echo --yes\n' : '';
+      const programs = [kubectl, 'path' in helm ? helm.path : ''].map((path) => dirname(path));
+      await execute('bash', ['-c', `${prologue}${script}${removed}`], {
+        cwd: fileURLToPath(new URL('../..', import.meta.url)),
+        env: {
+          ...process.env,
+          KUBECONFIG: cluster.kubeconfig,
+          PATH: [...programs, process.env['PATH']].join(delimiter),
+        },
+      }).catch(async (error: { stdout: string; stderr: string }) =>
+        assert.fail(`${block} failed: ${error.stdout}${error.stderr}\n${await explain()}`),
+      );
+    };
     const names = async (kind: string): Promise<string[]> =>
       (await run(kubectl, 'get', kind, '-o', 'name')).split('\n').filter((name) => name !== '');
 
@@ -77,12 +108,7 @@ export function installedChartSuite(cluster: TestCluster, prepareImage: () => Pr
           hostPath: { path: folder.path },
         },
       });
-      await runHelm(
-        'install',
-        RELEASE,
-        chart,
-        '--create-namespace',
-        '--wait',
+      ofThisCluster = [
         `--timeout=${WITHIN_MS / 1000}s`,
         // Test machines are small.
         '--set-json',
@@ -90,14 +116,14 @@ export function installedChartSuite(cluster: TestCluster, prepareImage: () => Pr
         ...[
           `image.repository=${repository}`,
           `image.tag=${tag}`,
-          'kubernetes.enabled=true',
           'resources.requests.cpu=10m',
           'persistence.size=1Gi',
           `persistence.storageClass=${namespace}`,
           'networkPolicy.enabled=true',
           'networkPolicy.from[0].namespaceSelector.matchLabels.ingress=yes',
         ].flatMap((value) => ['--set', value]),
-      );
+      ];
+      await follow(pageBlock('docs/quick-start.md', 'helm install'));
       const key = await run(
         kubectl,
         ...[
@@ -154,6 +180,11 @@ export function installedChartSuite(cluster: TestCluster, prepareImage: () => Pr
         `console.log(require('node:fs').readdirSync('/data').join(' '))`,
       );
       assert.match(image, /berth\.db|\.sqlite|database/);
+    });
+
+    test('the install without values passes its own test', async () => {
+      await runHelm('uninstall', RELEASE, '--wait');
+      await follow(pageBlock('docs/deploy.md', 'helm install'));
     });
 
     test('an uninstall leaves the keys and the volume, and nothing else', async () => {

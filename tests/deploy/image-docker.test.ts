@@ -11,6 +11,7 @@ import { freePort } from '../../packages/testing/src/free-port.ts';
 import { ROOT_KEY } from '../../packages/testing/src/server-process.ts';
 import { importImage, withKubernetes } from '../../packages/testing/src/kubernetes/with-kubernetes.ts';
 import { createTemporaryFolder } from '../../packages/testing/src/temporary-folder.ts';
+import { pageBlock } from '../docs/pages.ts';
 import { waitFor } from '../../packages/testing/src/wait-for.ts';
 import { installedChartSuite } from './chart-installed.suite.ts';
 
@@ -33,20 +34,34 @@ const docker = async (...args: string[]): Promise<string> => {
 describe('the container image', { skip, timeout: 900_000 }, () => {
   const name = `berth-image-${process.pid}`;
   let client: ApiClient;
+  /** Runs a command of the documentation, with the image of this test. */
+  const follow = async (command: string): Promise<void> => {
+    const script = `docker() { if [ "$1" = build ]; then command docker build --network=host "\${@:2}"; else command docker "$@"; fi; }
+${command.replaceAll(/\bberth( \.)?$/gm, `${IMAGE}$1`)}`;
+    const env = { ...process.env, DOCKER_HOST: process.env['BERTH_TEST_DOCKER_HOST'], DOCKER_BUILDKIT: '0' };
+    await execute('bash', ['-ec', script], { cwd: root, env, maxBuffer: 64_000_000 });
+  };
   const inspect = <T>(what: string, format: string): Promise<T> =>
     docker('inspect', '--format', `{{json ${format}}}`, what).then((text) => JSON.parse(text) as T);
 
   before(async () => {
     const env = { ...process.env, DOCKER_HOST: process.env['BERTH_TEST_DOCKER_HOST'] };
     await execute(join(root, 'tests/deploy/base-images.sh'), [process.execPath], { env });
-    await docker('build', '--network=host', '-f', 'deploy/docker/Dockerfile', '-t', IMAGE, '.');
     const port = await freePort();
-    const publish = `127.0.0.1:${port}:8484`;
-    await docker('run', '-d', '--name', name, '-p', publish, '-e', `BERTH_ROOT_KEY=${ROOT_KEY}`, IMAGE);
+    const [build = '', run = ''] = pageBlock('docs/deploy.md', 'docker build -f').trim().split('\n');
+    await follow(build);
+    await follow(
+      run
+        .replace('--name berth', `--name ${name}`)
+        .replace('8484:8484', `127.0.0.1:${port}:8484`)
+        .replace('berth-data:', `${name}:`)
+        .replace('BERTH_ROOT_KEY=…', `BERTH_ROOT_KEY=${ROOT_KEY}`),
+    );
     client = createApiClient(`http://127.0.0.1:${port}`, ROOT_KEY);
   });
   after(async () => {
     await docker('rm', '-f', '-v', name).catch(() => undefined);
+    await docker('volume', 'rm', name).catch(() => undefined);
   });
 
   test('it is small, runs as a user without rights, and keeps everything in /data', async () => {
@@ -91,7 +106,8 @@ describe('the container image', { skip, timeout: 900_000 }, () => {
     const env = { ...process.env, DOCKER_HOST: process.env['BERTH_TEST_DOCKER_HOST'] };
     try {
       const archive = join(folder.path, 'bundle.tar.gz');
-      await execute(join(root, 'deploy/offline/bundle.sh'), [archive, IMAGE], { env });
+      const command = pageBlock('docs/deploy.md', 'deploy/offline').trim();
+      await follow(`${command.replace('berth-offline.tar.gz', archive)} ${IMAGE}`);
       await execute('tar', ['-xzf', archive, '-C', folder.path]);
       await docker('rm', '-f', '-v', name);
       await docker('rmi', IMAGE);

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync, readlinkSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { createApiClient } from '../../packages/testing/src/api-client.ts';
 import { BERTH_COMMAND } from '../../packages/testing/src/berth-command.ts';
@@ -15,6 +15,7 @@ import { ROOT_KEY } from '../../packages/testing/src/server-process.ts';
 import { createTemporaryFolder } from '../../packages/testing/src/temporary-folder.ts';
 import { createTestDatabase } from '../../packages/testing/src/test-database.ts';
 import { waitFor } from '../../packages/testing/src/wait-for.ts';
+import { pageBlock } from '../docs/pages.ts';
 import { leftOut } from './required-parts.ts';
 
 const START_TIMEOUT_MS = 60_000;
@@ -34,6 +35,27 @@ test('systemd reads the service without a complaint', { skip: missing }, () => {
       encoding: 'utf8',
     });
     assert.deepEqual([status, stderr.split('\n').filter((line) => line.includes('berth.service'))], [0, []]);
+  } finally {
+    folder.remove();
+  }
+});
+
+test('docs/deploy.md installs the service and enables it', { skip: missing }, () => {
+  const folder = createTemporaryFolder('machine', { empty: '' });
+  const machine = folder.path;
+  // The machine is a folder, where systemd itself does not run, and the package is that of this clone.
+  const block = pageBlock('docs/deploy.md', 'npm install')
+    .replace('berth-cloud', resolve('packages/cloud'))
+    .replaceAll(/ (\/(?:opt|etc)\/)/g, ` ${machine}$1`)
+    .replace('systemctl enable --now', `systemctl --root=${machine} enable`);
+  try {
+    const { status, stderr } = spawnSync('bash', ['-ec', block], { encoding: 'utf8' });
+    assert.equal(status, 0, stderr);
+    const enabled = join(machine, 'etc/systemd/system/multi-user.target.wants/berth.service');
+    assert.equal(readlinkSync(enabled), '/etc/systemd/system/berth.service');
+    assert.equal(statSync(join(machine, 'etc/berth')).mode & 0o777, 0o700);
+    const [command = ''] = valuesOf('ExecStart')[0]?.split(' ') ?? [];
+    assert.match(spawnSync(join(machine, command), ['--version'], { encoding: 'utf8' }).stdout, /^berth \d/);
   } finally {
     folder.remove();
   }

@@ -9,6 +9,7 @@ import { parseCommandLine } from '../../packages/cloud/src/cli/parse-command-lin
 import { loadConfig } from '../../packages/cloud/src/support/config/load-config.ts';
 import { settingList } from '../../packages/cloud/src/support/config/settings.ts';
 import { staleExceptions } from './blocks-not-run.ts';
+import { RUN_ELSEWHERE } from './blocks-run-elsewhere.ts';
 import { SHOWN, type CodeBlock } from './code-blocks.ts';
 import { pages } from './pages.ts';
 import { berthCommands } from './shell-commands.ts';
@@ -57,6 +58,11 @@ describe('the code blocks of every page', () => {
   });
 
   test('that are not run are on their pages', () => assert.deepEqual(staleExceptions(pages), []));
+
+  test('that another test runs are named there', () => {
+    for (const { page, test: file } of RUN_ELSEWHERE)
+      assert.match(readFileSync(file, 'utf8'), new RegExp(`'(?:\\.\\./)?${page.replace('docs/clients/', '(?:docs/clients/)?')}'`), file);
+  });
 
   for (const [page, blocks] of pages)
     test(`of ${page} are valid, and name commands, flags, files and settings that exist`, async () => {

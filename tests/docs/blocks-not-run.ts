@@ -1,3 +1,4 @@
+import { RUN_ELSEWHERE } from './blocks-run-elsewhere.ts';
 import type { CodeBlock } from './code-blocks.ts';
 
 interface Exception {
@@ -7,155 +8,41 @@ interface Exception {
   reason: string;
 }
 
-/**
- * Blocks that cannot run in a test, with what runs the same instead. They are still checked
- * (docs-blocks-checked.test.ts).
- */
+/** Blocks that cannot run in a test, and why. They are still checked (blocks-checked.test.ts). */
 const NOT_RUN: readonly Exception[] = [
   {
-    page: 'README.md',
-    starts: 'git clone',
-    reason: 'the repository has no address yet; tests/first-start.test.ts runs npm start',
-  },
-  { page: 'docs/quick-start.md', starts: 'git clone', reason: 'tests/first-start.test.ts runs npm start' },
-  { page: 'docs/quick-start.md', starts: 'npm start', reason: 'a server that others reach' },
-  {
-    page: 'docs/quick-start.md',
-    starts: 'BERTH_DATABASE_URL',
-    reason: 'tests/several-servers.test.ts does this',
+    page: 'CONTRIBUTING.md',
+    starts: 'npm run test:unit',
+    reason: 'it runs all tests, so it would run itself',
   },
   {
-    page: 'docs/quick-start.md',
-    starts: 'BERTH_KUBECONFIG',
-    reason: 'needs a cluster; the tests of the Kubernetes engine connect one like this',
+    page: 'docs/benchmarks.md',
+    starts: 'npm run bench',
+    reason: 'measures for an hour, on a machine that does nothing else',
   },
-  {
-    page: 'docs/quick-start.md',
-    starts: 'helm install',
-    reason: 'needs a cluster; tests/deploy/chart-installed.suite.ts installs the chart',
-  },
-  { page: 'CONTRIBUTING.md', starts: 'npm', reason: 'it runs all tests' },
-  {
-    page: 'docs/isolation.md',
-    starts: 'BERTH_PROCESS_USERS',
-    reason: 'it needs an ordinary user with ids to map; tests/isolation-mapped-ids.test.ts runs it as one',
-  },
-  {
-    page: 'docs/backup.md',
-    starts: 'npx berth restore berth.tar --data restored --database',
-    reason: 'a server of its own; tests/backup.test.ts restores into PostgreSQL',
-  },
-  {
-    page: 'docs/backup.md',
-    starts: 'npx berth backup move.tar',
-    reason: 'tests/backup-procedures.test.ts follows it',
-  },
-  {
-    page: 'docs/backup.md',
-    starts: '# stop the server\ncp -a',
-    reason: 'tests/backup-procedures.test.ts follows it',
-  },
-  {
-    page: 'docs/backup.md',
-    starts: 'npx berth backup before-upgrade.tar',
-    reason: 'tests/backup-procedures.test.ts follows it',
-  },
-  {
-    page: 'docs/backup.md',
-    starts: '# stop the server, and install the old version',
-    reason: 'tests/backup-procedures.test.ts follows it',
-  },
-  { page: 'docs/benchmarks.md', starts: 'npm run bench', reason: 'it measures for minutes' },
-  { page: 'docs/clusters.md', starts: 'torchrun', reason: 'needs torch, in a pod of a cluster' },
-  {
-    page: 'docs/deploy.md',
-    starts: 'docker build',
-    reason: 'takes minutes; tests/deploy/image-docker.test.ts builds the image',
-  },
-  { page: 'docs/deploy.md', starts: 'cd deploy', reason: 'needs a domain' },
-  {
-    page: 'docs/deploy.md',
-    starts: 'npm install',
-    reason: 'needs systemd; tests/deploy/systemd.test.ts reads the unit',
-  },
-  {
-    page: 'docs/deploy.md',
-    starts: 'helm install',
-    reason: 'needs a cluster; tests/deploy/chart.test.ts installs the chart',
-  },
-  {
-    page: 'docs/deploy.md',
-    starts: 'BERTH_DOCS_BASE',
-    reason: 'tests/docs/site.test.ts builds the site',
-  },
-  { page: 'docs/deploy.md', starts: 'deploy/offline/bundle.sh', reason: 'builds the image' },
-  { page: 'docs/deploy.md', starts: 'tar xzf', reason: 'needs a registry' },
   {
     page: 'docs/design/simulation.md',
     starts: 'npm run simulate',
-    reason: 'runs for minutes; the simulation has tests of its own',
+    reason: 'runs for half an hour; packages/testing/src/simulation has tests of the program',
+  },
+  { page: 'docs/clusters.md', starts: 'torchrun', reason: 'needs torch, in the pods of a cluster' },
+  { page: 'docs/deploy.md', starts: 'cd deploy', reason: 'needs a domain that the internet knows' },
+  {
+    page: 'docs/deploy.md',
+    starts: 'docker build -f deploy/docker/Dockerfile -t berth .\ndocker build -f deploy/docker/runner',
+    reason: "installs the packages of a distribution; tests/deploy/image-docker.test.ts builds the first image",
   },
   {
-    page: 'docs/monitoring.md',
-    starts: 'prometheus --config.file',
-    reason: 'runs until it is ended; tests/monitoring runs Prometheus',
+    page: 'docs/deploy.md',
+    starts: 'tar xzf',
+    reason: 'needs a registry; tests/deploy/image-docker.test.ts unpacks and loads a bundle',
   },
-  {
-    page: 'docs/monitoring.md',
-    starts: 'OTEL_EXPORTER_OTLP_ENDPOINT',
-    reason: 'a server of its own; tests/traces.test.ts starts one with a receiver',
-  },
-  {
-    page: 'docs/pods.md',
-    starts: 'npx berth pod create --name lab',
-    reason: 'the image stands for one of your own',
-  },
-  {
-    page: 'docs/clients/conformance.md',
-    starts: 'npm run conformance',
-    reason: 'tests/conformance.test.ts runs it',
-  },
-  {
-    page: 'docs/clients/python-worker.md',
-    starts: 'npx berth deploy my-worker',
-    reason: 'installs the runpod package for minutes; tests/examples-python.test.ts runs the same',
-  },
-  {
-    page: 'docs/clients/python-worker.md',
-    starts: 'npx berth deploy registry.example',
-    reason: 'the image stands for one of your own',
-  },
-  {
-    page: 'docs/clients/openai.md',
-    starts: 'pip install',
-    reason: 'installs a package; clients/python/openai has it in an environment of its own',
-  },
-  { page: 'docs/clients/flash.md', starts: '', reason: 'clients/python/flash runs the page' },
-  { page: 'docs/clients/openai.md', starts: '', reason: 'clients/python/openai runs the page' },
-  { page: 'docs/clients/python-sdk.md', starts: '', reason: 'clients/python/runpod runs the page' },
-  { page: 'docs/clients/python-worker.md', starts: '', reason: 'clients/python/runpod runs the page' },
   {
     page: 'docs/clients/runpodctl.md',
-    starts: '',
-    reason: 'clients/go/runpodctl takes its variables from the page',
+    starts: 'BERTH_RUNPODCTL_SOURCE',
+    reason: 'it runs the tests that run it',
   },
-  {
-    page: 'docs/clients/mcp-server.md',
-    starts: '',
-    reason: 'clients/node/mcp-server takes its variables from the page',
-  },
-  {
-    page: 'examples/dockerfile/README.md',
-    starts: 'docker build',
-    reason: 'tests/examples-docker.test.ts runs it',
-  },
-  {
-    page: 'examples/python-echo/README.md',
-    starts: 'npx berth',
-    reason: 'installs the runpod package for minutes; tests/examples-python.test.ts runs it',
-  },
-  { page: 'packages/worker/README.md', starts: '', reason: 'the tests of the package run its handlers' },
-  { page: 'packages/worker-python/README.md', starts: '', reason: 'npm run test:python runs its handlers' },
+  { page: 'packages/worker-python/README.md', starts: 'python -m unittest', reason: 'it runs other tests' },
 ];
 
 /**
@@ -173,6 +60,11 @@ const NEEDS: readonly (Omit<Exception, 'reason'> & { command: string })[] = [
     command: 'test -d node_modules/runpod-sdk',
   },
   { page: 'docs/clients/javascript-sdk.md', starts: 'import OpenAI', command: 'test -d node_modules/openai' },
+  {
+    page: 'docs/monitoring.md',
+    starts: 'prometheus --config.file',
+    command: 'prometheus --version',
+  },
   { page: 'docs/isolation.md', starts: 'PORT=8484\niptables', command: 'unshare --net iptables -L' },
 ];
 
@@ -181,9 +73,11 @@ const matches =
   (exception: { page: string; starts: string }) =>
     exception.page === page && text.startsWith(exception.starts);
 
-/** Why a block is not run at all, if so. */
+/** Why a block is not run with its page, if so. */
 export function reasonNotRun(page: string, block: CodeBlock): string | undefined {
-  return NOT_RUN.find(matches(page, block))?.reason;
+  return (
+    NOT_RUN.find(matches(page, block))?.reason ?? RUN_ELSEWHERE.find(matches(page, block))?.test
+  );
 }
 
 /** A command that must succeed where the block is to run, if any. */
@@ -196,7 +90,7 @@ export function neededCommand(page: string, block: CodeBlock): string | undefine
 
 /** Exceptions for blocks that are on no page any more. */
 export function staleExceptions(pages: ReadonlyMap<string, readonly CodeBlock[]>): string[] {
-  return [...NOT_RUN, ...NEEDS]
+  return [...NOT_RUN, ...RUN_ELSEWHERE, ...NEEDS]
     .filter(({ page, starts }) => !pages.get(page)?.some(({ text }) => text.startsWith(starts)))
     .map(({ page, starts }) => `${page}: ${starts}`);
 }

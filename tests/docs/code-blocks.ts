@@ -23,11 +23,44 @@ export const SHOWN = ['text', 'http'];
 /**
  * What a page starts in the background ends with it. An answer with an error ends the script, unless the page
  * shows its status. `npx` takes a second to find what is in node_modules/.bin; docs/quick-start.md tries it.
+ * What runs until it is ended, readers start in another terminal: here it runs beside the page until the next
+ * one starts, and the page goes on when it is up.
  */
 const PROLOGUE = `set -euo pipefail
-trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
+trap 'stop_beside; kill $(jobs -p) 2>/dev/null || true' EXIT
 curl() { case "$*" in *http_code* | *-sf*) command curl "$@" ;; *) command curl --fail-with-body "$@" ;; esac; }
-if [ "$PAGE" != docs/quick-start.md ]; then npx() { "node_modules/.bin/$@"; }; fi
+BESIDE=
+stop_beside() {
+  [ -n "$BESIDE" ] || return 0
+  kill -- "-$BESIDE" 2>/dev/null || true
+  while kill -0 -- "-$BESIDE" 2>/dev/null; do sleep 0.1; done
+  BESIDE=
+}
+beside() {
+  stop_beside
+  setsid "$@" >beside.log 2>&1 &
+  BESIDE=$!
+  until grep -qE '^berth is up at|Server is ready to receive' beside.log; do
+    if ! kill -0 "$BESIDE" 2>/dev/null; then cat beside.log >&2; exit 1; fi
+    sleep 0.1
+  done
+}
+npm() {
+  if [ "$1" = start ]; then BERTH_PORT=$OWN_PORT BERTH_DATA=$OWN_DATA beside npm "$@"; else command npm "$@"; fi
+}
+npx() {
+  if [ "$1 \${2-}" = 'berth up' ]; then BERTH_PORT=$OWN_PORT beside "node_modules/.bin/$@"
+  elif [ "$PAGE" = docs/quick-start.md ]; then command npx "$@"
+  else "node_modules/.bin/$@"; fi
+}
+prometheus() { beside prometheus "$@" --storage.tsdb.path=prometheus-data "--web.listen-address=127.0.0.1:$OWN_PORT"; }
+git() { rm -rf "\${@: -1}"; command git "$@" && as_installed "\${@: -1}"; }
+as_installed() { # after npm install
+  for folder in node_modules packages/cloud/node_modules packages/console/dist; do
+    if [ -d "$REPOSITORY/$folder" ]; then ln -s "$REPOSITORY/$folder" "$1/$folder"; fi
+  done
+  touch -d 2000-01-01 "$1/package-lock.json"
+}
 `;
 
 /**

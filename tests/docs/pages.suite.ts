@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import {
+  cpSync,
   existsSync,
+  globSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -12,14 +14,15 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { after, before, describe, test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { freePort } from '../../packages/testing/src/free-port.ts';
 import { acceleratedPythonSdk } from '../../packages/testing/src/python-sdks.ts';
 import { startServerProcess, type ServerProcess } from '../../packages/testing/src/server-process.ts';
-import { killInstances } from '../../packages/testing/src/test-database.ts';
+import { createTestDatabase, killInstances } from '../../packages/testing/src/test-database.ts';
 import { changesTheFirewall, followsForEver, neededCommand, reasonNotRun } from './blocks-not-run.ts';
 import { codeBlocks, pageScript, untilItPrints, type CodeBlock } from './code-blocks.ts';
+import { deployed, pageScene, SHARED_KEY, SHARED_URL } from './page-scenes.ts';
 
 const PAGE_LIMIT_MS = 120_000;
 const run = promisify(execFile);
@@ -53,20 +56,27 @@ export function describePages(title: string, pages: readonly string[]): void {
     });
     after(async () => {
       await server.stop();
-      killInstances(join(folder, '.berth'));
+      for (const data of globSync('{,*/}{,.}*/berth.db', { cwd: folder }))
+        killInstances(join(folder, dirname(data)));
       rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
     });
 
     for (const page of pages)
       test(page, { timeout: PAGE_LIMIT_MS }, async (t) => {
+        const scene = pageScene(page);
+        const ownPort = await freePort();
         const env = {
           ...ownEnvironment(),
           PATH: `${join(folder, 'bin')}:${path}`,
           HOME: folder,
           PAGE: page,
           PYTHONPATH: resolve('packages/worker-python/src'),
-          BERTH_URL: server.url,
-          BERTH_API_KEY: server.key,
+          REPOSITORY: resolve('.'),
+          BERTH_DOCKER: 'off',
+          BERTH_GPUS: 'virtual',
+          OWN_PORT: `${ownPort}`,
+          OWN_DATA: scene.ownServer === true ? '.berth' : join(folder, 'own-data'),
+          ...(scene.ownServer !== true && { BERTH_URL: server.url, BERTH_API_KEY: server.key }),
         };
         const has = (command: string): boolean =>
           spawnSync('bash', ['-c', command], { cwd: folder, env, stdio: 'ignore' }).status === 0;
@@ -76,14 +86,21 @@ export function describePages(title: string, pages: readonly string[]): void {
           else return reasonNotRun(page, block) === undefined;
           return false;
         });
-        const script = pageScript(blocks.map(runnable), {
+        let script = pageScript(deployed(blocks, scene).map(runnable), {
           python: 'python3 -',
           js: `"${process.execPath}" --input-type=module -`,
           ts: `"${process.execPath}" --input-type=module-typescript -`,
           sql: `"${process.execPath}" --input-type=module -e "${READ_DATABASE}"`,
         })
-          .replaceAll('http://127.0.0.1:8484', server.url)
-          .replaceAll('9000', `${receiverPort}`);
+          .replaceAll('<this repository>', resolve('.'))
+          .replaceAll(
+            'http://127.0.0.1:8484',
+            scene.ownServer === true ? `http://127.0.0.1:${ownPort}` : server.url,
+          );
+        for (const [onPage, inTest] of scene.replacements ?? [])
+          script = script.replaceAll(onPage, inTest.replace(SHARED_URL, server.url).replace(SHARED_KEY, server.key));
+        if (scene.database !== undefined) script = script.replaceAll(scene.database, await ownDatabase(t));
+        script = script.replaceAll('9000', `${receiverPort}`);
         const running = run('bash', ['-x', '-c', script], { cwd: folder, env, maxBuffer: 16 << 20 });
         running.child.stdin?.end();
         const { stdout, stderr } = await running.catch((error: { stdout: string; stderr: string }) =>
@@ -92,6 +109,12 @@ export function describePages(title: string, pages: readonly string[]): void {
         assert.doesNotMatch(stdout + stderr, /command not found/);
       });
   });
+}
+
+async function ownDatabase(t: TestContext): Promise<string> {
+  const database = await createTestDatabase('postgres', { empty: true });
+  t.after(() => database.drop());
+  return database.url;
 }
 
 /** Without what would point the programs of a page elsewhere. */
@@ -115,7 +138,7 @@ function runnable(block: CodeBlock): CodeBlock {
 /** A folder like a clone after its first start. */
 function makeClone(): string {
   const folder = mkdtempSync(join(tmpdir(), 'berth-docs-'));
-  for (const name of ['examples', 'packages']) symlinkSync(resolve(name), join(folder, name));
+  for (const name of ['examples', 'packages', 'scripts', 'conformance', 'deploy']) symlinkSync(resolve(name), join(folder, name));
   mkdirSync(join(folder, 'node_modules'));
   for (const modules of [
     'node_modules',
@@ -124,7 +147,7 @@ function makeClone(): string {
     for (const name of existsSync(modules) ? readdirSync(modules) : [])
       if (!existsSync(join(folder, 'node_modules', name)))
         symlinkSync(resolve(modules, name), join(folder, 'node_modules', name));
-  writeFileSync(join(folder, 'package.json'), '{"private": true}');
+  cpSync('package.json', join(folder, 'package.json'));
   mkdirSync(join(folder, 'bin'));
   writeFileSync(join(folder, 'bin/npx'), npxOf(folder), { mode: 0o755 });
   return folder;

@@ -31,3 +31,10 @@ function isRun(page: string, block: CodeBlock): boolean {
   const checkedOnly = [...SHOWN, 'yaml', 'json'].includes(block.language);
   return !checkedOnly && reasonNotRun(page, block) === undefined;
 }
+
+/** A block of a page, by how it begins. */
+export function pageBlock(page: string, starts: string): string {
+  const block = pages.get(page)?.find(({ text }) => text.startsWith(starts));
+  if (block === undefined) throw new Error(`${page} has no block that starts with ${starts}`);
+  return block.text;
+}

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { pageBlock } from './pages.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -13,10 +14,8 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 test('the documentation builds as a site, with every page and a search index', async (context) => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-site-'));
   context.after(() => rmSync(folder, { recursive: true, force: true }));
-  const vitepress = join(ROOT, 'node_modules/vitepress/bin/vitepress.js');
-  await promisify(execFile)(process.execPath, [vitepress, 'build', 'docs', '--outDir', folder], {
-    cwd: ROOT,
-  });
+  const command = pageBlock('docs/deploy.md', 'BERTH_DOCS_BASE').replace('$PWD/site', folder);
+  await promisify(execFile)('bash', ['-ec', command], { cwd: ROOT });
   const missing = globSync('**/*.md', { cwd: join(ROOT, 'docs') })
     .map((page) => page.replace(/README\.md$/, 'index.md').replace(/\.md$/, '.html'))
     .filter((page) => !existsSync(join(folder, page)));

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { dirname, resolve } from 'node:path';
 import { before, describe, test } from 'node:test';
+import { promisify } from 'node:util';
 import { startPython } from '../../../packages/testing/src/python-process.ts';
 import { clearedServerFixture } from '../../../packages/testing/src/cleared-server-fixture.ts';
 import { deployHandler } from '../../../packages/testing/src/deploy-handler.ts';
@@ -150,6 +153,23 @@ describe("OpenAI's Python client", () => {
         .call<{ requests: { status: string }[] }>('GET', `/v2/${endpointId}/requests?limit=1`);
       return body.requests[0]?.status === 'CANCELLED';
     });
+  });
+
+  test('is installed and served as its page says', async () => {
+    const { url, key } = stage.server;
+    const { stdout } = await promisify(execFile)(
+      'bash',
+      ['-ec', documentationCode('openai.md', 'sh', 0, { url, key })],
+      {
+        env: {
+          PATH: `${dirname(python.path)}:${resolve('node_modules/.bin')}:${process.env['PATH']}`,
+          HOME: process.env['HOME'],
+          BERTH_URL: url,
+          BERTH_API_KEY: key,
+        },
+      },
+    );
+    assert.match(stdout, /already satisfied: openai[^]*\bopenai\b/);
   });
 
   test('runs what its page says', async () => {
