@@ -56,7 +56,13 @@ class Machine {
   }
 
   async start(data: string): Promise<ServerProcess> {
-    this.server = await startServerProcess({ data, url: this.database }, {}, ['--port', '0'], undefined, this.program);
+    this.server = await startServerProcess(
+      { data, url: this.database },
+      {},
+      ['--port', '0'],
+      undefined,
+      this.program,
+    );
     return this.server;
   }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { DATABASES } from '../packages/testing/src/test-database.ts';
+import { waitFor } from '../packages/testing/src/wait-for.ts';
 import { serverFixture } from '../packages/testing/src/server-fixture.ts';
 
 interface Gpu {
@@ -39,6 +40,53 @@ for (const kind of DATABASES) {
         gpus.find(({ id }) => id === 'NVIDIA A40'),
       );
       assert.equal(await status('gpus/NVIDIA%20A999'), 404);
+    });
+
+    test('is said of pods, endpoints and workers in REST v1 and GraphQL too', async (t) => {
+      const { operator } = stage;
+      const own = (path: string, body: object) => operator.call<Record<string, unknown>>('POST', path, body);
+      const pod = await own('/v1/pods', {
+        name: 'named',
+        imageName: 'local/shell',
+        gpuTypeIds: ['NVIDIA A40'],
+        dockerStartCmd: ['sleep', '1000'],
+      });
+      const template = await own('/v1/templates', {
+        name: 'named',
+        imageName: 'local/echo',
+        isServerless: true,
+      });
+      const endpoint = await own('/v1/endpoints', {
+        name: 'named',
+        templateId: template.body['id'],
+        gpuTypeIds: ['NVIDIA A40', 'NVIDIA L4'],
+        workersMin: 1,
+      });
+      const { id } = endpoint.body as { id: string };
+      t.after(async () => {
+        await operator.call('DELETE', `/v1/pods/${pod.body['id'] as string}`);
+        await operator.call('DELETE', `/v2/serverless/${id}`);
+        await operator.call('DELETE', `/v1/templates/${template.body['id'] as string}`);
+      });
+      assert.equal((pod.body['gpu'] as { virtual?: boolean }).virtual, true, pod.text);
+      assert.deepEqual(endpoint.body['virtualGpuTypeIds'], ['NVIDIA A40'], endpoint.text);
+      const worker = await waitFor('a worker has a place', async () => {
+        const { body } = await operator.call<{ workers: { gpu?: { id: string; virtual?: boolean } }[] }>(
+          'GET',
+          `/v1/endpoints/${id}?includeWorkers=true`,
+        );
+        return body.workers[0]?.gpu;
+      });
+      assert.deepEqual([worker.id, worker.virtual], ['NVIDIA A40', true]);
+      const { body } = await own('/graphql', {
+        query: `{ myself {
+          pods { id machine { gpuVirtual gpuType { virtual } } }
+          endpoints { virtualGpuTypeIds pods { machine { gpuVirtual } } } } }`,
+      });
+      assert.deepEqual((body['data'] as { myself: unknown }).myself, {
+        pods: [{ id: pod.body['id'], machine: { gpuVirtual: true, gpuType: { virtual: true } } }],
+        endpoints: [{ virtualGpuTypeIds: ['NVIDIA A40'], pods: [{ machine: { gpuVirtual: true } }] }],
+      });
     });
 
     test('reports stock on request, and refuses a filter without effect', async () => {

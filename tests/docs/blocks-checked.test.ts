@@ -61,7 +61,11 @@ describe('the code blocks of every page', () => {
 
   test('that another test runs are named there', () => {
     for (const { page, test: file } of RUN_ELSEWHERE)
-      assert.match(readFileSync(file, 'utf8'), new RegExp(`'(?:\\.\\./)?${page.replace('docs/clients/', '(?:docs/clients/)?')}'`), file);
+      assert.match(
+        readFileSync(file, 'utf8'),
+        new RegExp(`'(?:\\.\\./)?${page.replace('docs/clients/', '(?:docs/clients/)?')}'`),
+        file,
+      );
   });
 
   for (const [page, blocks] of pages)

@@ -30,7 +30,8 @@ const NOT_RUN: readonly Exception[] = [
   {
     page: 'docs/deploy.md',
     starts: 'docker build -f deploy/docker/Dockerfile -t berth .\ndocker build -f deploy/docker/runner',
-    reason: "installs the packages of a distribution; tests/deploy/image-docker.test.ts builds the first image",
+    reason:
+      'installs the packages of a distribution; tests/deploy/image-docker.test.ts builds the first image',
   },
   {
     page: 'docs/deploy.md',
@@ -75,9 +76,7 @@ const matches =
 
 /** Why a block is not run with its page, if so. */
 export function reasonNotRun(page: string, block: CodeBlock): string | undefined {
-  return (
-    NOT_RUN.find(matches(page, block))?.reason ?? RUN_ELSEWHERE.find(matches(page, block))?.test
-  );
+  return NOT_RUN.find(matches(page, block))?.reason ?? RUN_ELSEWHERE.find(matches(page, block))?.test;
 }
 
 /** A command that must succeed where the block is to run, if any. */

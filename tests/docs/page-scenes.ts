@@ -38,7 +38,9 @@ const SCENES: Record<string, PageScene> = {
   'packages/worker-python/README.md': {
     worker: { file: 'handler.py', input: '{"prompt": "hello"}' },
     // What the reader has.
-    replacements: [['import berth_worker\n', `import berth_worker\nasync def generate(prompt):\n    return prompt\n`]],
+    replacements: [
+      ['import berth_worker\n', `import berth_worker\nasync def generate(prompt):\n    return prompt\n`],
+    ],
   },
 };
 

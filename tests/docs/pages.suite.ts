@@ -98,7 +98,10 @@ export function describePages(title: string, pages: readonly string[]): void {
             scene.ownServer === true ? `http://127.0.0.1:${ownPort}` : server.url,
           );
         for (const [onPage, inTest] of scene.replacements ?? [])
-          script = script.replaceAll(onPage, inTest.replace(SHARED_URL, server.url).replace(SHARED_KEY, server.key));
+          script = script.replaceAll(
+            onPage,
+            inTest.replace(SHARED_URL, server.url).replace(SHARED_KEY, server.key),
+          );
         if (scene.database !== undefined) script = script.replaceAll(scene.database, await ownDatabase(t));
         script = script.replaceAll('9000', `${receiverPort}`);
         const running = run('bash', ['-x', '-c', script], { cwd: folder, env, maxBuffer: 16 << 20 });
@@ -138,7 +141,8 @@ function runnable(block: CodeBlock): CodeBlock {
 /** A folder like a clone after its first start. */
 function makeClone(): string {
   const folder = mkdtempSync(join(tmpdir(), 'berth-docs-'));
-  for (const name of ['examples', 'packages', 'scripts', 'conformance', 'deploy']) symlinkSync(resolve(name), join(folder, name));
+  for (const name of ['examples', 'packages', 'scripts', 'conformance', 'deploy'])
+    symlinkSync(resolve(name), join(folder, name));
   mkdirSync(join(folder, 'node_modules'));
   for (const modules of [
     'node_modules',

@@ -27,6 +27,11 @@ export function eligibleGpuTypes({ gpuTypeIds, gpuPools, excludedGpuTypes }: Gpu
   return unique([...gpuTypeIds, ...pooled]);
 }
 
+/** Those of the given types that it names, itself or in a pool. */
+export function eligibleAmong(selection: GpuSelection, gpuTypeIds: readonly string[]): string[] {
+  return eligibleGpuTypes(selection).filter((id) => gpuTypeIds.includes(id));
+}
+
 export interface PoolView {
   pools: string[];
   excludedTypes: string[];

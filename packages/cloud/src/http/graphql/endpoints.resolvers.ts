@@ -1,6 +1,6 @@
 import type { Caller } from '../../domain/caller.ts';
 import { cpuInstanceId } from '../../domain/catalog/cpu-selection.ts';
-import { formatGpuIds } from '../../domain/catalog/gpu-selection.ts';
+import { eligibleAmong, formatGpuIds } from '../../domain/catalog/gpu-selection.ts';
 import { locationsOf } from '../../domain/endpoints/endpoint-locations.ts';
 import { wholeScalerValue } from '../../domain/endpoints/scaler-value.ts';
 import type { WorkerView } from '../../resources/endpoints/endpoint-workers.ts';
@@ -41,6 +41,8 @@ const sdl = `
     computeType: ComputeType
     "GPU pools, with a minus before each GPU type that they are taken without"
     gpuIds: String
+    "Berth only: those of its GPU types that are only names here, without hardware"
+    virtualGpuTypeIds: [String]
     gpuCount: Int
     "CPU machines such as cpu3g-4-16"
     instanceIds: [String]
@@ -255,6 +257,8 @@ export function endpointModule({
           const [first] = await volumesOf(shown, context);
           return first === undefined ? null : serializeNetworkVolume(first, catalog);
         },
+        virtualGpuTypeIds: async ({ record }: EndpointObject) =>
+          record.compute === 'GPU' ? eligibleAmong(record, await catalog.virtualGpuTypes()) : [],
         pods: ({ record }: EndpointObject) =>
           (workers?.viewsOf(record) ?? []).map((view) => serializeWorker(view, record)),
         networkVolumeIds: async (shown: EndpointObject, _args: unknown, context) =>

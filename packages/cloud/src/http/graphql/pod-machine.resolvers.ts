@@ -14,6 +14,8 @@ const sdl = `
   }
   extend type PodMachineInfo {
     gpuType: GpuType
+    "Berth only: its GPUs are only names, without hardware"
+    gpuVirtual: Boolean
     "How many of its GPUs are free"
     gpuAvailable: Int
     minPodGpuCount: Int
@@ -92,6 +94,8 @@ export function podMachineModule({ catalog }: ResourceServices): GraphqlModule {
           );
           return offer === undefined ? null : serializeGpuType(offer);
         },
+        gpuVirtual: ({ dataCenterId, gpuTypeId }: Machine) =>
+          dataCenterId !== null && gpuTypeId !== null && catalog.isVirtualGpu(dataCenterId, gpuTypeId),
         gpuAvailable: async (machine: Machine, _args: unknown, context) =>
           ((await capacityOf(machine, context))?.gpus ?? [])
             .filter(({ gpuTypeId }) => gpuTypeId === machine.gpuTypeId)

@@ -1,35 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Caller } from '../../domain/caller.ts';
-import { anyCpuFlavor, DEFAULT_VCPU_COUNT, cpuInstanceId } from '../../domain/catalog/cpu-selection.ts';
-import { eligibleGpuTypes, formatGpuIds } from '../../domain/catalog/gpu-selection.ts';
-import { locationsOf } from '../../domain/endpoints/endpoint-locations.ts';
-import { exactScalerValue, wholeScalerValue } from '../../domain/endpoints/scaler-value.ts';
-import type { WorkerView } from '../../resources/endpoints/endpoint-workers.ts';
+import { anyCpuFlavor, DEFAULT_VCPU_COUNT } from '../../domain/catalog/cpu-selection.ts';
+import { eligibleAmong, eligibleGpuTypes } from '../../domain/catalog/gpu-selection.ts';
+import { exactScalerValue } from '../../domain/endpoints/scaler-value.ts';
 import type { AllServices, ResourceServices } from '../../resources/resources.ts';
-import {
-  type CpuChoice,
-  type Endpoint,
-  type FlashBoot,
-  COMPUTE_TYPES,
-  SCALER_TYPES,
-} from '../../domain/records.ts';
-import { isoTime } from '../../support/clock.ts';
+import { type CpuChoice, type Endpoint, type FlashBoot } from '../../domain/records.ts';
 import type { Operation } from '../rest/rest-operation.ts';
 import { operation } from '../rest/rest-operation.ts';
-import {
-  boolean,
-  integer,
-  list,
-  map,
-  named,
-  nullable,
-  object,
-  stringEnum,
-  text,
-} from '../rest/json-schema.ts';
+import { boolean, integer, list, named, nullable, object, text } from '../rest/json-schema.ts';
 import type { Static } from '../rest/json-schema.ts';
-import { runpodctlEndpointFields } from './runpodctl-fields.v1.schema.ts';
-import { serializeTemplate, template } from './templates.v1.routes.ts';
+import { serializeEndpoint, serializeWorker } from './endpoints.v1.json.ts';
+import { computeType, endpoint, scalerType, type worker } from './endpoints.v1.schema.ts';
+import { serializeTemplate } from './templates.v1.routes.ts';
 import type { EndpointInput, EndpointSettings } from '../../domain/endpoints/endpoint-defaults.ts';
 import {
   MAX_NAME_LENGTH,
@@ -39,72 +21,6 @@ import {
   REQUEST_COUNT,
   WORKER_COUNT,
 } from '../../domain/limits.ts';
-import { withoutUnset } from './unset-fields.ts';
-
-const computeType = stringEnum(COMPUTE_TYPES, {
-  default: 'GPU',
-  description: 'Fields of the other kind are ignored',
-});
-const scalerType = stringEnum(SCALER_TYPES, {
-  description: 'Scale by how long requests wait, or by how many there are',
-});
-
-/** A worker is shown as the rented machine that it is. */
-const worker = named(
-  'EndpointWorker',
-  object(
-    {
-      id: text(),
-      name: text({ description: 'Of its endpoint' }),
-      endpointId: text(),
-      aiApiId: text({ description: 'The same as endpointId' }),
-      slsVersion: integer({ description: 'The version of the endpoint that it was made from' }),
-      consumerUserId: text({ description: 'The account that owns it' }),
-      desiredStatus: stringEnum(['RUNNING']),
-      lastStatusChange: text({
-        description: 'What it does: RUNNING, IDLE, INITIALIZING, THROTTLED or UNHEALTHY',
-      }),
-      lastStartedAt: text({ format: 'date-time' }),
-      image: text(),
-      machine: object({ dataCenterId: text() }),
-      interruptible: boolean(),
-      locked: boolean(),
-    },
-    { gpu: object({ id: text(), count: integer() }, {}, { description: 'Not on a CPU' }) },
-    { description: 'One running copy of an endpoint' },
-  ),
-);
-
-const endpoint = named(
-  'Endpoint',
-  object(
-    {
-      id: text(),
-      name: text(),
-      userId: text({ description: 'The account that owns it' }),
-      computeType,
-      gpuTypeIds: list(text(), { description: 'The most wanted first; empty is any' }),
-      gpuCount: integer({ description: 'GPUs of each worker' }),
-      ...runpodctlEndpointFields,
-      instanceIds: list(text(), { description: 'CPU machines such as cpu3g-4-16, the most wanted first' }),
-      allowedCudaVersions: list(text()),
-      dataCenterIds: list(text(), { description: 'Empty is anywhere' }),
-      networkVolumeIds: list(text()),
-      env: map(text()),
-      executionTimeoutMs: integer({ description: '0 is no limit' }),
-      idleTimeout: integer({ description: 'Seconds' }),
-      scalerType,
-      scalerValue: integer({ description: 'Seconds of waiting, or requests for each worker' }),
-      workersMin: integer(),
-      workersMax: integer(),
-      flashboot: boolean(),
-      version: integer({ description: 'Counts the changes that need new containers' }),
-      createdAt: text({ format: 'date-time' }),
-    },
-    { templateId: text(), minCudaVersion: text(), networkVolumeId: text(), template, workers: list(worker) },
-    { description: 'A serverless address' },
-  ),
-);
 
 const changeable = {
   name: text({ minLength: 1, maxLength: MAX_NAME_LENGTH, description: 'Need not be unique' }),
@@ -148,20 +64,31 @@ const byEndpointId = object({ endpointId: text({ minLength: 1 }) });
 export function endpointOperations({
   endpoints,
   workers,
+  catalog,
 }: ResourceServices & Partial<Pick<AllServices, 'workers'>>): Operation[] {
   const tag = 'Endpoints';
-  const workersOf = (found: Endpoint): Static<typeof worker>[] =>
-    (workers?.viewsOf(found) ?? []).map((view) => serializeWorker(view, found));
+  const workersOf = (found: Endpoint): Promise<Static<typeof worker>[]> =>
+    Promise.all(
+      (workers?.viewsOf(found) ?? []).map(async (view) => {
+        const { dataCenterId, gpuTypeId } = view.worker;
+        const isVirtual = gpuTypeId !== null && (await catalog.isVirtualGpu(dataCenterId, gpuTypeId));
+        return serializeWorker(view, found, isVirtual);
+      }),
+    );
+  const show = async (found: Endpoint): Promise<Static<typeof endpoint>> => {
+    const virtual = found.compute === 'GPU' ? eligibleAmong(found, await catalog.virtualGpuTypes()) : [];
+    return { ...serializeEndpoint(found), ...(virtual.length > 0 && { virtualGpuTypeIds: virtual }) };
+  };
   const shown = async (
     caller: Caller,
     found: Endpoint,
     { includeTemplate, includeWorkers }: { includeTemplate?: boolean; includeWorkers?: boolean },
   ): Promise<Static<typeof endpoint>> => ({
-    ...serializeEndpoint(found),
+    ...(await show(found)),
     ...(includeTemplate === true && {
       template: serializeTemplate(await endpoints.templateOf(caller, found)),
     }),
-    ...(includeWorkers === true && { workers: workersOf(found) }),
+    ...(includeWorkers === true && { workers: await workersOf(found) }),
   });
   const update = {
     tag,
@@ -179,7 +106,7 @@ export function endpointOperations({
       caller: Caller;
       params: { endpointId: string };
       body: Body;
-    }) => serializeEndpoint(await endpoints.update(caller, params.endpointId, endpointInput(body))),
+    }) => show(await endpoints.update(caller, params.endpointId, endpointInput(body))),
   };
   return [
     operation({
@@ -195,7 +122,7 @@ export function endpointOperations({
       errorStatuses: [400],
       handle: async ({ caller, body: { computeType: compute = 'GPU', ...body } }) => {
         const order = endpointInput(body);
-        return serializeEndpoint(
+        return show(
           await endpoints.create(caller, {
             ...order,
             settings: (base) => ({ compute, ...order.settings(base) }),
@@ -332,57 +259,4 @@ function cpuFlavorsOf(
 function flashBootOf(on: boolean, present: FlashBoot): FlashBoot {
   if (!on) return 'OFF';
   return present === 'OFF' ? 'FLASHBOOT' : present;
-}
-
-function serializeEndpoint(found: Endpoint): Static<typeof endpoint> {
-  return {
-    id: found.id,
-    name: found.name,
-    userId: found.accountId,
-    computeType: found.compute,
-    gpuTypeIds: eligibleGpuTypes(found),
-    gpuCount: found.gpuCount,
-    gpuIds: formatGpuIds(found),
-    instanceIds: found.cpuFlavors.map(cpuInstanceId),
-    allowedCudaVersions: found.allowedCudaVersions,
-    dataCenterIds: found.dataCenterIds,
-    locations: locationsOf(found),
-    networkVolumeIds: found.networkVolumeIds,
-    env: found.env,
-    executionTimeoutMs: found.executionTimeout,
-    idleTimeout: found.idleTimeout,
-    scalerType: found.scalerType,
-    scalerValue: wholeScalerValue(found),
-    workersMin: found.workersMin,
-    workersMax: found.workersMax,
-    flashboot: found.flashboot !== 'OFF',
-    flashBootType: found.flashboot,
-    modelReferences: found.modelReferences,
-    version: found.version,
-    createdAt: isoTime(found.createdAt),
-    ...withoutUnset({
-      templateId: found.templateId,
-      minCudaVersion: found.minCudaVersion,
-      networkVolumeId: found.networkVolumeIds[0] ?? null,
-    }),
-  };
-}
-
-function serializeWorker({ worker: found, status }: WorkerView, { name }: Endpoint): Static<typeof worker> {
-  return {
-    id: found.id,
-    name,
-    endpointId: found.endpointId,
-    aiApiId: found.endpointId,
-    slsVersion: found.version,
-    consumerUserId: found.accountId,
-    desiredStatus: 'RUNNING',
-    lastStatusChange: status,
-    lastStartedAt: isoTime(found.createdAt),
-    image: found.image,
-    machine: { dataCenterId: found.dataCenterId },
-    ...(found.gpuTypeId !== null && { gpu: { id: found.gpuTypeId, count: found.gpuCount } }),
-    interruptible: false,
-    locked: false,
-  };
 }

@@ -22,6 +22,7 @@ export function serializePod(
   offers: readonly GpuOffer[],
   volumes: readonly NetworkVolume[],
   wholeMachine: boolean,
+  isVirtual: boolean,
 ): Static<typeof pod> {
   const { entrypoint, cmd } = parseArgs(found.args);
   const reached = (now?.ports ?? []).filter((port) => port.public !== null);
@@ -32,6 +33,7 @@ export function serializePod(
       : {
           id: found.gpuTypeId,
           count: found.gpuCount,
+          ...(isVirtual && { virtual: true }),
           ...(offer !== undefined && { displayName: offer.type.name, ...serializePrices(offer) }),
         };
   const volume = volumes.find(({ id }) => id === found.networkVolumeId);

@@ -32,8 +32,11 @@ export function podOperations({ pods, catalog, volumes, templates }: ResourceSer
           query.includeTemplate === true && templateId !== null
             ? await templates.find(caller, templateId)
             : undefined;
+        const { dataCenterId, gpuTypeId } = one.pod;
+        const isVirtual = gpuTypeId !== null && (await catalog.isVirtualGpu(dataCenterId, gpuTypeId));
+        const runtime = await pods.runtime(one.pod);
         return {
-          ...serializePod(one, await pods.runtime(one.pod), offers, mounted, query.includeMachine === true),
+          ...serializePod(one, runtime, offers, mounted, query.includeMachine === true, isVirtual),
           ...(template !== undefined && { template: serializeTemplate(template) }),
           ...(query.includeSavingsPlans === true && { savingsPlans: [] }),
         };

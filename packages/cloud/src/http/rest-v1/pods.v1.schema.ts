@@ -32,7 +32,13 @@ const prices = {
   secureSpotPrice: number(),
   communitySpotPrice: number(),
 };
-export const podGpu = object({ id: text(), count: integer() }, { displayName: text(), ...prices });
+export const virtualGpu = boolean({
+  description: 'Berth only: true where the GPU is only a name, without hardware behind it; else left out',
+});
+export const podGpu = object(
+  { id: text(), count: integer() },
+  { displayName: text(), ...prices, virtual: virtualGpu },
+);
 export const podMachine = named(
   'Machine',
   object(

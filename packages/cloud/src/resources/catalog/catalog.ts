@@ -146,6 +146,15 @@ export class Catalog {
     return same.length > 0 && same.every(({ virtual }) => virtual);
   }
 
+  /** The GPU types of which this installation has no hardware, but virtual ones. */
+  async virtualGpuTypes(): Promise<string[]> {
+    const sites = await Promise.all(this.#connected.map(({ dataCenter }) => this.#recentGpus(dataCenter.id)));
+    const real = new Set<string>();
+    const found = new Set<string>();
+    for (const { gpuTypeId, virtual } of sites.flat()) (virtual ? found : real).add(gpuTypeId);
+    return [...found].filter((id) => !real.has(id));
+  }
+
   /** How a data center keeps accounts apart; undefined if its engine does not say. */
   async isolation(dataCenterId: string): Promise<AccountIsolation | undefined> {
     return this.#connectedDataCenter(dataCenterId).engine.isolation?.();
