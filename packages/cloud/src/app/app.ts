@@ -154,6 +154,7 @@ async function composeApp(app: AppContext): Promise<App> {
   connectWakeups(events, store.wakeups);
 
   const lead = (): void => {
+    if (config.database !== '') log.info('this server leads now: it starts and stops instances');
     applyPrices({ store, prices: config.prices, clock }).catch((error: unknown) =>
       log.error(
         { err: error },
@@ -168,6 +169,7 @@ async function composeApp(app: AppContext): Promise<App> {
     telemetry.start();
   };
   const follow = (): void => {
+    if (compute.isStarted()) log.info('this server leads no more');
     limits.stop();
     compute.pause();
     if (clockSync !== undefined) clockSync.isLeading = false;
@@ -210,15 +212,15 @@ async function composeApp(app: AppContext): Promise<App> {
       disk.close();
       // From here on answers close their connections.
       const answered = http.server.close();
-      await services.imageExpiry.close();
-      await services.sharedImages?.close();
-      services.resources.events.close();
       if (config.database === '') limits.stop();
       else {
         // The next server shall lead before this one has closed the rest.
         follow();
         await store.leaderElection.resign();
       }
+      await services.imageExpiry.close();
+      await services.sharedImages?.close();
+      services.resources.events.close();
       await engines.stopDiscovery();
       await tls?.close();
       await Promise.all([answered, http.metricsListener?.close(), engines.closeWorkerServer()]);

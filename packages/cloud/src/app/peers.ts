@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
-import type { HostState, OtherHost } from '../engines/shared/instance-hosts.ts';
+import type { HostState, OtherHost, ReachableHost } from '../engines/shared/instance-hosts.ts';
 import type { ServerStore, ServerView } from '../store/server-store.ts';
 import type { Config } from '../support/config/config.ts';
 import type { Log } from '../support/log.ts';
@@ -13,7 +13,7 @@ import type { Storage } from './storage.ts';
 
 const HEARTBEAT_MS = 1_000;
 /** A server that was silent for this long may be frozen: nobody waits long for its answer. */
-const LATE_AFTER_MS = 2_000;
+const LATE_AFTER_MS = 1_500;
 /** A server that was silent for this long is asked nothing. */
 const AWAY_AFTER_MS = 4_000;
 /** What runs on a machine whose servers were all silent for this long counts as lost. */
@@ -62,7 +62,7 @@ export class Peers {
   /** One server for each of the other machines that answer. */
   get otherHosts(): OtherHost[] {
     const found = new Map(
-      this.others.map((server) => [server.hostId, { hostId: server.hostId, ...reachable(server) }]),
+      this.others.map((server) => [server.hostId, { hostId: server.hostId, ...this.#reachable(server) }]),
     );
     found.delete(this.hostId);
     return [...found.values()];
@@ -75,7 +75,11 @@ export class Peers {
     if (performance.now() - this.#heardAt > AWAY_AFTER_MS) return { state: 'away' };
     const best = servers.toSorted((one, other) => one.silentMs - other.silentMs)[0];
     if (best === undefined || best.silentMs > HOST_LOST_AFTER_MS) return { state: 'lost' };
-    return best.silentMs < AWAY_AFTER_MS ? { state: 'up', ...reachable(best) } : { state: 'away' };
+    return best.silentMs < AWAY_AFTER_MS ? { state: 'up', ...this.#reachable(best) } : { state: 'away' };
+  }
+
+  #reachable({ address, silentMs }: ServerView): ReachableHost {
+    return { address, isLate: silentMs + performance.now() - this.#heardAt > LATE_AFTER_MS };
   }
 
   async close(): Promise<void> {
@@ -108,10 +112,6 @@ export class Peers {
     this.#cleanedUpAt = performance.now();
     await this.#store.cleanUp();
   }
-}
-
-function reachable({ address, silentMs }: ServerView): { address: string; isLate: boolean } {
-  return { address, isLate: silentMs > LATE_AFTER_MS };
 }
 
 /** Where it listens on all addresses, the first one that other machines can know. */

@@ -89,9 +89,7 @@ export class EngineConnections {
       const isConnected = [...this.#deps.engines].some(([id, one]) => one === engine && this.isConnected(id));
       if (!isConnected || !isCurrent()) continue;
       const listed = (await engine.list()).filter(({ labels }) => labels['kind'] === this.#deps.owner.kind);
-      const orphans: Instance[] = [];
-      for (const instance of listed)
-        if (await this.#deps.owner.isOrphan(instance, engine)) orphans.push(instance);
+      const orphans = await this.#orphansOf(engine, listed);
       for (const { id } of orphans) this.#orphans.add(id);
       await this.#removeOrphans(
         engine,
@@ -116,7 +114,8 @@ export class EngineConnections {
     if (owner.canAdoptAgain !== true || !isCurrent()) return;
     for (const engine of this.#watches.keys()) {
       if (!this.#isEngineConnected(engine)) continue;
-      const ids = await this.#adopt(engine, isCurrent);
+      const { ids, orphans } = await this.#adopt(engine, isCurrent);
+      await this.#removeOrphans(engine, orphans, isCurrent);
       if (!isCurrent()) return;
       for (const id of ids) enqueue(id);
     }
@@ -130,18 +129,24 @@ export class EngineConnections {
     return [...this.#deps.engines].filter(([, one]) => one === engine).map(([id]) => id);
   }
 
-  /** Answers the ids to reconcile now. */
-  async #adopt(engine: InstanceEngine, isCurrent: () => boolean): Promise<Iterable<string>> {
+  /** Answers the ids to reconcile now, and what nothing needs. */
+  async #adopt(engine: InstanceEngine, isCurrent: () => boolean): Promise<Adopted> {
     const { owner } = this.#deps;
     const listed = (await engine.list()).filter(({ labels }) => labels['kind'] === owner.kind);
-    if (!isCurrent()) return [];
+    if (!isCurrent()) return { ids: [], orphans: [] };
     const ids = await owner.adopt(
       engine,
       new Map(listed.map((instance) => [instance.id, instance])),
       isCurrent,
     );
-    await this.#removeOrphans(engine, listed, isCurrent);
-    return ids;
+    return { ids, orphans: isCurrent() ? await this.#orphansOf(engine, listed) : [] };
+  }
+
+  async #orphansOf(engine: InstanceEngine, listed: readonly Instance[]): Promise<Instance[]> {
+    const orphans: Instance[] = [];
+    for (const instance of listed)
+      if (await this.#deps.owner.isOrphan(instance, engine)) orphans.push(instance);
+    return orphans;
   }
 
   #connect(engine: InstanceEngine): Promise<void> {
@@ -162,14 +167,18 @@ export class EngineConnections {
     try {
       // Watched before it is listed: otherwise an exit between the two would be missed.
       const watch = this.#watch(engine);
-      await watch.holdWhile(async () => {
-        const ids = await this.#adopt(engine, isCurrent);
-        if (!isCurrent()) return;
+      const orphans = await watch.holdWhile(async () => {
+        const adopted = await this.#adopt(engine, isCurrent);
+        if (!isCurrent()) return [];
         for (const id of dataCenterIds) this.#connected.add(id);
-        for (const id of ids) enqueue(id);
+        for (const id of adopted.ids) enqueue(id);
+        return adopted.orphans;
       });
+      // Each may take seconds. What is wanted does not wait for them.
+      await this.#removeOrphans(engine, orphans, isCurrent);
     } catch (error) {
       if (!isCurrent()) return;
+      for (const id of dataCenterIds) this.#connected.delete(id);
       log.warn(
         { err: error, dataCenterIds, kind: owner.kind },
         'an engine cannot be connected; trying again',
@@ -208,6 +217,11 @@ export class EngineConnections {
   }
 }
 
+interface Adopted {
+  ids: Iterable<string>;
+  orphans: Instance[];
+}
+
 /** Reports the exits of an engine's instances. */
 class EngineWatch {
   readonly stop: () => void;
@@ -224,10 +238,10 @@ class EngineWatch {
     });
   }
 
-  async holdWhile(adopt: () => Promise<void>): Promise<void> {
+  async holdWhile<T>(adopt: () => Promise<T>): Promise<T> {
     this.#held = [];
     try {
-      await adopt();
+      return await adopt();
     } finally {
       const held = this.#held;
       this.#held = undefined;

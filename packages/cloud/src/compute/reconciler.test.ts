@@ -40,7 +40,10 @@ class FakeEngine {
     ] as unknown as Instance[];
   }
 
+  onRemove: () => Promise<void> = async () => undefined;
+
   async remove(id: string): Promise<void> {
+    await this.onRemove();
     this.removed.push(id);
   }
 
@@ -129,6 +132,28 @@ describe('the reconciler', () => {
     assert.deepEqual(policy.steps, ['adopt known orphan', 'reconcile known']);
     assert.deepEqual(engine.removed, ['orphan']);
     assert.ok(reconciler.isConnected('A'));
+  });
+
+  test('does not wait until orphans are gone before it reconciles', async () => {
+    const removal = Promise.withResolvers<void>();
+    engine.onRemove = () => removal.promise;
+    const started = reconciler.start();
+    await turn();
+    assert.deepEqual(policy.steps, ['adopt known orphan', 'reconcile known']);
+    assert.deepEqual([reconciler.isConnected('A'), engine.removed], [true, []]);
+    removal.resolve();
+    await started;
+    assert.deepEqual(engine.removed, ['orphan']);
+  });
+
+  test('connects an engine again that goes away while its orphans are removed', async (context) => {
+    engine.onRemove = () => Promise.reject(new BerthError('unavailable', 'away'));
+    await reconciler.start();
+    assert.equal(reconciler.isConnected('A'), false);
+    engine.onRemove = async () => undefined;
+    context.mock.timers.tick(RECONNECT_MS);
+    await turn();
+    assert.deepEqual([reconciler.isConnected('A'), engine.removed], [true, ['orphan']]);
   });
 
   for (const moment of ['is listed', 'is adopted'] as const) {

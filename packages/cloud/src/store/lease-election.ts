@@ -3,8 +3,13 @@ import type { LeaderElection } from './leader-election.ts';
 import { LEASE_MS } from './lease-store.ts';
 import type { LeaseStore } from './lease-store.ts';
 
-const RENEW_EVERY_MS = 1_000;
-const TRY_EVERY_MS = 400;
+/** Three renewals in a row may fail or be late before the lead is lost. */
+const RENEW_EVERY_MS = 600;
+/** The server that leads may give the lease back, and the news of it may get lost. */
+const LOOK_EVERY_MS = 1_000;
+/** A lease that has ended could not be taken: a last transaction of its holder is under way. */
+const TAKE_AGAIN_AFTER_MS = 100;
+const PAUSE_AFTER_FAILURE_MS = 400;
 /** A database that has answered nothing for this long is cut off: pending queries fail. */
 const CUT_OFF_AFTER_MS = 8_000;
 
@@ -20,15 +25,19 @@ export interface LeaseElectionOptions {
 }
 
 /**
- * Of several servers on one database one leads: the holder of a lease, which it renews every second. The
- * epoch counts the holders; a former one that wakes up finds another epoch and changes nothing. By its own
- * monotonic clock a holder stops before its lease ends, since it counts from before it asked.
+ * Of several servers on one database one leads: the holder of a lease, which it renews while it lives. The
+ * others take the lease at the moment at which it ends. The epoch counts the holders; a former one that wakes up
+ * finds another epoch and changes nothing. By its own monotonic clock a holder stops before its lease ends, since
+ * it counts from before it asked.
  */
 export class LeaseElection implements LeaderElection {
   readonly #options: LeaseElectionOptions;
   readonly #leases: LeaseStore;
   #timer: NodeJS.Timeout | undefined;
   #attempt: Promise<void> | undefined;
+  #wokenDuringAttempt = false;
+  /** Until the next attempt. */
+  #pauseMs = 0;
   #onLead: () => void = () => undefined;
   #onLost: () => void = () => undefined;
   /** Undefined while another server leads. */
@@ -62,13 +71,15 @@ export class LeaseElection implements LeaderElection {
   }
 
   wake(): void {
+    if (this.#attempt !== undefined) this.#wokenDuringAttempt = true;
     if (this.#isClosed || this.#attempt !== undefined) return;
     clearTimeout(this.#timer);
+    this.#wokenDuringAttempt = false;
     this.#attempt = this.#try().finally(() => {
       this.#attempt = undefined;
       if (this.#isClosed) return;
-      const pause = this.#epoch === undefined ? TRY_EVERY_MS : RENEW_EVERY_MS;
-      this.#timer = setTimeout(() => this.wake(), pause);
+      if (this.#wokenDuringAttempt) return this.wake();
+      this.#timer = setTimeout(() => this.wake(), this.#pauseMs);
     });
   }
 
@@ -97,18 +108,23 @@ export class LeaseElection implements LeaderElection {
     try {
       const epoch = this.#epoch === undefined ? await this.#takeOver() : await this.#renew(this.#epoch);
       this.#answeredAt = performance.now();
+      if (epoch !== undefined) this.#pauseMs = RENEW_EVERY_MS;
       this.#changeEpoch(epoch, askedAt);
     } catch (error) {
+      this.#pauseMs = PAUSE_AFTER_FAILURE_MS;
       this.#fail(error instanceof Error ? error : new Error(String(error)));
     }
   }
 
   async #takeOver(): Promise<number | undefined> {
-    if (!(await this.#leases.isFree()) || this.#isClosed) return undefined;
+    const heldForMs = await this.#leases.heldForMs();
+    this.#pauseMs = heldForMs === 0 ? TAKE_AGAIN_AFTER_MS : Math.min(heldForMs, LOOK_EVERY_MS);
+    if (heldForMs > 0 || this.#isClosed) return undefined;
     return this.#leases.takeOver(this.#options.server);
   }
 
   async #renew(epoch: number): Promise<number | undefined> {
+    this.#pauseMs = 0;
     return (await this.#leases.renew(this.#options.server, epoch)) ? epoch : undefined;
   }
 

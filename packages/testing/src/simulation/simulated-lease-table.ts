@@ -1,5 +1,5 @@
 import type { Database } from '../../../cloud/src/store/database.ts';
-import { LEASE_MS } from '../../../cloud/src/store/lease-store.ts';
+import { LEASE_MS, LONGEST_LEASE_MS } from '../../../cloud/src/store/lease-store.ts';
 import type { LeaseStore } from '../../../cloud/src/store/lease-store.ts';
 import { execute, row, sql } from '../../../cloud/src/store/sql.ts';
 
@@ -16,19 +16,20 @@ export function simulatedLeaseTable(
 ): LeaseStore {
   return {
     ...connect({
-      isFree: async () =>
-        (await database.read(() =>
-          row(
-            sql`select 1 as free from leadership where expires_at <= ${now()} or expires_at > ${now() + LEASE_MS}`,
-          ),
-        )) !== undefined,
+      heldForMs: async () => {
+        const found = await database.read(() =>
+          row<{ expires_at: number }>(sql`select expires_at from leadership`),
+        );
+        const left = Number(found?.expires_at ?? 0) - now();
+        return left > LONGEST_LEASE_MS ? 0 : Math.max(0, left);
+      },
 
       takeOver: async (server) =>
         (
           await database.write(() =>
             row<{ epoch: number }>(
               sql`update leadership set holder = ${server}, epoch = epoch + 1, expires_at = ${now() + LEASE_MS}
-                where expires_at <= ${now()} or expires_at > ${now() + LEASE_MS} returning epoch`,
+                where expires_at <= ${now()} or expires_at > ${now() + LONGEST_LEASE_MS} returning epoch`,
             ),
           )
         )?.epoch,

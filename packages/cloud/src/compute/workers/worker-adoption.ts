@@ -10,6 +10,9 @@ export interface WorkerAdoptionDeps {
   engines: ReadonlyMap<string, InstanceEngine>;
 }
 
+/** Workers of another machine cost a request or two each. */
+const SIDE_BY_SIDE = 50;
+
 /**
  * Tracks the live workers of an engine's data centers again. Those that ended meanwhile are recorded as
  * ended.
@@ -21,9 +24,14 @@ export async function adoptWorkers(
   deps: WorkerAdoptionDeps,
   isCurrent: () => boolean,
 ): Promise<void> {
-  for (const record of live.filter((worker) => deps.engines.get(worker.dataCenterId) === engine)) {
+  const here = live.filter((worker) => deps.engines.get(worker.dataCenterId) === engine);
+  for (let first = 0; first < here.length; first += SIDE_BY_SIDE) {
+    const adopted = here.slice(first, first + SIDE_BY_SIDE).map(async (record) => {
+      const instance = instances.get(record.id) ?? (await instanceFromHandle(engine, record));
+      if (isCurrent()) await adoptWorker(record, instance, deps);
+    });
+    await Promise.all(adopted);
     if (!isCurrent()) return;
-    await adoptWorker(record, instances.get(record.id) ?? (await instanceFromHandle(engine, record)), deps);
   }
 }
 

@@ -1,5 +1,5 @@
-/** Late: its server has missed a heartbeat or two. */
-interface ReachableHost {
+/** Late: its server has missed a heartbeat. */
+export interface ReachableHost {
   address: string;
   isLate: boolean;
 }

@@ -6,7 +6,7 @@ import type { PeerSignature } from '../../support/peer-signature.ts';
 import type { InstanceEngine } from '../engine.ts';
 import type { InstanceFiles } from '../instance-files.ts';
 import type { Instance, InstanceAddress, InstanceEvent, InstanceHandle, InstanceUsage } from '../instance.ts';
-import type { InstanceHosts } from './instance-hosts.ts';
+import type { InstanceHosts, ReachableHost } from './instance-hosts.ts';
 import { delegateTo } from './led-engine.ts';
 import { remoteExecution } from './execution-frames.ts';
 import { callPeer, connectToPeer, logsFromPeer, peerPath, streamFromPeer } from './peer-client.ts';
@@ -59,6 +59,10 @@ class SharedEngine {
   /** Instances of other machines, by id. An id stays with its machine while it runs. */
   readonly #elsewhere = new Map<string, string>();
   readonly #listeners = new Set<(event: InstanceEvent) => void>();
+  /** Machines that did not list their instances, and when that was. */
+  readonly #silentSince = new Map<string, number>();
+  /** Machines that are being asked what runs there. */
+  readonly #asked = new Set<string>();
   #watching: NodeJS.Timeout | undefined;
 
   constructor(deps: SharedEngineDeps) {
@@ -91,8 +95,24 @@ class SharedEngine {
     return peerPath(this.#deps.local.kind, operation, args);
   }
 
-  #listAt({ address, isLate }: { address: string; isLate: boolean }): Promise<Instance[]> {
-    return this.#call<Instance[]>(address, 'list', [], isLate ? LATE_LIST_TIMEOUT_MS : undefined);
+  /** A machine that has just not answered is not waited for again. */
+  async #listAt(hostId: string, { address, isLate }: ReachableHost): Promise<Instance[]> {
+    const silentFor = performance.now() - (this.#silentSince.get(hostId) ?? -Infinity);
+    if (silentFor < LATE_LIST_TIMEOUT_MS)
+      throw new BerthError('unavailable', `the server at ${address} did not answer just now; try again`);
+    try {
+      const listed = await this.#call<Instance[]>(
+        address,
+        'list',
+        [],
+        isLate ? LATE_LIST_TIMEOUT_MS : undefined,
+      );
+      this.#silentSince.delete(hostId);
+      return listed;
+    } catch (error) {
+      this.#silentSince.set(hostId, performance.now());
+      throw error;
+    }
   }
 
   #addressOf(hostId: string): string {
@@ -100,7 +120,7 @@ class SharedEngine {
   }
 
   /** A server on this machine. Throws while none answers. */
-  #reachable(hostId: string): { address: string; isLate: boolean } {
+  #reachable(hostId: string): ReachableHost {
     const found = this.#deps.hosts.hostState(hostId);
     if (found.state === 'up') return found;
     throw new BerthError(
@@ -129,7 +149,7 @@ class SharedEngine {
     if (hostId === undefined || hosts.hostState(hostId).state === 'lost') return undefined;
     this.#elsewhere.set(handle.id, hostId);
     try {
-      const listed = await this.#listAt(this.#reachable(hostId));
+      const listed = await this.#listAt(hostId, this.#reachable(hostId));
       return listed.find(({ id }) => id === handle.id);
     } catch {
       return {
@@ -152,7 +172,7 @@ class SharedEngine {
     await Promise.all(
       hosts.otherHosts.map(async ({ hostId, ...host }) => {
         try {
-          for (const instance of await this.#listAt(host)) {
+          for (const instance of await this.#listAt(hostId, host)) {
             found.set(instance.id, instance);
             this.#elsewhere.set(instance.id, hostId);
           }
@@ -221,8 +241,10 @@ class SharedEngine {
       const host = hosts.hostState(hostId);
       const known = [...this.#elsewhere].flatMap(([id, where]) => (where === hostId ? [id] : []));
       if (host.state === 'here' || host.state === 'lost') for (const id of known) this.#exited(id, undefined);
-      if (host.state !== 'up') continue;
-      const listed = await this.#listAt(host).catch(() => undefined);
+      if (host.state !== 'up' || this.#asked.has(hostId)) continue;
+      this.#asked.add(hostId);
+      const listed = await this.#listAt(hostId, host).catch(() => undefined);
+      this.#asked.delete(hostId);
       if (listed === undefined) continue;
       for (const id of known) {
         const instance = listed.find((one) => one.id === id);

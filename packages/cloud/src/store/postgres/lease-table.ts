@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import type * as Pg from 'pg';
-import { LEASE_MS } from '../lease-store.ts';
+import { LEASE_MS, LONGEST_LEASE_MS } from '../lease-store.ts';
 import type { LeaseStore } from '../lease-store.ts';
 import { row, sql } from '../sql.ts';
 import { SESSION_OPTIONS } from './session-options.ts';
@@ -10,12 +10,13 @@ const ANSWER_TIMEOUT_MS = 2_000;
  * A transaction of the leader that stands still is ended by the database, so that it cannot keep others from
  * taking over.
  */
-const STANDSTILL_MS = 2_500;
+const STANDSTILL_MS = 1_800;
 /** The lock that servers before the lease held while they led. */
 const OLD_LOCK = `exists (select from pg_locks where locktype = 'advisory' and classid = 0 and objid = 8484002
   and granted and database = (select oid from pg_database where datname = current_database()))`;
 const NOW = '(extract(epoch from clock_timestamp()) * 1000)::bigint';
-const FREE = `name = 'leader' and (expires_at <= ${NOW} or expires_at > ${NOW} + ${LEASE_MS}) and not ${OLD_LOCK}`;
+const ENDED = `(expires_at <= ${NOW} or expires_at > ${NOW} + ${LONGEST_LEASE_MS})`;
+const FREE = `name = 'leader' and ${ENDED} and not ${OLD_LOCK}`;
 
 /** Over a connection of its own, so that a lease is renewed whatever else waits for the database. */
 export function postgresLeaseTable(url: string, onDisconnected: (error: Error) => void): LeaseStore {
@@ -41,8 +42,13 @@ export function postgresLeaseTable(url: string, onDisconnected: (error: Error) =
   }
 
   return {
-    isFree: async () =>
-      (await (await connected()).query(`select 1 from leadership where ${FREE}`)).rowCount === 1,
+    heldForMs: async () => {
+      const answer = await (await connected()).query<{ ms: string }>(
+        `select case when ${FREE} then 0 when ${ENDED} then ${LEASE_MS} else greatest(1, expires_at - ${NOW}) end as ms
+          from leadership where name = 'leader'`,
+      );
+      return Number(answer.rows[0]?.ms ?? LEASE_MS);
+    },
 
     // The row is locked as for a deletion: that waits for transactions of the last leader, which `fence` has
     // let in.
