@@ -76,7 +76,7 @@ trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 helm() { if [ "$1" = install ]; then command helm "$@" "\${OF_THIS_CLUSTER[@]}"; else command helm "$@"; fi; }
 OF_THIS_CLUSTER=(${ofThisCluster.map((word) => `'${word}'`).join(' ')})
 `;
-      const removed = script.includes('berth deploy') ? 'npx berth rm echo --yes\n' : '';
+      const removed = script.includes('npx berth deploy') ? 'npx berth rm echo --yes\n' : '';
       const programs = [kubectl, 'path' in helm ? helm.path : ''].map((path) => dirname(path));
       await execute('bash', ['-c', `${prologue}${script}${removed}`], {
         cwd: fileURLToPath(new URL('../..', import.meta.url)),
