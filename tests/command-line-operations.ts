@@ -41,6 +41,7 @@ export const COMMAND_OF: Readonly<Record<string, string>> = {
   checkImage: 'deploy',
   createImage: 'deploy',
   deleteImage: 'image rm',
+  pruneImages: 'image prune',
   listTemplates: 'template ls',
   createTemplate: 'template create',
   getTemplate: 'template get',

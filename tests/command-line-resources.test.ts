@@ -138,6 +138,25 @@ describe('the command line and the API agree', () => {
     assert.deepEqual((await berth('image', 'rm', 'gone')).json, { removed: [image], kept: [] });
   });
 
+  test('images that a roll back needs are kept until the endpoint is deleted', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'berth-cli-'));
+    const deploy = async (text: string): Promise<string> => {
+      await writeFile(join(folder, 'handler.ts'), `export default () => '${text}';\n`);
+      const { json } = await berth('deploy', folder, '--name', 'kept', '--max', '0');
+      return (json as { image: string }).image;
+    };
+    const images = [await deploy('one'), await deploy('two')];
+    const kept = (await berth('image', 'prune')).json as { kept: string[] };
+    for (const image of images) assert.ok(kept.kept.includes(image), JSON.stringify(kept));
+    await berth('rm', 'kept', '--yes');
+    assert.ok(
+      !((await berth('image', 'prune', '--unused-days', '1')).json as { removed: string[] }).removed.length,
+    );
+    const { removed } = (await berth('image', 'prune')).json as { removed: string[] };
+    for (const image of images) assert.ok(removed.includes(image), JSON.stringify(removed));
+    await rm(folder, { recursive: true });
+  });
+
   test('a webhook is sent again, and what waits is purged', async () => {
     const id = await jobs.run({}, { webhook: 'http://127.0.0.1:9/' });
     await jobs.run({});

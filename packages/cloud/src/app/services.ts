@@ -134,12 +134,12 @@ export function createServices(
     folder: imagesFolder,
     snapshots,
     lookupProblem: (image, registry) => imageLookupProblem(engines.byDataCenter.values(), image, registry),
+    pruneFetched: (unusedSince, inUse) => pruneImages(engines.byDataCenter.values(), unusedSince, inUse),
     credentials: (...wanted) => compute.pullCredentials.find(...wanted),
     ...(sharedImages !== undefined && { shared: sharedImages }),
   });
   const imageExpiry = new ImageExpiry({
     images,
-    pruneFetched: (unusedSince) => pruneImages(engines.byDataCenter.values(), unusedSince),
     clock,
     log,
     keepDays: config.images.keepDays,

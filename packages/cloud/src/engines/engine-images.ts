@@ -19,10 +19,14 @@ export async function imageLookupProblem(
   return found;
 }
 
-/** Deletes images that the engines fetched themselves and started nothing from since this time. */
-export async function pruneImages(engines: Iterable<InstanceEngine>, unusedSince: number): Promise<string[]> {
+/** Deletes what the engines fetched or made themselves, if it is not in use and was not since this time. */
+export async function pruneImages(
+  engines: Iterable<InstanceEngine>,
+  unusedSince: number,
+  inUse: ReadonlySet<string>,
+): Promise<string[]> {
   const removed = new Set<string>();
   for (const engine of new Set(engines))
-    for (const image of (await engine.pruneImages?.(unusedSince)) ?? []) removed.add(image);
+    for (const image of (await engine.pruneImages?.(unusedSince, inUse)) ?? []) removed.add(image);
   return [...removed];
 }

@@ -69,8 +69,11 @@ export interface InstanceEngine extends Engine {
    */
   imageLookupProblem?(image: string, registry: InstanceSpec['registry']): Promise<string | undefined>;
 
-  /** Deletes images that it fetched itself and started nothing from since this time, and answers which. */
-  pruneImages?(unusedSince: number): Promise<string[]>;
+  /**
+   * Deletes images that it fetched itself, and environments that it made, if they are not among these and
+   * nothing was started from them since this time; answers which.
+   */
+  pruneImages?(unusedSince: number, inUse: ReadonlySet<string>): Promise<string[]>;
 
   /**
    * Begins what the first start of an image would wait for, such as its Python environment. What fails here

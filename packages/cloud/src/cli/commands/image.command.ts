@@ -1,11 +1,8 @@
 import { connect } from '../connect.ts';
-import { ApiError } from '../api-client.ts';
 import type { ApiClient } from '../api-client.ts';
 import { command } from '../command-definition.ts';
 import { serverOptions } from '../local-server.ts';
-
-/** How the server answers where nothing of a name can be deleted. */
-const IN_USE = 400;
+import { parseCount } from '../serverless/deploy-options.ts';
 
 interface Removed {
   removed: string[];
@@ -30,23 +27,21 @@ export const imageRm = command({
 
 export const imagePrune = command({
   name: 'image prune',
-  summary: 'Delete all uploaded folders that nothing uses.',
+  summary: 'Delete all images that nothing uses.',
   details:
-    'Container images that Berth pulled and Python environments stay: they go by age ' +
-    '(images.keepDays, pythonEnvironments.keepDays).',
-  options: serverOptions,
+    'Uploaded folders that no endpoint, none of its last ten releases, no template and no pod names. With ' +
+    'an operator key also the container images that Berth pulled and the Python environments that it made.',
+  options: {
+    ...serverOptions,
+    'unused-days': {
+      kind: 'text',
+      value: 'DAYS',
+      description: 'Only what was not uploaded or used for so many days. Default: 0.',
+    },
+  },
   async run(call) {
+    const unusedDays = parseCount('unused-days', call.options['unused-days'], 0) ?? 0;
     const client = await connect(call);
-    const { rows } = await client.list<{ name: string; image: string }>('/v2/images', 'images');
-    const all: Removed = { removed: [], kept: [] };
-    for (const [name, images] of Map.groupBy(rows, (row) => row.name)) {
-      const { removed, kept } = await removeImages(client, name).catch((error: unknown) => {
-        if (!(error instanceof ApiError) || error.status !== IN_USE) throw error;
-        return { removed: [], kept: images.map(({ image }) => image) };
-      });
-      all.removed.push(...removed);
-      all.kept.push(...kept);
-    }
-    call.output.printRecord({ ...all });
+    call.output.printRecord({ ...(await client.post<Removed>('/v2/images/prune', { unusedDays })) });
   },
 });

@@ -160,8 +160,8 @@ export class DockerEngine extends ContainerEngine<DockerInstance> implements Ins
     return imageLookupProblem(this.#daemon, { image, ...(registry !== undefined && { registry }) });
   }
 
-  pruneImages(unusedSince: number): Promise<string[]> {
-    return this.#pulledImages.prune(this.#daemon, unusedSince);
+  pruneImages(unusedSince: number, inUse: ReadonlySet<string>): Promise<string[]> {
+    return this.#pulledImages.prune(this.#daemon, unusedSince, inUse);
   }
 
   /** Whether a daemon answers within half a second. */

@@ -1,7 +1,7 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Clock } from '../../support/clock.ts';
-import { parseReference } from '../image-reference.ts';
+import { parseReference, referenceProblem } from '../image-reference.ts';
 import type { Daemon } from './daemon.ts';
 import { daemonStatus, isNotFound } from './docker.errors.ts';
 
@@ -32,12 +32,17 @@ export class PulledImages {
     await this.#write(lastUsed);
   }
 
-  /** Deletes those that nothing was started from since then, and answers which. */
-  async prune(daemon: Daemon, unusedSince: number): Promise<string[]> {
+  /** Deletes those that are not in use and from which nothing was started since then, and answers which. */
+  async prune(daemon: Daemon, unusedSince: number, inUse: ReadonlySet<string>): Promise<string[]> {
     const lastUsed = await this.#read();
+    const kept = new Set(
+      [...inUse]
+        .filter((image) => referenceProblem(image) === undefined)
+        .map((image) => parseReference(image).full),
+    );
     const removed: string[] = [];
     for (const [image, at] of [...lastUsed]) {
-      if (at >= unusedSince) continue;
+      if (at >= unusedSince || kept.has(image)) continue;
       try {
         await daemon.call((client) => client.getImage(image).remove());
         removed.push(image);

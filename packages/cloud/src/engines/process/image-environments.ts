@@ -72,13 +72,14 @@ export class ImageEnvironments {
   }
 
   /** Deletes environments that neither these folders' instances nor endpoints need. */
-  async sweep(running: ReadonlySet<string | undefined>): Promise<void> {
+  async sweep(running: ReadonlySet<string | undefined>, keepMs?: number): Promise<string[]> {
     const deployed = (await this.#deployedImages()).filter(
       ({ image }) => imageProblem(image, this.#imagePaths) === undefined,
     );
-    await this.#python.sweep(
+    return this.#python.sweep(
       (folder) => running.has(folder),
       deployed.flatMap(({ image, accountId }) => this.#pythonImage(image, accountId) ?? []),
+      keepMs,
     );
   }
 

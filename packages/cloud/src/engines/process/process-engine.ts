@@ -195,6 +195,13 @@ export class ProcessEngine implements InstanceEngine {
     return imageProblem(image, this.#imagePaths);
   }
 
+  /** It fetches no images, but makes Python environments; which of them are in use it knows itself. */
+  async pruneImages(unusedSince: number): Promise<string[]> {
+    if (this.#unsupportedReason() !== undefined) return [];
+    await this.#open();
+    return this.#sweeper.deleteEnvironments(this.#clock.now() - unusedSince);
+  }
+
   accountProblem(accountId: string): string | undefined {
     return this.#tenants.problem(accountId);
   }

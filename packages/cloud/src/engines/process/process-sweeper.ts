@@ -46,10 +46,15 @@ export class ProcessSweeper {
 
   async sweepEnvironments(): Promise<void> {
     try {
-      const running = new Set(this.#deps.registry.values().map(({ saved }) => saved.python));
-      await this.#deps.mutex.runExclusive(SWEEP_LOCK, () => this.#deps.environments.sweep(running));
+      await this.deleteEnvironments();
     } catch (error) {
       this.#deps.onProblem('unused Python environments could not be deleted', error);
     }
+  }
+
+  /** Those that were not used for so long, by default as the settings say; answers their folders. */
+  deleteEnvironments(keepMs?: number): Promise<string[]> {
+    const running = new Set(this.#deps.registry.values().map(({ saved }) => saved.python));
+    return this.#deps.mutex.runExclusive(SWEEP_LOCK, () => this.#deps.environments.sweep(running, keepMs));
   }
 }

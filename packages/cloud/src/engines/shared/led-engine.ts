@@ -21,7 +21,8 @@ export function delegateTo(engine: InstanceEngine): InstanceEngine {
         engine.imageLookupProblem?.(image, registry),
     }),
     ...(engine.pruneImages && {
-      pruneImages: (unusedSince: number) => engine.pruneImages?.(unusedSince) ?? Promise.resolve([]),
+      pruneImages: (unusedSince: number, inUse: ReadonlySet<string>) =>
+        engine.pruneImages?.(unusedSince, inUse) ?? Promise.resolve([]),
     }),
     prepareImage: (image, accountId) => engine.prepareImage?.(image, accountId),
     accountProblem: (accountId) => engine.accountProblem?.(accountId),

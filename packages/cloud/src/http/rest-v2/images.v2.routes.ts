@@ -17,6 +17,7 @@ import {
   LOCAL_IMAGE_NAME_PATTERN,
 } from '../../domain/limits.ts';
 
+const MAX_UNUSED_DAYS = 3650;
 const ANY_EXECUTE_BIT = 0o111;
 
 const name = text({
@@ -132,6 +133,42 @@ export function imageOperations({ images }: Pick<AllServices, 'images'>): Operat
       errorStatuses: [400, 413, 422, 507],
       handle: async ({ caller, body }) =>
         serializeImage(await images.store(caller, body.name, body.files.map(readFile))),
+    }),
+    operation({
+      id: 'pruneImages',
+      method: 'POST',
+      path: '/images/prune',
+      tag,
+      summary: 'Delete all uploaded folders that nothing uses',
+      access: 'write',
+      description:
+        'Berth only. What an endpoint, one of its last ten releases, a template or a pod names is kept. With ' +
+        'an operator key also the container images that Berth pulled on the machine of this server, and the ' +
+        'Python environments that it made there, of all accounts; those used in the last hour stay.',
+      body: named(
+        'PruneImages',
+        object(
+          {},
+          {
+            unusedDays: integer({
+              minimum: 0,
+              maximum: MAX_UNUSED_DAYS,
+              default: 0,
+              description: 'Only what was not uploaded or used for so many days',
+            }),
+          },
+        ),
+      ),
+      status: 200,
+      response: named(
+        'PrunedImages',
+        object({
+          removed: list(text()),
+          kept: list(text(), { description: 'Uploaded folders that are left' }),
+        }),
+      ),
+      errorStatuses: [400],
+      handle: ({ caller, body: { unusedDays = 0 } }) => images.prune(caller, unusedDays),
     }),
     operation({
       id: 'deleteImage',

@@ -9,20 +9,20 @@ const DAY_MS = 86_400_000;
 test('images expire by the age that is set, and a failure ends nothing', async () => {
   const clock = new ManualClock();
   const asked: number[] = [];
+  const pruned: number[] = [];
   const images = {
     expire: async (before: number): Promise<string[]> => {
       asked.push(clock.now() - before);
       if (asked.length === 1) throw new Error('the disk is gone');
       return [];
     },
-  };
-  const pruned: number[] = [];
-  const expiry = new ImageExpiry({
-    images,
-    pruneFetched: async (unusedSince) => {
+    pruneFetched: async (unusedSince: number): Promise<string[]> => {
       pruned.push(clock.now() - unusedSince);
       return ['registry.example/a:1'];
     },
+  };
+  const expiry = new ImageExpiry({
+    images,
     clock,
     keepDays: 3,
     log: createLog({ level: 'silent', format: 'json' }),

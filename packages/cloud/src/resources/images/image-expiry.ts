@@ -6,9 +6,7 @@ const CHECK_INTERVAL_MS = 3_600_000;
 const MS_PER_DAY = 86_400_000;
 
 export interface ImageExpiryDeps {
-  images: Pick<Images, 'expire'>;
-  /** Deletes what engines fetched and did not use since then. */
-  pruneFetched(unusedSince: number): Promise<string[]>;
+  images: Pick<Images, 'expire' | 'pruneFetched'>;
   clock: Clock;
   log: Log;
   /** 0: nothing expires. */
@@ -16,8 +14,8 @@ export interface ImageExpiryDeps {
 }
 
 /**
- * Deletes deployed folders that nothing has named for long, and container images that nothing was started
- * from. Every server does so, for those on its machine.
+ * Deletes deployed folders, container images and Python environments that nothing names and nothing has used
+ * for long. Every server does so, for those on its machine.
  */
 export class ImageExpiry {
   readonly #deps: ImageExpiryDeps;
@@ -42,7 +40,7 @@ export class ImageExpiry {
     const { images, clock, log, keepDays } = this.#deps;
     const before = clock.now() - keepDays * MS_PER_DAY;
     try {
-      const removed = [...(await images.expire(before)), ...(await this.#deps.pruneFetched(before))];
+      const removed = [...(await images.expire(before)), ...(await images.pruneFetched(before))];
       if (removed.length > 0)
         log.info({ images: removed, keepDays }, 'images that nothing uses were deleted');
     } catch (error) {

@@ -20,6 +20,9 @@ import type { Snapshot } from './image-snapshots.ts';
 const RESOURCE = 'image';
 /** Of each endpoint, so many releases can be rolled back to, however old their images are. */
 const RELEASES_KEPT = 10;
+/** What was used this recently stays: an instance with it may just be starting. */
+const START_GRACE_MS = 3_600_000;
+const MS_PER_DAY = 86_400_000;
 
 export interface Image extends Snapshot {
   name: string;
@@ -40,6 +43,8 @@ export interface ImagesOptions {
   snapshots?: ImageSnapshots;
   /** Images in use by something other than the account's endpoints and templates. */
   otherImagesInUse?(accountId: string): Promise<Iterable<string>>;
+  /** Deletes what engines fetched or made, except of these images, and did not use since then. */
+  pruneFetched?(unusedSince: number, inUse: ReadonlySet<string>): Promise<string[]>;
   /** Why no engine finds the image; undefined if one does, or none can tell. */
   lookupProblem?(image: string, credentials: RegistryCredentials | undefined): Promise<string | undefined>;
   /** The credentials for pulling an image, as a worker would use them. */
@@ -191,20 +196,46 @@ export class Images {
    */
   async expire(uploadedBefore: number): Promise<string[]> {
     const removed: string[] = [];
-    for (const { id: accountId } of await this.#context.store.accounts.list()) {
-      const old = await this.#uploadedBefore(accountId, uploadedBefore);
-      if (old.length === 0) continue;
-      const used = new Set([
-        ...(await this.#imagesInUse(accountId)),
-        ...(await this.#releasedImages(accountId)),
-      ]);
-      for (const { name, digest, image } of old) {
-        if (used.has(image)) continue;
-        await this.#removeSnapshot(qualifiedImageName(accountId, name), digest);
-        removed.push(image);
-      }
-    }
+    for (const { id } of await this.#context.store.accounts.list())
+      removed.push(...(await this.#expireOf(id, uploadedBefore)).map(({ image }) => image));
     return removed;
+  }
+
+  /**
+   * Deletes the images of the account that `expire` would; for the operator, also what the engines of this
+   * server fetched or made for any account.
+   */
+  async prune(caller: Caller, unusedDays: number): Promise<{ removed: string[]; kept: string[] }> {
+    const { accountId } = caller;
+    const unusedSince = this.#context.clock.now() - unusedDays * MS_PER_DAY;
+    const removed = await this.#expireOf(accountId, unusedSince);
+    for (const { image } of removed) await this.#audit(caller, 'delete', image);
+    const fetched = caller.operator ? await this.pruneFetched(unusedSince - START_GRACE_MS) : [];
+    return {
+      removed: [...removed.map(({ image }) => image), ...fetched],
+      kept: (await this.#imagesOf(accountId)).map(({ image }) => image),
+    };
+  }
+
+  async pruneFetched(unusedSince: number): Promise<string[]> {
+    const accounts = await this.#context.store.accounts.list();
+    const used = await Promise.all(accounts.map(({ id }) => this.#imagesToKeep(id)));
+    return (await this.#options.pruneFetched?.(unusedSince, new Set(used.flatMap((of) => [...of])))) ?? [];
+  }
+
+  async #expireOf(accountId: string, uploadedBefore: number): Promise<Image[]> {
+    const old = await this.#uploadedBefore(accountId, uploadedBefore);
+    if (old.length === 0) return [];
+    const used = await this.#imagesToKeep(accountId);
+    const unused = old.filter(({ image }) => !used.has(image));
+    for (const { name, digest } of unused)
+      await this.#removeSnapshot(qualifiedImageName(accountId, name), digest);
+    return unused;
+  }
+
+  /** Those in use, and those that an endpoint can be rolled back to. */
+  async #imagesToKeep(accountId: string): Promise<Set<string>> {
+    return new Set([...(await this.#imagesInUse(accountId)), ...(await this.#releasedImages(accountId))]);
   }
 
   async #uploadedBefore(accountId: string, time: number): Promise<Image[]> {

@@ -66,9 +66,9 @@ export const requestSettings = {
     type: wholeNumberType(0, 3650),
     default: 30,
     description:
-      'How many days a deployed folder is kept after its last upload, if no endpoint, none of its ' +
-      'last ten releases, no template and no pod names it; and a container image that Berth pulled, ' +
-      'after the last start from it. 0: for ever.',
+      'How many days a deployed folder is kept after its last upload, and a container image that Berth ' +
+      'pulled after the last start from it, if no endpoint, none of its last ten releases, no template ' +
+      'and no pod names it. 0: for ever.',
   }),
   'pythonEnvironments.keepDays': defineSetting({
     type: wholeNumberType(0, 3650),

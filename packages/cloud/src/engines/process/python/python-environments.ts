@@ -103,7 +103,11 @@ export class PythonEnvironments {
   }
 
   /** Removes what builds left that did not end, and environments that are no longer needed. */
-  async sweep(isRunning: (folder: string) => boolean, deployed: readonly PythonImage[]): Promise<void> {
+  async sweep(
+    isRunning: (folder: string) => boolean,
+    deployed: readonly PythonImage[],
+    keepMs = this.#options.eviction.keepMs,
+  ): Promise<string[]> {
     const { clock, eviction } = this.#options;
     await this.#store.removeAbandoned(isRunning);
     const environments = await this.#store.list();
@@ -116,11 +120,12 @@ export class PythonEnvironments {
         isRunning: ({ folder }) => isRunning(folder),
         isDeployed: ({ owner, key }) => needed.has(`${owner}/${key}`),
       },
-      eviction,
+      { ...eviction, keepMs },
       clock.now(),
     );
     for (const environment of evicted) await this.#store.remove(environment);
     await this.#store.removeUnusedHomes();
+    return evicted.map(({ folder }) => folder);
   }
 
   /** Ends the builds in progress. */
