@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { leftOut } from './required-parts.ts';
@@ -9,6 +9,7 @@ const BUILD_TIMEOUT_MS = 200_000;
 const folder = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'berth', 'go-bin');
 
 export const PEBBLE = { name: 'pebble', module: 'github.com/letsencrypt/pebble/v2/cmd/pebble@v2.10.1' };
+export const COMPOSE = { name: 'docker-compose', module: 'github.com/docker/compose/v2/cmd@v2.40.3' };
 
 /**
  * A Go program: the one on the path, or the one built earlier from the module proxy into ~/.cache/berth. It
@@ -26,17 +27,31 @@ export async function goProgram(
   if (!build && process.env['BERTH_BUILD_GO_PROGRAMS'] !== '1')
     return { reason: leftOut(name, `${name} is not installed; BERTH_BUILD_GO_PROGRAMS=1 builds it`) };
   mkdirSync(folder, { recursive: true });
+  // In a module of its own: `go install` refuses programs whose module files have exclusions.
+  const source = mkdtempSync(join(tmpdir(), 'berth-go-'));
   try {
-    await promisify(execFile)('go', ['install', module], {
-      env: { ...process.env, GOBIN: folder },
-      timeout: timeoutMs,
-    });
+    const started = performance.now();
+    for (const args of [
+      ['mod', 'init', 'build'],
+      ['get', module],
+      ['build', '-o', join(folder, name), module.slice(0, module.lastIndexOf('@'))],
+    ])
+      await promisify(execFile)('go', args, {
+        cwd: source,
+        timeout: Math.max(1, Math.ceil(timeoutMs - (performance.now() - started))),
+      });
     return { path: join(folder, name) };
   } catch (error) {
-    const { code, killed, stderr = '' } = error as { code?: unknown; killed?: boolean; stderr?: string };
-    const why = killed === true ? `not within ${timeoutMs / 1000} s` : lastLine(stderr);
+    const { code, killed, stderr, message } = error as Error & {
+      code?: unknown;
+      killed?: boolean;
+      stderr?: string;
+    };
+    const why = killed === true ? `not within ${timeoutMs / 1000} s` : lastLine(stderr || message);
     const cause = code === 'ENOENT' ? 'Go is not installed' : `it could not be built: ${why}`;
     return { reason: leftOut(name, `${name} is missing: ${cause}`) };
+  } finally {
+    rmSync(source, { recursive: true, force: true });
   }
 }
 

@@ -13,6 +13,7 @@ import { importImage, withKubernetes } from '../../packages/testing/src/kubernet
 import { createTemporaryFolder } from '../../packages/testing/src/temporary-folder.ts';
 import { pageBlock } from '../docs/pages.ts';
 import { waitFor } from '../../packages/testing/src/wait-for.ts';
+import { composeSuite } from './compose.suite.ts';
 import { installedChartSuite } from './chart-installed.suite.ts';
 
 const MAX_BYTES = 250_000_000;
@@ -123,7 +124,8 @@ ${command.replaceAll(/\bberth( \.)?$/gm, `${IMAGE}$1`)}`;
   });
 });
 
-if (!skip)
+if (!skip) {
+  composeSuite(IMAGE);
   await withKubernetes((cluster) =>
     installedChartSuite(cluster, async () => {
       const folder = createTemporaryFolder('image', { empty: '' });
@@ -137,3 +139,4 @@ if (!skip)
       return IMAGE;
     }),
   );
+}
