@@ -102,6 +102,19 @@ describe('signing in to the console', { skip: withoutBrowser() }, () => {
     await page.context().close();
   });
 
+  test('the browser asks for what the first page shows together with its scripts, and once', async () => {
+    const page = await stage.signIn();
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+    await page.goto('/');
+    await page.getByRole('heading', { name: 'Run your first job' }).waitFor();
+    for (const path of ['/v2/session', '/v2/account/overview'])
+      assert.equal(asked.filter((each) => each === path).length, 1, `${path} in ${asked.join(' ')}`);
+    const [, first] = asked;
+    assert.equal(first, '/v2/session', 'before the scripts');
+    await page.context().close();
+  });
+
   test('signing out ends the session', async () => {
     const page = await stage.signIn();
     const [cookie] = await page.context().cookies();

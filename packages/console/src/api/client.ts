@@ -50,7 +50,8 @@ export async function send(path: string, options: RequestOptions = {}): Promise<
       method,
       headers: {
         accept: 'application/json',
-        'x-berth-console': '1',
+        // Reads that the browser has made ahead have no such header, and would not be the same request.
+        ...(method !== 'GET' && { 'x-berth-console': '1' }),
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...headers,
       },

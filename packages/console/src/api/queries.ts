@@ -30,12 +30,22 @@ export interface ReadOptions {
 export function useApi<T>(path: string, options: ReadOptions = {}): UseQueryResult<T, Error> {
   const { query, enabled = true, everyMs, keepPrevious } = options;
   return useQuery<T, Error>({
-    queryKey: [path, query ?? {}],
-    queryFn: ({ signal }) => api<T>(path, { ...(query !== undefined && { query }), signal }),
+    ...readOf<T>(path, query),
     enabled,
     ...(everyMs !== undefined && { refetchInterval: everyMs }),
     ...(keepPrevious === true && { placeholderData: keepPreviousData }),
   });
+}
+
+/** A query: its key begins with the path. */
+export function readOf<T>(
+  path: string,
+  query?: RequestOptions['query'],
+): { queryKey: [string, object]; queryFn: (context: { signal: AbortSignal }) => Promise<T> } {
+  return {
+    queryKey: [path, query ?? {}],
+    queryFn: ({ signal }) => api<T>(path, { ...(query !== undefined && { query }), signal }),
+  };
 }
 
 export interface WriteRequest extends RequestOptions {

@@ -2,8 +2,12 @@ import { useSyncExternalStore } from 'react';
 import { formatAge } from './format.ts';
 
 const TICK_MS = 5_000;
-/** Made once: making one takes longer than the rest of a table row. */
-const EXACT = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+/** Made once, and when it is first used: making one takes longer than the rest of a table row. */
+let exact: Intl.DateTimeFormat | undefined;
+function formatExact(time: Date): string {
+  exact ??= new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+  return exact.format(time);
+}
 
 /** How long ago, kept up to date; the exact time on hover. */
 export function Ago({ at }: { at: string | number | null | undefined }) {
@@ -11,7 +15,7 @@ export function Ago({ at }: { at: string | number | null | undefined }) {
   if (at === null || at === undefined) return <span className="muted">never</span>;
   const time = new Date(at);
   return (
-    <time className="nowrap" dateTime={time.toISOString()} title={EXACT.format(time)}>
+    <time className="nowrap" dateTime={time.toISOString()} title={formatExact(time)}>
       {formatAge(Date.now() - time.getTime())}
     </time>
   );

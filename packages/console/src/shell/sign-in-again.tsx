@@ -1,28 +1,22 @@
-import { useEffect, useState } from 'react';
-import { useQueryClient } from '@tanstack/react-query';
+import { lazy, Suspense, useEffect, useState } from 'react';
 import { onSessionEnded } from '../api/client.ts';
-import { Dialog } from '../components/dialog.tsx';
-import { SignInForm } from './sign-in-form.tsx';
+
+const SessionEndedDialog = lazy(() => import('./session-ended-dialog.tsx'));
+const PRELOAD_AFTER_MS = 3_000;
 
 /** The session ended while a page was open: signing in again keeps the page, and what was typed into it. */
 export function SignInAgain() {
   const [ended, setEnded] = useState(false);
-  const client = useQueryClient();
   useEffect(() => onSessionEnded(() => setEnded(true)), []);
-  const resume = (): void => {
-    setEnded(false);
-    void client.invalidateQueries();
-  };
+  // Not with the first page, and before it is needed: then the server may be away, or another version.
+  useEffect(() => {
+    const timer = setTimeout(() => void import('./session-ended-dialog.tsx'), PRELOAD_AFTER_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  if (!ended) return null;
   return (
-    <Dialog
-      open={ended}
-      onClose={() => setEnded(false)}
-      title="Your session has ended"
-      description={
-        'It expired, or its key was revoked. Sign in again to go on; nothing that you typed is lost.'
-      }
-    >
-      <SignInForm onDone={resume} />
-    </Dialog>
+    <Suspense>
+      <SessionEndedDialog onClose={() => setEnded(false)} />
+    </Suspense>
   );
 }

@@ -43,6 +43,10 @@ const SECURITY_HEADERS = {
   'cross-origin-opener-policy': 'same-origin',
 };
 
+/** What the pages ask first. The browser asks for it while the scripts are still on their way. */
+const FIRST_READS = ['/v2/session'];
+const FIRST_READS_OF_OVERVIEW = [...FIRST_READS, '/v2/account/overview'];
+
 const NOT_BUILT = `<!doctype html><meta charset="utf-8"><title>Berth</title>
 <h1>Berth runs, but its console was not built</h1>
 <p>In a clone, <code>npm run build:console</code> builds it; <code>npm start</code> does so by itself.
@@ -84,6 +88,8 @@ export class ConsoleRoutes {
         path === '/' ? LOGIN_PATH : `${LOGIN_PATH}?next=${encodeURIComponent(request.url)}`,
         302,
       );
+    if (path !== LOGIN_PATH)
+      void reply.header('link', preload(path === '/' ? FIRST_READS_OF_OVERVIEW : FIRST_READS));
     if (request.headers['if-none-match'] === page.tag) return reply.code(304).send();
     return reply.header('etag', page.tag).type('text/html; charset=utf-8').send(page.body);
   }
@@ -154,6 +160,10 @@ export class ConsoleRoutes {
   #isSecure({ headers }: FastifyRequest): boolean {
     return headers['x-forwarded-proto'] === 'https' || this.#deps.origin().startsWith('https:');
   }
+}
+
+function preload(paths: readonly string[]): string {
+  return paths.map((path) => `<${path}>; rel=preload; as=fetch; crossorigin`).join(', ');
 }
 
 function readCredentials(body: unknown): { key?: string; token?: string } {
