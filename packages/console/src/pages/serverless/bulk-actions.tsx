@@ -6,14 +6,10 @@ import { plural } from '../../components/format.ts';
 import { useToasts } from '../../components/toast.tsx';
 import { searchFilter } from './job-search.ts';
 import type { JobSearch } from './job-search.ts';
+import { EditAndSend } from './redrive/edit-and-send.tsx';
+import type { BulkResult, RedriveTarget } from './redrive/send-edited.ts';
 
 type Action = 'retry' | 'cancel' | 'redrive';
-
-interface BulkResult {
-  done: number;
-  skipped: { id: string; reason: string }[];
-  nextCursor: string | null;
-}
 
 const ABOUT: Record<Action, { label: string; done: string; lost: string }> = {
   retry: {
@@ -48,14 +44,17 @@ export function BulkActions({
   onDone: () => void;
 }) {
   const [action, setAction] = useState<Action>();
+  /** The jobs whose inputs are being edited. */
+  const [edited, setEdited] = useState<RedriveTarget>();
   const write = useWrite<BulkResult>(`/v2/serverless/${endpointId}`, `/v2/${endpointId}`);
   const toasts = useToasts();
+  const jobs: RedriveTarget = selected.size > 0 ? { ids: [...selected] } : { filter: searchFilter(search) };
   const target = selected.size > 0 ? plural(selected.size, 'selected job') : 'all jobs that match';
   const confirm = async (): Promise<void> => {
     if (action === undefined) return;
     const result = await write.mutateAsync({
       path: `/v2/serverless/${endpointId}/jobs/${action}`,
-      body: selected.size > 0 ? { ids: [...selected] } : { filter: searchFilter(search) },
+      body: jobs,
     });
     const skipped = result.skipped.length === 0 ? '' : `; ${result.skipped.length} skipped`;
     const more = result.nextCursor === null ? '' : '. There are more: do it again for the rest';
@@ -75,6 +74,19 @@ export function BulkActions({
           {ABOUT[each].label}
         </Button>
       ))}
+      <Button small onClick={() => setEdited(jobs)}>
+        Edit and send again …
+      </Button>
+      {edited !== undefined && (
+        <EditAndSend
+          endpointId={endpointId}
+          target={edited}
+          onClose={() => {
+            setEdited(undefined);
+            onDone();
+          }}
+        />
+      )}
       {action !== undefined && (
         <ConfirmDialog
           open
