@@ -121,6 +121,7 @@ describe('the election of the leading server', () => {
     const left = row.endsAt - now;
     assert.equal(await pass(LEASE_MS * 2, leads(second)), left);
     assert.equal(leads(first)(), false);
+    row.cutOff.clear();
     await pass(400);
     assert.deepEqual([first.events, second.events], [['lead', 'lost'], ['lead']]);
   });
@@ -134,6 +135,18 @@ describe('the election of the leading server', () => {
     row.cutOff.clear();
     await pass(3_000, () => !leads(first)() || leads(second)());
     assert.deepEqual([first.events, second.events], [['lead'], []]);
+  });
+
+  test('a lease that ended and that nobody took is renewed: the duties are not begun anew', async () => {
+    const first = elect('first');
+    await pass(1, leads(first));
+    row.cutOff.add('first');
+    await pass(LEASE_MS + 1_000);
+    assert.equal(leads(first)(), false);
+    row.cutOff.clear();
+    await pass(400, leads(first));
+    assert.equal(leads(first)(), true);
+    assert.deepEqual([first.events, row.epoch], [['lead'], 1]);
   });
 
   test('one that waits for a last transaction of the former leader leads soon after it', async () => {
