@@ -10,6 +10,7 @@ import { DockerConnection } from '../engines/docker/docker-connection.ts';
 import type { DockerEngine } from '../engines/docker/docker-engine.ts';
 import type { AccountIsolation } from '../domain/placement/engine-capacity.ts';
 import type { InstanceEngine } from '../engines/engine.ts';
+import type { InstanceVolume } from '../engines/instance.ts';
 import { EngineServer } from '../engines/shared/engine-server.ts';
 import { ledEngine } from '../engines/shared/led-engine.ts';
 import { clusterEngine, clusterName } from '../engines/shared/cluster-engine.ts';
@@ -79,6 +80,11 @@ export async function createEngines(
     virtualGpus: virtual,
     gpus: new GpuAllocator(),
     data: resolve(config.data),
+    diskReserve: config.diskReserve,
+    volumeSize: async ({ id, shared }: InstanceVolume, accountId: string) =>
+      shared
+        ? (await store.volumes.find(accountId, id))?.size
+        : (await store.pods.findInAnyAccount(id))?.volumeSize,
     logLimits: { bytes: config.instanceLog.size, bytesPerSecond: config.instanceLog.rate },
   };
   if (virtual.length > 0)

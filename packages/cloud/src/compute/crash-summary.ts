@@ -1,5 +1,9 @@
 import type { InstanceEngine } from '../engines/engine.ts';
+import { NO_SPACE } from '../domain/log-line.ts';
 import { CRASH_LOG_LINES } from './reconcile-settings.ts';
+
+/** The system lines about an end are among the last so many. */
+const END_LOG_LINES = 5;
 
 /** How an instance ended, in words: `it ended with code 1`, `it was ended by SIGKILL`. */
 export function describeExit({
@@ -16,6 +20,8 @@ export function describeExit({
 export async function readCrashSummary(engine: Pick<InstanceEngine, 'logs'>, id: string): Promise<string> {
   const lines: string[] = [];
   try {
+    for await (const { line } of engine.logs(id, { tail: END_LOG_LINES, source: 'system' }))
+      if (line.startsWith(NO_SPACE)) return line;
     for await (const { line } of engine.logs(id, { tail: CRASH_LOG_LINES, source: 'container' }))
       lines.push(line);
   } catch {

@@ -108,6 +108,8 @@ export interface LogLimits {
  * As in the settings: enough for the longest tail that can be requested, small enough for a thousand workers.
  */
 export const DEFAULT_LOG_LIMITS: LogLimits = { bytes: 16_000_000, bytesPerSecond: 4_000_000 };
+/** As in the settings: instances leave so much of the disk free. */
+export const DEFAULT_DISK_RESERVE_BYTES = 64_000_000;
 /** How long the log of an instance that was removed can be read. */
 export const LOG_RETENTION_MS = 7 * DAY_MS;
 

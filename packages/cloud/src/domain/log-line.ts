@@ -1,6 +1,9 @@
 /** `container`: what the instance wrote. `system`: what Berth wrote about it. */
 export type LogSource = 'container' | 'system';
 
+/** The start of the system line that says that an instance was ended for want of disk space. */
+export const NO_SPACE = 'No space: ';
+
 export interface LogLine {
   /** Milliseconds since 1970; never smaller than that of an earlier line. */
   ts: number;

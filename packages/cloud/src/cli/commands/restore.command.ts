@@ -42,7 +42,9 @@ export const restore = command({
       },
       manifest.keys
         ? `Start it with "berth up --data ${data}"${
-            manifest.database.kind === 'sqlite' ? '' : ', and the same database (--database or BERTH_DATABASE_URL)'
+            manifest.database.kind === 'sqlite'
+              ? ''
+              : ', and the same database (--database or BERTH_DATABASE_URL)'
           }.`
         : `The backup holds no keys: copy master.key to ${data} before you start it.`,
     );

@@ -1,5 +1,6 @@
 import type { LogLimits } from '../../domain/limits.ts';
 import type { Clock } from '../../support/clock.ts';
+import type { VolumeSizeReader } from '../disk-guard.ts';
 import type { GpuAllocator } from '../gpu-allocator.ts';
 import { InstanceInventory, type InstanceInventoryDeps } from '../instance-inventory.ts';
 import { SegmentedLog } from '../logs/segmented-log.ts';
@@ -24,6 +25,7 @@ export interface ContainerInventoryDeps extends InstanceInventoryDeps {
   gpus: GpuAllocator;
   clock: Clock;
   logLimits: LogLimits | undefined;
+  volumeSize?: VolumeSizeReader | undefined;
 }
 
 /** The known instances, kept in sync with the daemon's containers. */
@@ -37,12 +39,13 @@ export class ContainerInventory extends InstanceInventory<DockerInstance> {
 
   /** Adds an instance for a container that runs. */
   track(container: DockerContainer): DockerInstance {
-    const { daemon, logs, gpus, clock, logLimits, onProblem } = this.#deps;
+    const { daemon, logs, gpus, clock, logLimits, volumeSize, onProblem } = this.#deps;
     const instance = new DockerInstance({
       daemon,
       container,
       logFolder: logs.folder(container.id),
       logLimits,
+      volumeSize,
       clock,
       onEnded: () => {
         gpus.release(instance.id);

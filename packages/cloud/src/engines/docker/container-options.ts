@@ -5,6 +5,7 @@ import type { InstanceSpec, PythonHook } from '../instance.ts';
 import { prependPythonPath } from '../python-hook.ts';
 import { parseReference } from '../image-reference.ts';
 import { writeLabels } from './container-labels.ts';
+import { diskOf } from './docker-disk.ts';
 import { sandboxOptions } from './container-sandbox.ts';
 import { networkName } from './docker-networks.ts';
 import { CONTAINER_HOST_NAME } from './container-network.ts';
@@ -55,7 +56,7 @@ export function containerOptions(spec: InstanceSpec, context: ContainerContext):
     ...(command.entrypoint.length > 0 && { Entrypoint: [...command.entrypoint] }),
     ...(command.cmd.length > 0 && { Cmd: [...command.cmd] }),
     Env: Object.entries(environment(spec, context)).map(([name, value]) => `${name}=${value}`),
-    Labels: writeLabels({ ...context, id, image: spec.image, labels: spec.labels }),
+    Labels: writeLabels({ ...context, id, image: spec.image, disk: diskOf(spec), labels: spec.labels }),
     ExposedPorts: Object.fromEntries(ports.map((port) => [port, {}])),
     ...(spec.network !== undefined && {
       NetworkingConfig: {

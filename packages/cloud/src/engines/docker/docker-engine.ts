@@ -6,6 +6,7 @@ import type { Log } from '../../support/log.ts';
 import { ContainerEngine, type StartContext } from '../container-engine.ts';
 import { type DeployedFolders, isDeployedFolder } from '../deployed-folders.ts';
 import type { InstanceEngine } from '../engine.ts';
+import type { DiskGuard, VolumeSizeReader } from '../disk-guard.ts';
 import { GpuAllocator } from '../gpu-allocator.ts';
 import { gpuUsageReader, usageOfAllocation } from '../gpu-usage.ts';
 import type { InstanceHandle, InstanceSpec, InstanceUsage } from '../instance.ts';
@@ -13,6 +14,7 @@ import { findNvidiaGpus, type NvidiaSmiResult } from '../nvidia-smi.ts';
 import { PortPool } from '../port-pool.ts';
 import { Daemon } from './daemon.ts';
 import type { DockerInstance } from './docker-instance.ts';
+import { dockerDiskGuard } from './docker-disk.ts';
 import { DockerEvents } from './docker-events.ts';
 import { DockerFiles } from './docker-files.ts';
 import { capacityOf, type DockerHostResources, hostResourcesReader } from './docker-host-resources.ts';
@@ -35,7 +37,11 @@ import type {
   EngineCapabilities,
   GpuCapacity,
 } from '../../domain/placement/engine-capacity.ts';
-import { CLUSTER_NETWORK_RANGE, CONTAINER_NETWORK_RANGE } from '../../domain/limits.ts';
+import {
+  CLUSTER_NETWORK_RANGE,
+  CONTAINER_NETWORK_RANGE,
+  DEFAULT_DISK_RESERVE_BYTES,
+} from '../../domain/limits.ts';
 import type { LogLimits } from '../../domain/limits.ts';
 
 export interface DockerEngineOptions {
@@ -63,6 +69,10 @@ export interface DockerEngineOptions {
   accountRange?: string;
   /** Where the networks of clusters get theirs. */
   clusterRange?: string;
+  /** How much of the daemon's disk instances have to leave free. */
+  diskReserve?: number;
+  /** The sizes of volumes now: they can grow while an instance runs. */
+  volumeSize?: VolumeSizeReader;
   /** How it runs folders that were deployed; without it, it does not. */
   deployedFolders?: DeployedFolders | undefined;
 }
@@ -94,6 +104,7 @@ export class DockerEngine extends ContainerEngine<DockerInstance> implements Ins
   readonly #peers: PeerContainers;
   readonly #pulledImages: PulledImages;
   readonly #gpuUsage = gpuUsageReader();
+  readonly #diskGuard: DiskGuard;
   #events: DockerEvents | undefined;
 
   constructor({
@@ -109,6 +120,8 @@ export class DockerEngine extends ContainerEngine<DockerInstance> implements Ins
     logLimits,
     accountRange = CONTAINER_NETWORK_RANGE,
     clusterRange = CLUSTER_NETWORK_RANGE,
+    diskReserve = DEFAULT_DISK_RESERVE_BYTES,
+    volumeSize,
     deployedFolders,
   }: DockerEngineOptions) {
     super({ clock, log, logRetentionMs, logFolder: join(resolve(data), 'docker', 'logs'), deployedFolders });
@@ -143,6 +156,15 @@ export class DockerEngine extends ContainerEngine<DockerInstance> implements Ins
       gpus,
       clock,
       logLimits,
+      volumeSize,
+    });
+    this.#diskGuard = dockerDiskGuard({
+      daemon,
+      instances: () => this.inventory.all(),
+      isThisMachine: async () => (await this.#hostResources()).isThisMachine,
+      reserveBytes: diskReserve,
+      onEnded: (id, reason) => log?.warn({ instance: id, reason }, 'an instance was ended: no space'),
+      onProblem: (what, error) => this.logProblem(what, error),
     });
     this.files = new DockerFiles({
       daemon,
@@ -257,7 +279,9 @@ export class DockerEngine extends ContainerEngine<DockerInstance> implements Ins
   }
 
   protected listen(): void {
-    this.#events ??= new DockerEvents({
+    if (this.#events !== undefined) return;
+    this.#diskGuard.start();
+    this.#events = new DockerEvents({
       daemon: this.#daemon,
       installation: this.#installation,
       onChange: (change) => this.inventory.handleEvent(change),
@@ -281,6 +305,7 @@ export class DockerEngine extends ContainerEngine<DockerInstance> implements Ins
   }
 
   protected async closeConnections(): Promise<void> {
+    await this.#diskGuard.close();
     await this.#events?.close();
   }
 }

@@ -14,11 +14,13 @@ import type {
   InstanceHandle,
   InstanceUsage,
 } from '../instance.ts';
+import type { DiskPlace, VolumeSizeReader } from '../disk-guard.ts';
 import { OutputLog } from '../logs/output-log.ts';
 import type { SegmentedLog } from '../logs/segmented-log.ts';
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
 import { type DockerContainer, containerFromInspect } from './docker-container.ts';
 import { ContainerOutput } from './container-output.ts';
+import { containerDiskPlaces } from './docker-disk.ts';
 import type { Daemon } from './daemon.ts';
 import { startExecution } from './docker-execution.ts';
 import { isNotFound, isWrongState } from './docker.errors.ts';
@@ -37,6 +39,7 @@ export interface DockerInstanceOptions {
   logFolder: string;
   logLimits?: LogLimits | undefined;
   clock: Clock;
+  volumeSize?: VolumeSizeReader | undefined;
   /** Called once, when the end is known. */
   onEnded: (instance: DockerInstance) => void;
   /** Called with failures that no caller waits for. */
@@ -238,6 +241,10 @@ export class DockerInstance implements ContainerInstance {
     // An ended container has a timestamp in the year 1.
     if (stats === undefined || !(at > 0)) return undefined;
     return { cpu: this.#cpu.update(cpuSecondsOf(stats), at), memoryInBytes: memoryOf(stats) };
+  }
+
+  measureDisk(): Promise<DiskPlace[]> {
+    return this.#callContainer((container) => containerDiskPlaces(container, this.#deps.volumeSize));
   }
 
   /** Stops managing the instance, which keeps running. */

@@ -47,6 +47,8 @@ export interface SavedInstance {
   namespaces?: true;
   /** Folders of Berth that are mounted in it. */
   mounts?: readonly InstanceMount[];
+  /** How much it may write to its own folder; missing if that is not limited. */
+  diskInGb?: number;
 }
 
 /** The two processes of an instance whose ids are recorded. */

@@ -4,6 +4,7 @@ import type { Clock } from '../../support/clock.ts';
 import type { Ids } from '../../support/ids.ts';
 import type { Log } from '../../support/log.ts';
 import type { UserRange } from '../../support/user-range.ts';
+import type { VolumeSizeReader } from '../disk-guard.ts';
 import type { GpuAllocator } from '../gpu-allocator.ts';
 import type { Machine } from '../machine.ts';
 import type { ImageEnvironmentsOptions } from './image-environments.ts';
@@ -30,6 +31,10 @@ export interface ProcessEngineOptions {
   logRetentionMs?: number;
   /** How much of an instance's log is kept, and how much of its output is logged per second. */
   logLimits?: LogLimits;
+  /** How much of the disk instances have to leave free. */
+  diskReserve?: number;
+  /** The sizes of volumes now: they can grow while an instance runs. */
+  volumeSize?: VolumeSizeReader;
   /** Whether to use cgroups where this user may create them. */
   useCgroups?: boolean;
   /** How Python environments are built and kept. */

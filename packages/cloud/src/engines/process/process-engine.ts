@@ -16,6 +16,7 @@ import {
 } from '../../support/program-files.ts';
 import { DEFAULT_USER_RANGE } from '../../support/user-range.ts';
 import type { InstanceEngine } from '../engine.ts';
+import type { DiskGuard } from '../disk-guard.ts';
 import { GpuAllocator } from '../gpu-allocator.ts';
 import { gpuUsageReader, usageOfAllocation } from '../gpu-usage.ts';
 import type {
@@ -40,6 +41,7 @@ import { ImageEnvironments } from './image-environments.ts';
 import { type LocalImagePaths, imageProblem } from './local-images.ts';
 import { launchProcess, type LaunchedProcess, type HostResources } from './process-launch.ts';
 import type { ProcessInstance } from './process-instance.ts';
+import { processDiskGuard } from './process-disk.ts';
 import { recoverInstances } from './process-recovery.ts';
 import type { ProcessEngineOptions } from './process-engine-options.ts';
 import { ProcessHost } from './process-host.ts';
@@ -60,7 +62,12 @@ import type {
   Capacity,
   EngineCapabilities,
 } from '../../domain/placement/engine-capacity.ts';
-import { DEFAULT_LOG_LIMITS, LOG_RETENTION_MS, type LogLimits } from '../../domain/limits.ts';
+import {
+  DEFAULT_DISK_RESERVE_BYTES,
+  DEFAULT_LOG_LIMITS,
+  LOG_RETENTION_MS,
+  type LogLimits,
+} from '../../domain/limits.ts';
 
 /**
  * Adopted instances are polled: their supervisor is not a child of this process, so there is no exit event.
@@ -104,6 +111,7 @@ export class ProcessEngine implements InstanceEngine {
   readonly #logLimits: LogLimits;
   readonly #tenants: Tenants;
   readonly #readable: readonly string[];
+  readonly #diskGuard: DiskGuard;
   #cgroups: Cgroups | undefined;
   #timers: NodeJS.Timeout[] = [];
 
@@ -174,6 +182,14 @@ export class ProcessEngine implements InstanceEngine {
       logLimits: this.#logLimits,
       allocations: this.#allocations,
       clock: this.#clock,
+      volumeSize: options.volumeSize,
+      onProblem,
+    });
+    this.#diskGuard = processDiskGuard({
+      path: this.#instancesPath(),
+      instances: () => this.#instances.values().filter((one) => !this.#instances.isForeign(one)),
+      reserveBytes: options.diskReserve ?? DEFAULT_DISK_RESERVE_BYTES,
+      onEnded: (id, reason) => this.#log?.warn({ instance: id, reason }, 'an instance was ended: no space'),
       onProblem,
     });
     this.#sweeper = new ProcessSweeper({
@@ -388,6 +404,7 @@ export class ProcessEngine implements InstanceEngine {
   async close(): Promise<void> {
     const instances = this.#instancesPath();
     await this.#opening?.catch(() => undefined);
+    await this.#diskGuard.close();
     await this.#starts.cancelAll(new BerthError('unavailable', 'the server is stopping'));
     await this.#environments.close();
     await this.#tenants.close(() => existsSync(instances) && readdirSync(instances).length === 0);
@@ -445,6 +462,7 @@ export class ProcessEngine implements InstanceEngine {
       setInterval(() => void this.#sweeper.sweep(), SWEEP_EVERY_MS),
     ];
     for (const timer of this.#timers) timer.unref();
+    this.#diskGuard.start();
   }
 
   #instancesPath(): string {

@@ -13,6 +13,7 @@ import type {
   InstanceHandle,
   InstanceUsage,
 } from '../instance.ts';
+import type { DiskPlace, VolumeSizeReader } from '../disk-guard.ts';
 import { SegmentedLog } from '../logs/segmented-log.ts';
 import { joinCgroup, removeCgroup } from './cgroups.ts';
 import { startExecution } from './process-execution.ts';
@@ -30,6 +31,7 @@ import {
 import { sampleResources } from './resource-sample.ts';
 import { throttle } from '../../support/throttle.ts';
 import { asUser, inCgroup, inSandbox } from './isolation/account-command.ts';
+import { processDiskPlaces } from './process-disk.ts';
 import { bootId, environmentOf, type ProcessEntry, userOf } from './process-table.ts';
 import { OutputSpool } from './output-spool.ts';
 import { watchFolder } from './watch-folder.ts';
@@ -55,6 +57,7 @@ export interface ProcessInstanceOptions {
   logFolder: string;
   logLimits: LogLimits;
   clock: Clock;
+  volumeSize?: VolumeSizeReader | undefined;
   started: StartedProcesses;
   /** Known if this process started the instance; otherwise it is read from the kernel. */
   env?: Readonly<Record<string, string>>;
@@ -382,6 +385,11 @@ export class ProcessInstance {
     if (!this.isRunning) return undefined;
     const { cpuSeconds, memoryInBytes } = sampleResources(this.#selector);
     return { cpu: this.#cpu.update(cpuSeconds, performance.now()), memoryInBytes };
+  }
+
+  measureDisk(): Promise<DiskPlace[]> {
+    const pids = recentInstanceProcesses(this.#selector).map(({ pid }) => pid);
+    return processDiskPlaces(this.saved, this.folder, pids, this.#deps.volumeSize);
   }
 
   /** Stops managing the instance, which keeps running. */

@@ -154,6 +154,7 @@ export async function launchProcess(
     links: mounts.links,
     ...(python !== undefined && { python }),
     mounts: spec.mounts,
+    ...(spec.containerDiskInGb > 0 && { diskInGb: spec.containerDiskInGb }),
     ...(tenant !== undefined && { user: tenant.user }),
     ...(tenant?.namespaces === true && { namespaces: true as const }),
   };

@@ -1,6 +1,7 @@
 import type { LogLimits } from '../../domain/limits.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { KeyedMutex } from '../../support/keyed-mutex.ts';
+import type { VolumeSizeReader } from '../disk-guard.ts';
 import type { InstanceEvent, InstanceHandle } from '../instance.ts';
 import type { LogRetention } from '../logs/log-retention.ts';
 import { SegmentedLog } from '../logs/segmented-log.ts';
@@ -18,6 +19,7 @@ interface ProcessRegistryDeps {
   logLimits: LogLimits;
   allocations: HostAllocations;
   clock: Clock;
+  volumeSize?: VolumeSizeReader | undefined;
   onProblem(what: string, error: unknown): void;
 }
 
@@ -107,6 +109,7 @@ export class ProcessRegistry {
       logFolder: this.#deps.logs.folder(options.saved.id),
       logLimits: this.#deps.logLimits,
       clock: this.#deps.clock,
+      volumeSize: this.#deps.volumeSize,
       onEnded: () => {
         this.#adopted.delete(instance);
         this.#deps.allocations.release(instance.saved);

@@ -50,6 +50,35 @@ export function resourceTests(fixture: EngineSuiteFixture): void {
     assert.equal(await readFile(join(source, 'made'), 'utf8'), 'inside\n');
   });
 
+  test('an instance that writes more than its container disk or its volume has is ended, and the log says why', async () => {
+    const source = join(fixture.folder, 'small-volume');
+    const path = `/berth-small-${process.pid}`;
+    const mounts = [{ source, path, volume: { id: 'v1', sizeInGb: 0.02, shared: false } }];
+    const write = (file: string): string =>
+      `head -c 60000000 /dev/zero > ${file}; echo written; exec sleep 600`;
+    const within = await started(write('file'), { containerDiskInGb: 0.1 });
+    const disk = await started(write('file'), { containerDiskInGb: 0.02 });
+    // What the volume held at the start is not this run's own.
+    const volume = await started(
+      `at=${path}; [ -d $at ] || at=$BERTH_ROOT${path}; sleep 7; ${write('$at/file')}`,
+      { mounts },
+    );
+    for (const [id, reason] of [
+      [disk, /^No space: it has written 6\d\.\d MB to its container disk; the limit is 0\.02 GB\.$/],
+      [volume, /^No space: it has written 6\d\.\d MB to the volume at .*; the limit is 0\.02 GB\.$/],
+    ] as const) {
+      assert.match((await fixture.ended(id)).signal ?? '', /^SIG(TERM|KILL)$/);
+      const all = (await lines(id, { source: 'system' })).map(({ line }) => line);
+      assert.ok(
+        all.some((line) => reason.test(line)),
+        all.join('\n'),
+      );
+    }
+    const running = (await fixture.engine.list()).find(({ id }) => id === within);
+    assert.equal(running?.status, 'running');
+    for (const id of [within, disk, volume]) await fixture.engine.remove(id);
+  });
+
   test('usage reports what an instance uses', async () => {
     const id = await started('echo ready; while :; do :; done');
     await waitForLine(id, 'ready');

@@ -38,7 +38,8 @@ export const serverSettings = {
     description:
       'The size of a file in the data folder that keeps space free. When the disk is full, it is ' +
       'released step by step, so that Berth can delete, answer and start. 0: none. On a small ' +
-      'disk it takes at most a tenth of what is free.',
+      'disk it takes at most a tenth of what is free. When less than so much is free beside it, the ' +
+      'pod or worker that writes most is ended.',
   }),
   database: defineSetting({
     type: optionalTextType('an address such as postgres://user:password@host:5432/berth', (value) =>
