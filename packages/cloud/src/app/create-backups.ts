@@ -4,12 +4,10 @@ import type { BackupTarget } from '../resources/backups/backup-target.ts';
 import { Backups } from '../resources/backups/backups.ts';
 import { folderTarget } from '../resources/backups/folder-target.ts';
 import { s3Target } from '../resources/backups/s3-target.ts';
-import { awsIdentityFromEnv } from '../resources/registries/ecr-login.ts';
-import { wallNow } from '../support/clock.ts';
 import type { Clock } from '../support/clock.ts';
-import { ConfigError } from '../support/config/config-error.ts';
 import type { Config } from '../support/config/config.ts';
 import type { AppContext } from './app-context.ts';
+import { s3Prefix } from './s3-location.ts';
 import type { Storage } from './storage.ts';
 
 export interface BackupServices {
@@ -40,14 +38,8 @@ export function createBackups(
 
 function createTarget({ backup }: Config, clock: Clock): BackupTarget | undefined {
   if (backup.target === '') return undefined;
-  const [, bucket, prefix = ''] = /^s3:\/\/([^/]+)\/?(.*)$/.exec(backup.target) ?? [];
-  if (bucket === undefined) return folderTarget(resolve(backup.target));
-  const identity = awsIdentityFromEnv(process.env);
-  if (identity === undefined)
-    throw new ConfigError([
-      'backup.target is an S3 bucket: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment of Berth',
-    ]);
-  const endpoint = backup.s3Endpoint || `https://s3.${backup.s3Region}.amazonaws.com`;
-  const location = { endpoint, region: backup.s3Region, bucket, identity, now: () => wallNow(clock) };
-  return s3Target(location, prefix.replace(/\/+$/, ''));
+  const bucket = s3Prefix('backup.target', { ...backup, value: backup.target }, clock);
+  return bucket === undefined
+    ? folderTarget(resolve(backup.target))
+    : s3Target(bucket.location, bucket.prefix);
 }

@@ -13,6 +13,10 @@ import { Hub } from '../resources/hub/hub.ts';
 import { ImageExpiry } from '../resources/images/image-expiry.ts';
 import { ImageSnapshots } from '../resources/images/image-snapshots.ts';
 import { Images } from '../resources/images/images.ts';
+import type { Clock } from '../support/clock.ts';
+import type { Config } from '../support/config/config.ts';
+import { imageArchiveBucket } from '../resources/images/image-archive-bucket.ts';
+import type { ImageArchiveBucket } from '../resources/images/image-archive-bucket.ts';
 import { SharedImages } from '../resources/images/shared-images.ts';
 import { ApiKeys } from '../resources/keys/api-keys.ts';
 import { LoginRequests } from '../resources/keys/login-requests.ts';
@@ -47,6 +51,7 @@ import type { Compute } from './compute.ts';
 import { createExternalVolumes } from './external-volumes.ts';
 import type { Engines } from './engines.ts';
 import type { Queue } from './queue.ts';
+import { s3Prefix } from './s3-location.ts';
 import type { Storage } from './storage.ts';
 
 export interface ServicesDeps {
@@ -122,6 +127,7 @@ export function createServices(
       ? undefined
       : new SharedImages({
           archives: store.imageArchives,
+          bucket: createArchiveBucket(config, clock),
           snapshots,
           ids,
           onProblem: (what, error) => log.warn({ err: error }, what),
@@ -226,4 +232,9 @@ export function createServices(
       webhookSecretFor: (accountId) => queue.webhookSecretFor(accountId),
     },
   };
+}
+
+function createArchiveBucket({ images }: Config, clock: Clock): ImageArchiveBucket | undefined {
+  const found = s3Prefix('images.bucket', { ...images, value: images.bucket }, clock);
+  return found === undefined ? undefined : imageArchiveBucket(found.location, found.prefix);
 }

@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
 import type { BackupTarget } from './backup-target.ts';
 import { backupTime } from './backup-target.ts';
-import { s3Request } from './s3-request.ts';
-import type { S3Location } from './s3-request.ts';
+import { s3Request } from '../object-storage/s3-request.ts';
+import type { S3Location } from '../object-storage/s3-request.ts';
 
 /** A larger file is sent in parts of this size: one request may carry 5 GB. */
 const PART_BYTES = 64 * 1024 ** 2;

@@ -126,11 +126,16 @@ export class ImageSnapshots {
     }
   }
 
-  /** The rename removes the snapshot atomically; its files are deleted afterwards. */
+  /**
+   * The rename removes the snapshot atomically; its files are deleted afterwards. Of two removals at once, such
+   * as by a request and by the sync with other servers, the later one finds nothing left to do.
+   */
   async remove(name: string, digest: string, unique: string): Promise<void> {
     const imageFolder = join(this.#folder, name);
     const draft = join(this.#folder, DRAFT_PREFIX + unique);
-    await rename(join(imageFolder, digest), draft);
+    await rename(join(imageFolder, digest), draft).catch((error: unknown) => {
+      if (codeOf(error) !== 'ENOENT') throw error;
+    });
     await rm(join(imageFolder, `${digest}.json`), { force: true });
     await rm(this.#uploadedFile(name, digest), { force: true });
     await rm(join(imageFolder, `${digest}.shared`), { force: true });

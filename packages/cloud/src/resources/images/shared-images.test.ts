@@ -60,6 +60,15 @@ describe('deployed folders of several servers', () => {
     assert.deepEqual(await context.store.imageArchives.list(), []);
   });
 
+  test('a request and the sync with other servers may delete a folder at the same time', async () => {
+    const { images, folder } = server('both', false);
+    const { digest } = await images.store(ann, 'twice', files('both'));
+    const snapshots = new ImageSnapshots(folder);
+    const name = `${ann.accountId}.twice`;
+    await Promise.all(['a', 'b'].map((unique) => snapshots.remove(name, digest, unique)));
+    assert.deepEqual(await snapshots.list(name), []);
+  });
+
   test('what a server had before there were others is shared at its start', async () => {
     await server('old', false).images.store(ann, 'kept', files('old'));
     await server('old').shared.sync();

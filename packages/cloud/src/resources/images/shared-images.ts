@@ -1,10 +1,11 @@
 import { createGunzip, gzipSync } from 'node:zlib';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { Readable } from 'node:stream';
+import { pipeline, Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { ImageArchiveKey, ImageArchiveStore } from '../../store/image-archive-store.ts';
 import type { Ids } from '../../support/ids.ts';
+import type { ImageArchiveBucket } from './image-archive-bucket.ts';
 import type { ImageSnapshots, Snapshot, SnapshotMetadata } from './image-snapshots.ts';
 
 /** Of one row, before base64. */
@@ -14,14 +15,16 @@ const SYNC_INTERVAL_MS = 30_000;
 
 export interface SharedImagesDeps {
   archives: ImageArchiveStore;
+  /** Where the files of archives go. Without one, they are in the database too. */
+  bucket?: ImageArchiveBucket | undefined;
   snapshots: ImageSnapshots;
   ids: Ids;
   onProblem: (what: string, error: unknown) => void;
 }
 
 /**
- * Deployed folders of several servers. The database has all of them, and each server has a copy on its disk,
- * since programs run from there. A mark beside the copy says that the database had it: a copy with the mark
+ * Deployed folders of several servers. The database has all of them, or knows that their files are in the
+ * bucket, and each server has a copy on its disk, since programs run from there. A mark beside the copy says that the database had it: a copy with the mark
  * that the database no longer has was deleted on another server.
  */
 export class SharedImages {
@@ -47,12 +50,14 @@ export class SharedImages {
 
   /** Called when a snapshot was written here. Other servers can run it after that. */
   async publish(name: string, { digest, ...metadata }: Snapshot): Promise<void> {
-    const { archives, snapshots } = this.#deps;
+    const { archives, bucket, snapshots } = this.#deps;
     const { packTree } = await import('../../support/tar/tar-pack.ts');
     const packed = gzipSync(await buffer(packTree(snapshots.folderOf(name, digest), '.')));
     const parts: string[] = [];
-    for (let from = 0; from < packed.length; from += PART_BYTES)
-      parts.push(packed.subarray(from, from + PART_BYTES).toString('base64'));
+    if (bucket !== undefined) await bucket.add({ name, digest }, packed);
+    else
+      for (let from = 0; from < packed.length; from += PART_BYTES)
+        parts.push(packed.subarray(from, from + PART_BYTES).toString('base64'));
     await archives.insert(
       { name, digest },
       { metadata: JSON.stringify(metadata), createdAt: metadata.createdAt, parts },
@@ -62,6 +67,11 @@ export class SharedImages {
 
   async remove(key: ImageArchiveKey): Promise<void> {
     await this.#deps.archives.remove(key);
+    await this.#deps.bucket
+      ?.remove(key)
+      .catch((error: unknown) =>
+        this.#deps.onProblem(`${key.name}:${key.digest} could not be deleted from the bucket`, error),
+      );
   }
 
   /** Makes the disk of this server like the database. Calls while one runs are one more run. */
@@ -96,21 +106,39 @@ export class SharedImages {
         else if (!existsSync(this.#markOf(key))) await this.publish(name, snapshot);
         else await snapshots.remove(name, snapshot.digest, ids.resource());
       }
-    for (const key of shared.values()) await this.#fetch(key);
+    // One that cannot be read does not keep the others back.
+    for (const key of shared.values())
+      await this.#fetch(key).catch((error: unknown) =>
+        this.#deps.onProblem(`the deployed folder ${key.name}:${key.digest} could not be read`, error),
+      );
   }
 
   async #fetch(key: ImageArchiveKey): Promise<void> {
     const { archives, snapshots, ids } = this.#deps;
     const found = await archives.find(key);
     if (found === undefined) return;
-    const read = async function* (): AsyncGenerator<Buffer> {
-      for (let part = 0; part < found.parts; part += 1)
-        yield Buffer.from((await archives.part(key, part)) ?? '', 'base64');
-    };
     const metadata = JSON.parse(found.metadata) as SnapshotMetadata;
-    const archive = Readable.from(read()).pipe(createGunzip());
+    const packed = found.parts > 0 ? this.#readParts(key, found.parts) : await this.#openInBucket(key);
+    // The reader of the archive meets the error of either.
+    const archive = pipeline(packed, createGunzip(), () => undefined);
     await snapshots.writeArchive(key.name, key.digest, archive, metadata, ids.resource());
     await this.#mark(key);
+  }
+
+  #readParts(key: ImageArchiveKey, parts: number): Readable {
+    const { archives } = this.#deps;
+    const read = async function* (): AsyncGenerator<Buffer> {
+      for (let part = 0; part < parts; part += 1)
+        yield Buffer.from((await archives.part(key, part)) ?? '', 'base64');
+    };
+    return Readable.from(read());
+  }
+
+  #openInBucket(key: ImageArchiveKey): Promise<Readable> {
+    const { bucket } = this.#deps;
+    if (bucket === undefined)
+      throw new Error('its files are in an S3 bucket, and images.bucket is not set on this server');
+    return bucket.open(key);
   }
 
   async #mark(key: ImageArchiveKey): Promise<void> {

@@ -1,5 +1,5 @@
 import { type OperationLimit, operationLimitType } from './operation-limit.setting.ts';
-import { booleanType, wholeNumberType } from './setting-type.ts';
+import { booleanType, optionalTextType, textType, urlType, wholeNumberType } from './setting-type.ts';
 import { type Setting, defineSetting } from './setting.ts';
 
 /** The rate limit of one operation of the job API, for each account and endpoint. */
@@ -69,6 +69,26 @@ export const requestSettings = {
       'How many days a deployed folder is kept after its last upload, and a container image that Berth ' +
       'pulled after the last start from it, if no endpoint, none of its last ten releases, no template ' +
       'and no pod names it. 0: for ever.',
+  }),
+  'images.bucket': defineSetting({
+    type: optionalTextType('an S3 bucket such as s3://bucket/prefix', (value) =>
+      /^s3:\/\/[^/\0]+[^\0]*$/.test(value) ? value : undefined,
+    ),
+    default: '',
+    description:
+      'Where several servers keep the files of deployed folders: s3://bucket/prefix, with ' +
+      'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment of each. Empty: in PostgreSQL. ' +
+      'Folders that were deployed before stay where they are.',
+  }),
+  'images.s3Endpoint': defineSetting({
+    type: urlType(),
+    default: '',
+    description: 'The address of the S3 service of images.bucket, if it is not AWS.',
+  }),
+  'images.s3Region': defineSetting({
+    type: textType('the name of a region', (value) => /^[A-Za-z0-9-]+$/.test(value)),
+    default: 'us-east-1',
+    description: 'The region of images.bucket.',
   }),
   'pythonEnvironments.keepDays': defineSetting({
     type: wholeNumberType(0, 3650),

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { request as httpRequest } from '../../support/node-http.ts';
@@ -35,16 +36,33 @@ export interface S3Response {
 
 /** One signed request. Rejects with the answer of the service if it refuses. */
 export async function s3Request(
-  { endpoint, region, bucket, identity, now }: S3Location,
+  location: S3Location,
   method: string,
   key: string,
   query: [string, string][] = [],
-  body: string | FilePiece = '',
+  body: string | Uint8Array | FilePiece = '',
 ): Promise<S3Response> {
+  const response = await send(location, method, key, query, body);
+  return { headers: response.headers, body: await text(response) };
+}
+
+/** The content of an object. */
+export function openS3Object(location: S3Location, key: string): Promise<Readable> {
+  return send(location, 'GET', key, [], '');
+}
+
+async function send(
+  { endpoint, region, bucket, identity, now }: S3Location,
+  method: string,
+  key: string,
+  query: [string, string][],
+  body: string | Uint8Array | FilePiece,
+): Promise<IncomingMessage> {
   const base = new URL(endpoint);
   const path = `${base.pathname.replace(/\/$/, '')}/${[bucket, ...key.split('/')].map(percentEncode).join('/')}`;
+  const inMemory = typeof body === 'string' || body instanceof Uint8Array;
   const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
-  const payloadHash = typeof body === 'string' ? sha256Hex(body) : await sha256Of(body);
+  const payloadHash = inMemory ? sha256Hex(body) : await sha256Of(body);
   const headers = signHeaders(
     {
       method,
@@ -77,14 +95,13 @@ export async function s3Request(
   );
   // A service that refuses early answers while the body is still sent.
   answered.catch(() => undefined);
-  if (typeof body === 'string') outgoing.end(body);
+  if (inMemory) outgoing.end(body);
   else pipeline(piece(body), outgoing).catch(() => undefined);
   const response = await answered;
-  const answer = await text(response);
   const status = response.statusCode ?? 0;
   if (status < 200 || status > 299)
-    throw new Error(`${method} ${bucket}/${key} was refused with ${status}: ${reason(answer)}`);
-  return { headers: response.headers, body: answer };
+    throw new Error(`${method} ${bucket}/${key} was refused with ${status}: ${reason(await text(response))}`);
+  return response;
 }
 
 function piece({ file, start, length }: FilePiece): AsyncIterable<Uint8Array> {
