@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ManualClock } from '../support/clock.ts';
 import { DiskGuard } from './disk-guard.ts';
-import type { DiskPlace, GuardedInstance } from './disk-guard.ts';
+import type { WritableDisk, GuardedInstance } from './disk-guard.ts';
 
 const GB = 1024 ** 3;
 const RESERVE = 64_000_000;
@@ -23,7 +23,7 @@ class Writer implements GuardedInstance {
     this.id = id;
   }
 
-  async measureDisk(): Promise<DiskPlace[]> {
+  async measureDisk(): Promise<WritableDisk[]> {
     this.measured += 1;
     return [
       { name: 'its container disk', bytes: this.diskBytes, limitInGb: this.limitInGb },

@@ -16,8 +16,8 @@ const MEASURE_SHARE = 20;
 /** What grew by less did not fill the disk. */
 const MIN_GROWTH_BYTES = 1_000_000;
 
-/** A place that an instance can write to. */
-export interface DiskPlace {
+/** What an instance can write to: its container disk, a volume. */
+export interface WritableDisk {
   /** In words: `its container disk`. */
   name: string;
   bytes: number;
@@ -31,7 +31,7 @@ export interface DiskPlace {
 /** One run of an instance. */
 export interface GuardedInstance {
   readonly id: string;
-  measureDisk(): Promise<DiskPlace[]>;
+  measureDisk(): Promise<WritableDisk[]>;
   logSystemLine(line: string): Promise<void>;
   /** Ends it at once. */
   stop(graceMs: number): Promise<void>;
@@ -66,8 +66,8 @@ export interface DiskGuardDeps {
 }
 
 interface Watched {
-  places: readonly DiskPlace[];
-  /** What it held when it was first measured, of places that outlive it. */
+  disks: readonly WritableDisk[];
+  /** What it held when it was first measured, of disks that outlive it. */
   first: ReadonlyMap<string, number>;
   /** What it used when there was enough space for all. */
   calmBytes: number;
@@ -160,16 +160,16 @@ export class DiskGuard {
 
   #noteMeasured(
     instance: GuardedInstance,
-    places: readonly DiskPlace[],
+    disks: readonly WritableDisk[],
     startedAt: number,
     isCalm: boolean,
   ): void {
     const now = this.#deps.now();
     const known = this.#watched.get(instance);
-    const lasting = places.filter((place) => place.lasting === true);
-    const used = sum(places);
+    const lasting = disks.filter((one) => one.lasting === true);
+    const used = sum(disks);
     this.#watched.set(instance, {
-      places,
+      disks,
       first: known?.first ?? new Map(lasting.map(({ name, bytes }) => [name, bytes])),
       // At the first measurement, all but what it found there is its own.
       calmBytes: isCalm ? used : (known?.calmBytes ?? sum(lasting)),
@@ -181,10 +181,10 @@ export class DiskGuard {
   /** Why it must end; undefined if it is within its limits, or only found that much. */
   async #overLimit(instance: GuardedInstance): Promise<string | undefined> {
     const watched = this.#watched.get(instance);
-    for (const place of watched?.places ?? []) {
-      const { name, bytes, limitInGb } = place;
+    for (const writableDisk of watched?.disks ?? []) {
+      const { name, bytes, limitInGb } = writableDisk;
       if (!isOver(bytes, limitInGb) || bytes <= (watched?.first.get(name) ?? 0)) continue;
-      const limit = (await place.currentLimitInGb?.()) ?? limitInGb;
+      const limit = (await writableDisk.currentLimitInGb?.()) ?? limitInGb;
       if (isOver(bytes, limit))
         return `${NO_SPACE}it has written ${formatBytes(bytes)} to ${name}; the limit is ${limit} GB.`;
     }
@@ -193,7 +193,7 @@ export class DiskGuard {
 
   async #endBiggestGrower(free: number): Promise<void> {
     const [biggest] = [...this.#watched]
-      .map(([instance, { places, calmBytes }]) => ({ instance, growth: sum(places) - calmBytes }))
+      .map(([instance, { disks, calmBytes }]) => ({ instance, growth: sum(disks) - calmBytes }))
       .filter(({ growth }) => growth >= MIN_GROWTH_BYTES)
       .sort((one, other) => other.growth - one.growth);
     if (biggest === undefined) return;
@@ -223,8 +223,8 @@ export class DiskGuard {
   }
 }
 
-/** A volume as one of the places that an instance writes to. */
-export function volumePlace({
+/** A volume as one of the disks of an instance. */
+export function volumeDisk({
   path,
   bytes,
   volume,
@@ -236,7 +236,7 @@ export function volumePlace({
   volume: InstanceVolume;
   accountId: string;
   volumeSize: VolumeSizeReader | undefined;
-}): DiskPlace {
+}): WritableDisk {
   return {
     name: `the volume at ${path}`,
     bytes,
@@ -250,6 +250,6 @@ function isOver(bytes: number, limitInGb: number | undefined): boolean {
   return limitInGb !== undefined && bytes > limitInGb * BYTES_PER_GB;
 }
 
-function sum(places: readonly DiskPlace[]): number {
-  return places.reduce((total, { bytes }) => total + bytes, 0);
+function sum(disks: readonly WritableDisk[]): number {
+  return disks.reduce((total, { bytes }) => total + bytes, 0);
 }

@@ -2,9 +2,9 @@ import type Docker from 'dockerode';
 import { ROOT_ACCOUNT_ID } from '../../domain/caller.ts';
 import {
   DiskGuard,
-  type DiskPlace,
+  type WritableDisk,
   type EndableInstance,
-  volumePlace,
+  volumeDisk,
   type VolumeSizeReader,
 } from '../disk-guard.ts';
 import { deletedFileBytes, folderBytes, readDisk } from '../disk-use.ts';
@@ -79,7 +79,7 @@ interface Inspected {
 export async function containerDiskPlaces(
   container: Docker.Container,
   volumeSize: VolumeSizeReader | undefined,
-): Promise<DiskPlace[]> {
+): Promise<WritableDisk[]> {
   const info = (await container.inspect({ size: true } as object)) as unknown as Inspected;
   const { disk, labels } = readLabels(info.Config.Labels);
   const { sizeInGb, volumes = {} } = disk ?? {};
@@ -102,7 +102,7 @@ export async function containerDiskPlaces(
       const accountId = labels['account'] ?? ROOT_ACCOUNT_ID;
       return volume === undefined
         ? []
-        : [volumePlace({ path, bytes: sizeOf(mount), volume, accountId, volumeSize })];
+        : [volumeDisk({ path, bytes: sizeOf(mount), volume, accountId, volumeSize })];
     }),
   ];
 }

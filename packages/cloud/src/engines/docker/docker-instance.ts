@@ -14,7 +14,7 @@ import type {
   InstanceHandle,
   InstanceUsage,
 } from '../instance.ts';
-import type { DiskPlace, VolumeSizeReader } from '../disk-guard.ts';
+import type { WritableDisk, VolumeSizeReader } from '../disk-guard.ts';
 import { OutputLog } from '../logs/output-log.ts';
 import type { SegmentedLog } from '../logs/segmented-log.ts';
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
@@ -243,7 +243,7 @@ export class DockerInstance implements ContainerInstance {
     return { cpu: this.#cpu.update(cpuSecondsOf(stats), at), memoryInBytes: memoryOf(stats) };
   }
 
-  measureDisk(): Promise<DiskPlace[]> {
+  measureDisk(): Promise<WritableDisk[]> {
     return this.#callContainer((container) => containerDiskPlaces(container, this.#deps.volumeSize));
   }
 

@@ -1,9 +1,9 @@
 import { ROOT_ACCOUNT_ID } from '../../domain/caller.ts';
 import {
   DiskGuard,
-  type DiskPlace,
+  type WritableDisk,
   type EndableInstance,
-  volumePlace,
+  volumeDisk,
   type VolumeSizeReader,
 } from '../disk-guard.ts';
 import { deletedFileBytes, folderBytes, readDisk } from '../disk-use.ts';
@@ -31,12 +31,12 @@ export function processDiskGuard({ path, instances, reserveBytes, ...reports }: 
 }
 
 /** What an instance has written: to its own folder, to files that it has deleted and still holds, to volumes. */
-export async function processDiskPlaces(
+export async function processDisks(
   { diskInGb, mounts = [], python, labels }: SavedInstance,
   { root, tmp }: InstanceFolder,
   pids: readonly number[],
   volumeSize?: VolumeSizeReader,
-): Promise<DiskPlace[]> {
+): Promise<WritableDisk[]> {
   const accountId = labels['account'] ?? ROOT_ACCOUNT_ID;
   const volumes = mounts.filter(isWritten);
   const others = python === undefined ? [] : [python];
@@ -49,7 +49,7 @@ export async function processDiskPlaces(
       limitInGb: diskInGb,
     },
     ...volumes.map(({ source, path, volume }) =>
-      volumePlace({ path, bytes: sizeOf(source), volume, accountId, volumeSize }),
+      volumeDisk({ path, bytes: sizeOf(source), volume, accountId, volumeSize }),
     ),
     ...others.map((folder) => ({
       name: 'its Python environment',

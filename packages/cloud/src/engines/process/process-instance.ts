@@ -13,7 +13,7 @@ import type {
   InstanceHandle,
   InstanceUsage,
 } from '../instance.ts';
-import type { DiskPlace, VolumeSizeReader } from '../disk-guard.ts';
+import type { WritableDisk, VolumeSizeReader } from '../disk-guard.ts';
 import { SegmentedLog } from '../logs/segmented-log.ts';
 import { joinCgroup, removeCgroup } from './cgroups.ts';
 import { startExecution } from './process-execution.ts';
@@ -31,7 +31,7 @@ import {
 import { sampleResources } from './resource-sample.ts';
 import { throttle } from '../../support/throttle.ts';
 import { asUser, inCgroup, inSandbox } from './isolation/account-command.ts';
-import { processDiskPlaces } from './process-disk.ts';
+import { processDisks } from './process-disk.ts';
 import { bootId, environmentOf, type ProcessEntry, userOf } from './process-table.ts';
 import { OutputSpool } from './output-spool.ts';
 import { watchFolder } from './watch-folder.ts';
@@ -387,9 +387,9 @@ export class ProcessInstance {
     return { cpu: this.#cpu.update(cpuSeconds, performance.now()), memoryInBytes };
   }
 
-  measureDisk(): Promise<DiskPlace[]> {
+  measureDisk(): Promise<WritableDisk[]> {
     const pids = recentInstanceProcesses(this.#selector).map(({ pid }) => pid);
-    return processDiskPlaces(this.saved, this.folder, pids, this.#deps.volumeSize);
+    return processDisks(this.saved, this.folder, pids, this.#deps.volumeSize);
   }
 
   /** Stops managing the instance, which keeps running. */
