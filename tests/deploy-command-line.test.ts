@@ -5,6 +5,8 @@ import { createTemporaryFolder } from '../packages/testing/src/temporary-folder.
 import type { TemporaryFolder } from '../packages/testing/src/temporary-folder.ts';
 import { runBerth } from '../packages/testing/src/berth-command.ts';
 import type { CommandResult } from '../packages/testing/src/berth-command.ts';
+import { clearedServerFixture } from '../packages/testing/src/cleared-server-fixture.ts';
+import { waitUntilPasses } from '../packages/testing/src/wait-for.ts';
 import { serverFixture } from '../packages/testing/src/server-fixture.ts';
 import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 
@@ -32,6 +34,23 @@ interface Endpoint {
 const HANDLER = 'export default (job) => job.input;\n';
 
 /** No worker is needed for what these tests ask. */
+describe('a deployed folder that crashes at its start', () => {
+  const stage = clearedServerFixture();
+  const folder = createTemporaryFolder('crash', { 'handler.js': 'export default () => nothing.at.all;\nwrong;\n' });
+  after(() => folder.remove());
+
+  test('has its log shown, though no worker runs', async () => {
+    const env = { BERTH_URL: stage.server.url, BERTH_API_KEY: stage.server.key };
+    const deployed = await runBerth(['deploy', folder.path, '--name', 'crash', '--min', '1'], env);
+    assert.equal(deployed.code, 0, deployed.stderr);
+    await waitUntilPasses(async () => {
+      const { code, stdout, stderr } = await runBerth(['logs', 'crash'], env);
+      assert.equal(code, 0, stderr);
+      assert.match(stdout, /handler\.js:2[^]*ReferenceError: wrong is not defined/);
+    });
+  });
+});
+
 describe('berth deploy', () => {
   const stage = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });
   let ann: TestAccount;
@@ -192,7 +211,7 @@ describe('berth deploy', () => {
     const argv = ['deploy', large.path, '--name', 'large'];
     const { code, err } = await runInProcess(argv, { env, terminal: true });
     assert.equal(code, 0, err);
-    assert.match(err, /^uploading 2 files, 2.0 MB\n\r0%, .*\r100%, 2.7 MB of 2.7 MB, .*\nendpoint large /);
+    assert.match(err, /^uploading 2 files, 2.0 MB\n\r0%, [^\n]*\r100%, 2.7 MB of 2.7 MB, .*\nendpoint large /);
     large.remove();
   });
 

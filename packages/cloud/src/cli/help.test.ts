@@ -18,6 +18,13 @@ test('no line of a table is wrapped: cells are cut, and the last columns left ou
   const lines = formatTable(titles, [row], { width: WIDTH, colours: false });
   for (const line of lines) assert.ok(line.length <= WIDTH, line);
   assert.match(lines[0] ?? '', /^ID +NAME +STATUS +IMAGE +HARDWARE +CPU +MEMORY +PORTS$/);
+  // An id is to be copied.
+  const [, job] = formatTable(titles, [['00067a94-1a14-8089-9f6b-a33a5446758e-u1', ...row.slice(1)]], {
+    width: WIDTH,
+    colours: false,
+  });
+  assert.match(job ?? '', /^00067a94-1a14-8089-9f6b-a33a5446758e-u1 {2}a value/);
+  assert.ok((job ?? '').length <= WIDTH, job);
   // What is not shown on a terminal is all there where nothing has a width.
   assert.match(formatTable(titles, [row], { colours: false })[1] ?? '', /a value for \$\/HOUR that is long$/);
 });

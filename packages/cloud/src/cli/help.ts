@@ -31,13 +31,19 @@ export function usage({ name, words, options }: Pick<Command, 'name' | 'words' |
 }
 
 export function programHelp(commands: readonly Command[]): string {
+  const single = commands.filter((one) => !isOfGroup(one));
+  const grouped = byGroup(commands.filter(isOfGroup));
+  const list = (some: readonly Command[]): string[] => entries(some.map(({ name, summary }) => [name, summary]));
   return sections([
     ['Usage: berth COMMAND [options]'],
     wrapText(
       'Berth is a self-hosted implementation of the RunPod API: pods and serverless endpoints on your own machines.',
       WIDTH,
     ),
-    ['Commands:', ...entries(commands.map(({ name, summary }) => [name, summary]))],
+    ['Commands:', ...list(single.length > 0 ? single : grouped)],
+    single.length > 0 && grouped.length > 0
+      ? ['Commands for one kind of thing ("berth KIND --help" lists them alone):', ...list(grouped)]
+      : [],
     [
       ...wrapText(
         'Commands talk to the server at BERTH_URL with the key in BERTH_API_KEY, or else to the server ' +
@@ -50,6 +56,13 @@ export function programHelp(commands: readonly Command[]): string {
       ),
     ],
   ]);
+}
+
+const isOfGroup = ({ name }: Command): boolean => name.includes(' ');
+
+/** Those of one group together, in the order in which the groups begin. */
+function byGroup(commands: readonly Command[]): Command[] {
+  return [...Map.groupBy(commands, ({ name }) => name.split(' ')[0]).values()].flat();
 }
 
 function formatOption(name: string, { kind, value, choices, short }: Option): string {

@@ -114,11 +114,15 @@ export function formatValue(value: unknown): string {
 
 /** Reasons may be lines of a build log, hundreds of characters long. */
 const MAX_REASON_LENGTH = 120;
+/** The last words of a worker that crashed are what someone must read. */
+const CRASH = /; the last one said: /;
+const MAX_CRASH_LENGTH = 1_000;
 
 /** Why something waits, cut to one line of a terminal. */
 export function shortenReason(reason: string): string {
   const line = reason.trim().replace(/\s+/g, ' ');
-  return line.length > MAX_REASON_LENGTH ? `${line.slice(0, MAX_REASON_LENGTH - 1)}…` : line;
+  const limit = CRASH.test(line) ? MAX_CRASH_LENGTH : MAX_REASON_LENGTH;
+  return line.length > limit ? `${line.slice(0, limit - 1)}…` : line;
 }
 
 /** Names come from other users: characters that could control the terminal are escaped. */

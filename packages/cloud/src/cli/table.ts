@@ -17,7 +17,9 @@ export function formatTable(
   const natural = titles.map((title, column) =>
     Math.max(length(title), ...rows.map((row) => length(row[column] ?? ''))),
   );
-  const widths = width === undefined ? natural : fitInto(natural, width);
+  // Someone copies the ids from there.
+  const isFirstWhole = rows.every(([first = '']) => !first.includes(' '));
+  const widths = width === undefined ? natural : fitInto(natural, width, isFirstWhole);
   const line = (cells: readonly string[], style: (cell: string) => string): string =>
     cells
       .slice(0, widths.length)
@@ -32,20 +34,24 @@ export function formatTable(
 }
 
 /**
- * As many columns as fit, the first at least. Takes from the widest column first, so that ids and states stay
- * whole.
+ * As many columns as fit, the first at least. Takes from the widest column first, so that states stay whole,
+ * and if possible nothing from the first.
  */
-function fitInto(natural: readonly number[], width: number): number[] {
+function fitInto(natural: readonly number[], width: number, isFirstWhole: boolean): number[] {
+  const first = natural[0] ?? 0;
+  const isWhole = isFirstWhole && first + GAP.length + MIN_WIDTH <= width;
+  const widths = isWhole ? [0, ...natural.slice(1)] : [...natural];
+  const room = isWhole ? width - first : width;
   const narrowest = (columns: readonly number[]): number =>
     columns.reduce((sum, one) => sum + Math.min(one, MIN_WIDTH), GAP.length * (columns.length - 1));
-  const widths = [...natural];
-  while (widths.length > 1 && narrowest(widths) > width) widths.pop();
+  while (widths.length > 1 && narrowest(widths) > room) widths.pop();
   const gaps = GAP.length * (widths.length - 1);
-  for (let over = widths.reduce((sum, one) => sum + one, gaps) - width; over > 0; over -= 1) {
+  for (let over = widths.reduce((sum, one) => sum + one, gaps) - room; over > 0; over -= 1) {
     const widest = widths.indexOf(Math.max(...widths));
     if ((widths[widest] ?? 0) <= MIN_WIDTH) break;
     widths[widest] = (widths[widest] ?? 0) - 1;
   }
+  if (isWhole) widths[0] = first;
   return widths;
 }
 

@@ -4,6 +4,7 @@ import { connect } from '../connect.ts';
 import type { ApiClient } from '../api-client.ts';
 import { command } from '../command-definition.ts';
 import { CliError } from '../cli.errors.ts';
+import { interruptiblePause } from '../interruptible-pause.ts';
 import { serverOptions } from '../local-server.ts';
 import { escapeControlCharacters } from '../output.ts';
 import type { Output } from '../output.ts';
@@ -94,7 +95,11 @@ export const deploy = command({
     if (!fromFolder) await warnIfNotRunnable(client, endpoint, stderr);
     if (options.wait && endpoint.workers.min > 0) say('waiting for a worker');
     const reportStart = (state: string): void => say(`  ${escapeControlCharacters(state)}`);
-    const state = options.wait ? await waitForWorker(client, endpoint, timeout * 1000, reportStart) : {};
+    const pause = interruptiblePause(
+      call,
+      `${shellQuote(name)} is deployed, and its worker goes on starting; berth ps ${shellQuote(name)} shows how far it is`,
+    );
+    const state = options.wait ? await waitForWorker(client, endpoint, timeout * 1000, pause, reportStart) : {};
     show(output, endpoint, { created, ...state });
   },
 });

@@ -1,5 +1,6 @@
 import { engineChecks } from '../../app/engine-checks.ts';
 import { runDoctorChecks } from '../doctor-checks.ts';
+import type { CheckResult } from '../../support/check-result.ts';
 import { command } from '../command-definition.ts';
 import { CliError } from '../cli.errors.ts';
 import { serverOptions } from '../local-server.ts';
@@ -26,14 +27,21 @@ export const doctor = command({
         { title: 'CHECK', value: (result) => result.check },
         {
           title: 'FOUND',
-          value: (result) =>
-            result.remedy === undefined ? result.found : `${result.found}; ${result.remedy}`,
+          value: foundAndRemedy,
         },
       ],
       '',
     );
-    const wrong = results.filter((result) => !result.ok).length;
-    if (wrong > 0)
-      throw new CliError(`${wrong} of ${results.length} checks ${wrong === 1 ? 'is' : 'are'} not ok`);
+    const wrong = results.filter((result) => !result.ok);
+    if (wrong.length === 0) return;
+    // A terminal may be too narrow for the cells.
+    if (call.output.isInteractive)
+      for (const one of wrong) call.output.printText(`\n${one.check}: ${foundAndRemedy(one)}\n`);
+    const verb = wrong.length === 1 ? 'is' : 'are';
+    throw new CliError(`${wrong.length} of ${results.length} checks ${verb} not ok`);
   },
 });
+
+function foundAndRemedy({ found, remedy }: CheckResult): string {
+  return remedy === undefined ? found : `${found}; ${remedy}`;
+}

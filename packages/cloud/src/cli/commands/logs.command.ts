@@ -3,6 +3,7 @@ import type { ApiClient } from '../api-client.ts';
 import { command } from '../command-definition.ts';
 import { CliError, UsageError } from '../cli.errors.ts';
 import { serverOptions } from '../local-server.ts';
+import { escapeControlCharacters } from '../output.ts';
 import {
   endpointPath,
   endpointArgumentHelp,
@@ -18,13 +19,14 @@ import { logTailOption, parseLogTail } from '../serverless/log-tail.ts';
 import { listWorkers } from '../serverless/worker-client.ts';
 /** How many recent jobs are searched for workers that have ended. */
 const RECENT_JOBS = 100;
+const ENDED_SHOWN = 3;
 
 export const logs = command({
   name: 'logs',
   summary: 'Show the logs of the workers of an endpoint.',
   details:
     'Shows the logs of all workers, of one worker or of one job. If no worker is running, shows those ' +
-    'of the last jobs. A dot marks messages of Berth about a worker.',
+    'that ended last. A dot marks messages of Berth about a worker.',
   words: { ENDPOINT: endpointArgumentHelp },
   options: {
     worker: { kind: 'text', value: 'ID', description: 'Only the log of this worker, which may have ended.' },
@@ -67,7 +69,14 @@ export const logs = command({
     const forever = new AbortController().signal;
 
     if (worker === undefined && job === undefined) {
-      if (follow) return followWorkerLogs(client, endpoint, tail, show, forever);
+      if (follow) {
+        const { workers, reason } = await listWorkers(client, endpoint);
+        if (workers.length === 0)
+          call.stderr.write(
+            `${escapeControlCharacters(`waiting for a worker: ${reason ?? 'none is running'}`)}\n`,
+          );
+        return followWorkerLogs(client, endpoint, tail, show, forever);
+      }
       for (const { line, from } of await readAll(client, endpoint, tail)) show(line, from);
       return reportFolded();
     }
@@ -96,9 +105,7 @@ async function readAll(
 ): Promise<{ line: LogLineView; from: string }[]> {
   const { workers: present, reason } = await listWorkers(client, endpoint);
   const running = present.map(({ id }) => id);
-  // A load balancing endpoint has no jobs: its paths go to its workers.
-  const workers =
-    running.length > 0 || endpoint.type === 'LOAD_BALANCER' ? running : await recentWorkers(client, endpoint);
+  const workers = running.length > 0 ? running : await endedWorkers(client, endpoint);
   if (workers.length === 0)
     throw new CliError(
       `no worker of ${endpoint.name} is running: ${reason ?? 'none did a job lately; a request starts one'}`,
@@ -113,9 +120,18 @@ async function readAll(
   return found.flat().sort((a, b) => (a.line.ts < b.line.ts ? -1 : a.line.ts > b.line.ts ? 1 : 0));
 }
 
+/** Of one that crashed at its start, the log says why. */
+async function endedWorkers(client: ApiClient, endpoint: EndpointForJobs): Promise<string[]> {
+  const answer = await client.send('GET', endpointPath(endpoint, '/workers?ended=true'));
+  const { ended } = answer.ok ? ((await answer.json()) as { ended?: { id: string }[] }) : {};
+  if (ended !== undefined) return ended.slice(0, ENDED_SHOWN).map(({ id }) => id);
+  // An older server. A load balancing endpoint has no jobs: its paths go to its workers.
+  return endpoint.type === 'LOAD_BALANCER' ? [] : recentWorkers(client, endpoint);
+}
+
 async function recentWorkers(client: ApiClient, endpoint: Pick<EndpointForJobs, 'id'>): Promise<string[]> {
   const { requests } = await client.get<{ requests: { workerId?: string }[] }>(
     jobPath(endpoint, `requests?limit=${RECENT_JOBS}`),
   );
-  return [...new Set(requests.flatMap(({ workerId }) => workerId ?? []))].slice(0, 3);
+  return [...new Set(requests.flatMap(({ workerId }) => workerId ?? []))].slice(0, ENDED_SHOWN);
 }

@@ -24,7 +24,7 @@ function starter(action: 'start' | 'restart', summary: string, details: string) 
       });
       const { id, name, status } = options.detach
         ? asked
-        : await waitUntilPodRuns(client, asked, timeout, progressReporter(stderr, options));
+        : await waitUntilPodRuns(client, asked, timeout, progressReporter(stderr, options), call);
       output.printRecord({ id, name, status });
     },
   });

@@ -38,7 +38,7 @@ export const podCreate = command({
     const created = await client.post<PodView>('/v2/pods', body);
     const say = progressReporter(stderr, options);
     say(`created pod ${created.id}`);
-    const pod = options.detach ? created : await waitUntilPodRuns(client, created, timeout, say);
+    const pod = options.detach ? created : await waitUntilPodRuns(client, created, timeout, say, call);
     const { id, name, status, image, dataCenterId, cost } = pod;
     const urls = podHttpUrls(client, pod);
     if (!output.isText) return output.printRecord({ ...pod, urls });

@@ -1,5 +1,6 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { ApiClient } from '../api-client.ts';
+import type { CliContext } from '../cli-context.ts';
+import { interruptiblePause } from '../interruptible-pause.ts';
 import type { Options } from '../command-definition.ts';
 import { CliError } from '../cli.errors.ts';
 import { escapeControlCharacters } from '../output.ts';
@@ -33,7 +34,9 @@ export async function waitUntilPodRuns(
   pod: PodView,
   withinMs: number,
   say: (line: string) => void,
+  call: Pick<CliContext, 'onInterrupt' | 'stderr'>,
 ): Promise<PodView> {
+  const pause = interruptiblePause(call, `pod ${pod.id} goes on starting; remove it: berth pod rm ${pod.id}`);
   const until = performance.now() + withinMs;
   let reported = '';
   for (let found = pod; ; found = await client.get<PodView>(podPath(pod))) {

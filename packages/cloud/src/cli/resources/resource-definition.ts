@@ -74,7 +74,7 @@ const BUILDERS: Record<Verb, (definition: ResourceDefinition) => Command> = {
   create: (definition) =>
     command({
       name: `${definition.noun} create`,
-      summary: `Create a ${definition.noun}.`,
+      summary: `Create ${withArticle(definition.noun)}.`,
       details: definition.fieldHelp ?? '',
       options: { ...fieldOptions, ...serverOptions },
       async run(call) {
@@ -86,7 +86,7 @@ const BUILDERS: Record<Verb, (definition: ResourceDefinition) => Command> = {
   update: (definition) =>
     command({
       name: `${definition.noun} update`,
-      summary: `Change fields of a ${definition.noun}.`,
+      summary: `Change fields of ${withArticle(definition.noun)}.`,
       details: definition.fieldHelp ?? '',
       words: { NAME: `The ${definition.noun}, by id or name.` },
       options: { ...fieldOptions, ...serverOptions },
@@ -100,7 +100,7 @@ const BUILDERS: Record<Verb, (definition: ResourceDefinition) => Command> = {
   rm: (definition) =>
     command({
       name: `${definition.noun} rm`,
-      summary: definition.removeSummary ?? `Delete a ${definition.noun}.`,
+      summary: definition.removeSummary ?? `Delete ${withArticle(definition.noun)}.`,
       words: { NAME: `The ${definition.noun}, by id or name.` },
       options: serverOptions,
       async run(call) {
@@ -148,4 +148,8 @@ export function fieldOf(row: Row, path: string): unknown {
   return path
     .split('.')
     .reduce<unknown>((value, key) => (value as Record<string, unknown> | null | undefined)?.[key], row);
+}
+
+function withArticle(noun: string): string {
+  return `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`;
 }

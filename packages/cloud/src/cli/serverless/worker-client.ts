@@ -1,6 +1,6 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { ApiClient } from '../api-client.ts';
 import { CliError } from '../cli.errors.ts';
+import type { Pause } from '../interruptible-pause.ts';
 import { escapeControlCharacters, shortenReason } from '../output.ts';
 import { endpointPath } from './endpoint-client.ts';
 import type { EndpointView } from './endpoint-client.ts';
@@ -51,7 +51,8 @@ export async function waitForWorker(
   client: ApiClient,
   endpoint: EndpointView,
   withinMs: number,
-  onChange: (state: string) => void = () => undefined,
+  pause: Pause,
+  onChange: (state: string) => void,
 ): Promise<{ ready: boolean; reason?: string }> {
   if (endpoint.workers.min === 0)
     return { ready: false, reason: 'no worker is kept ready (--min is 0); the first request starts one' };

@@ -106,20 +106,35 @@ export function workerOperations({ workers, catalog }: AllServices): Operation[]
       summary: 'List the workers of an endpoint',
       access: 'read',
       params: byId,
+      query: object(
+        {},
+        { ended: boolean({ default: false, description: 'Berth only: also the last ones that ended' }) },
+      ),
       status: 200,
       response: named(
         'WorkerList',
-        object({
-          workers: list(worker),
-          summary,
-          endpointVersion: nullable(integer()),
-          reason: nullable(text({ description: 'Berth only: why no worker could take work now' })),
-        }),
+        object(
+          {
+            workers: list(worker),
+            summary,
+            endpointVersion: nullable(integer()),
+            reason: nullable(text({ description: 'Berth only: why no worker could take work now' })),
+          },
+          {
+            ended: list(object({ id: text(), endedAt: dateTime('When it ended') }), {
+              description: 'Berth only: the last workers that ended, newest first, where asked for',
+            }),
+          },
+        ),
       ),
-      errorStatuses: [404],
-      handle: async ({ caller, params }) => {
+      errorStatuses: [404, 422],
+      handle: async ({ caller, params, query }) => {
         const { endpoint, workers: found, reason } = await workers.list(caller, params.id);
+        const ended = query.ended === true ? await workers.listEnded(caller, params.id) : undefined;
         return {
+          ...(ended !== undefined && {
+            ended: ended.map(({ id, endedAt }) => ({ id, endedAt: isoTime(endedAt ?? 0) })),
+          }),
           workers: await Promise.all(found.map((view) => serializeWorker(view, catalog))),
           summary: summaryOf(found),
           endpointVersion: endpoint.version,

@@ -10,6 +10,8 @@ import type { Endpoints } from './endpoints.ts';
 import { rollbackInput } from './endpoint-release.ts';
 import type { Release, Worker } from '../../domain/endpoints/worker-record.ts';
 
+const ENDED_WORKERS_SHOWN = 10;
+
 export const WORKER_STATUSES = ['RUNNING', 'IDLE', 'INITIALIZING', 'THROTTLED', 'UNHEALTHY'] as const;
 export type WorkerStatus = (typeof WORKER_STATUSES)[number];
 
@@ -97,6 +99,14 @@ export class EndpointWorkers {
       workers: this.viewsOf(endpoint),
       reason: this.#liveWorkers.noWorkerReason(endpoint) ?? null,
     };
+  }
+
+  /** The last workers that ended, newest first: their logs are kept for a while. */
+  async listEnded(caller: Caller, endpointId: string): Promise<Worker[]> {
+    await this.#endpoints.get(caller, endpointId);
+    return (await this.#context.store.workers.listEndedWorkers(endpointId))
+      .sort((one, other) => (other.endedAt ?? 0) - (one.endedAt ?? 0))
+      .slice(0, ENDED_WORKERS_SHOWN);
   }
 
   /**

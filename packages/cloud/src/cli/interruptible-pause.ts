@@ -1,0 +1,22 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { CliContext } from './cli-context.ts';
+import { CommandExit, EXIT_INTERRUPTED } from './cli.errors.ts';
+
+export type Pause = (ms: number) => Promise<void>;
+
+/** Between two looks at what the server does: Ctrl-C ends the command, and says that the server goes on. */
+export function interruptiblePause(
+  { onInterrupt, stderr }: Pick<CliContext, 'onInterrupt' | 'stderr'>,
+  goesOn: string,
+): Pause {
+  const interrupt = onInterrupt?.();
+  return async (ms) => {
+    try {
+      await pause(ms, undefined, { signal: interrupt });
+    } catch (error) {
+      if (interrupt?.aborted !== true) throw error;
+      stderr.write(`berth: ${goesOn}\n`);
+      throw new CommandExit(EXIT_INTERRUPTED);
+    }
+  };
+}
