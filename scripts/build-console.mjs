@@ -22,8 +22,12 @@ const sources = hashSources();
 if (!existsSync(STAMP) || readFileSync(STAMP, 'utf8') !== sources) build();
 
 function build() {
-  process.stdout.write('building the console\n');
   const installsTools = findVite() === undefined;
+  process.stdout.write(
+    installsTools
+      ? 'building the console, with tools that are removed again: about half a minute\n'
+      : 'building the console: about ten seconds\n',
+  );
   if (installsTools) run('npm', ['install', ...NPM_OPTIONS, '--include=dev', '-w', FOLDER]);
   run(NODE, [findVite() ?? '', 'build', '--logLevel', 'warn', FOLDER]);
   for (const name of readdirSync(`${DIST}/assets`).filter((file) => COMPRESSED.test(file)))

@@ -36,7 +36,9 @@ const HANDLER = 'export default (job) => job.input;\n';
 /** No worker is needed for what these tests ask. */
 describe('a deployed folder that crashes at its start', () => {
   const stage = clearedServerFixture();
-  const folder = createTemporaryFolder('crash', { 'handler.js': 'export default () => nothing.at.all;\nwrong;\n' });
+  const folder = createTemporaryFolder('crash', {
+    'handler.js': 'export default () => nothing.at.all;\nwrong;\n',
+  });
   after(() => folder.remove());
 
   test('has its log shown, though no worker runs', async () => {
@@ -211,7 +213,10 @@ describe('berth deploy', () => {
     const argv = ['deploy', large.path, '--name', 'large'];
     const { code, err } = await runInProcess(argv, { env, terminal: true });
     assert.equal(code, 0, err);
-    assert.match(err, /^uploading 2 files, 2.0 MB\n\r0%, [^\n]*\r100%, 2.7 MB of 2.7 MB, .*\nendpoint large /);
+    assert.match(
+      err,
+      /^uploading 2 files, 2.0 MB\n\r0%, [^\n]*\r100%, 2.7 MB of 2.7 MB, .*\nendpoint large /,
+    );
     large.remove();
   });
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { acceleratedPythonSdk } from '../../packages/testing/src/python-sdks.ts';
@@ -24,6 +24,9 @@ test('an ML engineer gets a streaming, accelerated and monitored endpoint in Pyt
   const isPublic = typeof sdk !== 'string';
   if (!isPublic) t.diagnostic(`with Berth's own SDK: ${sdk}`);
   const typed = { cwd: folder, env };
+  watch.read('README.md', '', 'First result in one minute', 'Write a worker');
+  watch.read('docs/python.md', '', 'Acceleration');
+  watch.read('docs/monitoring.md', '', 'History');
   assert.match(await startServer(), /console/);
 
   mkdirSync(join(folder, 'shout'));
@@ -42,8 +45,8 @@ test('an ML engineer gets a streaming, accelerated and monitored endpoint in Pyt
   const workers = await watch.type('berth ps shout', typed);
   assert.match(workers, /shout|READY|IDLE|ready|idle/);
   const endpoint = (await watch.type('berth endpoint get shout -o name', typed)).trim();
-  const key = readFileSync(join(folder, '.berth/root.key'), 'utf8').trim();
-  const call = (path: string): string => `curl -sf -H 'Authorization: Bearer ${key}' '${url}${path}'`;
+  const call = (path: string): string =>
+    `curl -sf -H "Authorization: Bearer $(cat .berth/root.key)" '${url}${path}'`;
   const listed = JSON.parse(await watch.type(call(`/v2/serverless/${endpoint}/workers`), typed)) as {
     workers: { accelerated: boolean }[];
   };

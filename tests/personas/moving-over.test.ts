@@ -20,6 +20,10 @@ const RUNPODCTL = resolve('clients/.installed/runpodctl/bin/runpodctl');
 test('someone moving over keeps programs and tools, and changes an address', async (t) => {
   const sdk = acceleratedPythonSdk();
   const { folder, url, env, watch, startServer } = await createPersona(t);
+  watch.read('README.md', '', 'First result in one minute', 'Use the clients you have');
+  watch.read('docs/migration.md', '', 'Addresses', 'Steps', 'Names of data centers and GPUs', 'What differs');
+  watch.read('docs/clients/python-sdk.md', '');
+  watch.read('docs/clients/runpodctl.md', '');
   await startServer();
   const typed = { cwd: folder, env };
   await watch.type('berth deploy examples/echo --name echo', typed);

@@ -11,9 +11,14 @@ test('an operator runs a server with PostgreSQL and HTTPS, backs it up and has i
   t.after(() => database.drop());
   const { folder, url, env, watch, startServer } = await createPersona(t, 'https');
   const { certificate, key } = createTestCertificate([], 90);
+  watch.read('README.md', '', 'First result in one minute');
+  watch.read('docs/quick-start.md', 'On a server', 'On many machines');
+  watch.read('docs/tls.md', '', 'Certificate files', 'Clients and private certificate authorities');
+  watch.read('docs/backup.md', 'Backup', 'Scheduled backups');
+  watch.read('docs/quotas.md', 'Set and see them');
   writeFileSync(join(folder, 'certificate.pem'), certificate);
   writeFileSync(join(folder, 'key.pem'), key);
-  writeFileSync(
+  watch.write(
     join(folder, 'berth.yaml'),
     `database: ${database.url}
 tls:

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { freePort } from '../../packages/testing/src/free-port.ts';
@@ -39,6 +39,10 @@ createServer(async (request, response) => {
 
 test('a web developer calls an endpoint from TypeScript and gets a webhook', async (t) => {
   const { folder, url, env, watch, startServer } = await createPersona(t);
+  watch.read('README.md', '', 'First result in one minute');
+  watch.read('docs/job-api.md', '', 'Before you begin', 'Submit a job and wait');
+  watch.read('docs/webhooks.md', '', 'Check the signature', 'Attempts');
+  watch.read('docs/clients/javascript-sdk.md', '');
   await startServer('', { BERTH_WEBHOOKS_ALLOW_PRIVATE: 'true' });
   const typed = { cwd: folder, env };
   await watch.type('berth deploy examples/echo --name echo', typed);
@@ -50,8 +54,8 @@ test('a web developer calls an endpoint from TypeScript and gets a webhook', asy
   const secret = JSON.parse(
     await watch.type(`curl -sf -H 'Authorization: Bearer ${key}' ${url}/v2/account/webhook-secret`, typed),
   ) as { secret: string };
-  writeFileSync(join(folder, 'receiver.mjs'), RECEIVER);
-  writeFileSync(join(folder, 'client.ts'), CLIENT);
+  watch.write(join(folder, 'receiver.mjs'), RECEIVER);
+  watch.write(join(folder, 'client.ts'), CLIENT);
   const port = await freePort();
   const receiver = await watch.start(`node receiver.mjs ${port}`, /listening/, {
     cwd: folder,
@@ -74,9 +78,9 @@ test('a web developer calls an endpoint from TypeScript and gets a webhook', asy
     const program = `import sdk from 'runpod-sdk';
 const endpoint = sdk(process.env.BERTH_API_KEY, { baseUrl: process.env.BERTH_URL + '/v2' }).endpoint(process.env.ENDPOINT);
 console.log((await endpoint.runSync({ input: { n: 1 } })).output.n);`;
-    writeFileSync(join(folder, 'sdk.mjs'), program);
+    watch.write(join(folder, 'sdk.mjs'), program);
     assert.equal(await watch.type('node sdk.mjs', { cwd: folder, env: own }), '1\n');
   }
   await watch.type('berth rm echo --yes', typed);
-  watch.assertWithinMinutes(10);
+  watch.assertWithinMinutes(20);
 });

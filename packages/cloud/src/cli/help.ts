@@ -33,7 +33,8 @@ export function usage({ name, words, options }: Pick<Command, 'name' | 'words' |
 export function programHelp(commands: readonly Command[]): string {
   const single = commands.filter((one) => !isOfGroup(one));
   const grouped = byGroup(commands.filter(isOfGroup));
-  const list = (some: readonly Command[]): string[] => entries(some.map(({ name, summary }) => [name, summary]));
+  const list = (some: readonly Command[]): string[] =>
+    entries(some.map(({ name, summary }) => [name, summary]));
   return sections([
     ['Usage: berth COMMAND [options]'],
     wrapText(

@@ -99,7 +99,9 @@ export const deploy = command({
       call,
       `${shellQuote(name)} is deployed, and its worker goes on starting; berth ps ${shellQuote(name)} shows how far it is`,
     );
-    const state = options.wait ? await waitForWorker(client, endpoint, timeout * 1000, pause, reportStart) : {};
+    const state = options.wait
+      ? await waitForWorker(client, endpoint, timeout * 1000, pause, reportStart)
+      : {};
     show(output, endpoint, { created, ...state });
   },
 });
