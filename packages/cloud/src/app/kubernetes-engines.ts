@@ -65,7 +65,7 @@ export async function createKubernetesEngines(
               'interface only; set workerUrl (BERTH_WORKER_URL), and host',
           );
         }
-        engine.allowServerUrl(url);
+        engine.allowServer(url, config.port > 0 ? config.port : undefined);
         return url;
       };
       return [dataCenter.id, { engine, workerUrl }];

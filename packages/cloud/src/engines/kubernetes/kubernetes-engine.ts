@@ -131,8 +131,8 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
     return { requests: this.#client.requests, cacheAgeMs: this.#watch?.ageMs };
   }
 
-  /** Instances reach this server at this URL. Network policies allow it. */
-  allowServerUrl(url: string): void {
+  /** Instances reach this server at this URL, and it listens at this port. Network policies allow it. */
+  allowServer(url: string, listenPort: number | undefined): void {
     this.#tenants.serverUrl = url;
   }
 

@@ -6,6 +6,10 @@ export interface NetworkPolicyInput {
   account: string;
   /** Where pods reach Berth. */
   serverUrl: string;
+  /** The namespace of the pods of Berth, where this server is one of them. */
+  berthNamespace?: string | undefined;
+  /** The port at which the pods of Berth listen. */
+  berthPort?: number | undefined;
 }
 
 /**
@@ -14,19 +18,26 @@ export interface NetworkPolicyInput {
  */
 const PRIVATE_RANGES = ['10.0.0.0/8', '100.64.0.0/10', '169.254.0.0/16', '172.16.0.0/12', '192.168.0.0/16'];
 const DNS_PORT = 53;
-/** The pods of Berth itself, in whatever namespace. */
-const BERTH = { namespaceSelector: {}, podSelector: { matchLabels: { 'app.kubernetes.io/name': 'berth' } } };
+const NAMESPACE_NAME = 'kubernetes.io/metadata.name';
 
 /**
  * The pods of one account reach each other, DNS, the internet and Berth; only they and Berth reach them.
  * Traffic from the machines of the cluster is not filtered, as policies never do.
  */
-export function networkPolicy({ installation, account, serverUrl }: NetworkPolicyInput): {
+export function networkPolicy({
+  installation,
+  account,
+  serverUrl,
+  berthNamespace,
+  berthPort,
+}: NetworkPolicyInput): {
   metadata: { name: string; labels: Record<string, string> };
   [field: string]: unknown;
 } {
   const own = { podSelector: { matchLabels: { [ACCOUNT]: labelValue(account) } } };
-  const server = serverPeer(serverUrl);
+  const servers = [serverAddress(serverUrl), berthPods(serverUrl, berthNamespace, berthPort)].filter(
+    (server) => server !== undefined,
+  );
   return {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'NetworkPolicy',
@@ -37,9 +48,9 @@ export function networkPolicy({ installation, account, serverUrl }: NetworkPolic
     spec: {
       podSelector: own.podSelector,
       policyTypes: ['Ingress', 'Egress'],
-      ingress: [{ from: [own, BERTH, ...(server === undefined ? [] : [server.peer])] }],
+      ingress: [{ from: [own, ...servers.map(({ peer }) => peer)] }],
       egress: [
-        { to: [own, BERTH] },
+        { to: [own] },
         {
           ports: [
             { protocol: 'UDP', port: DNS_PORT },
@@ -47,21 +58,47 @@ export function networkPolicy({ installation, account, serverUrl }: NetworkPolic
           ],
         },
         { to: [{ ipBlock: { cidr: '0.0.0.0/0', except: PRIVATE_RANGES } }] },
-        ...(server === undefined
-          ? []
-          : [{ to: [server.peer], ports: [{ protocol: 'TCP', port: server.port }] }]),
+        ...servers.map(({ peer, port }) => ({
+          to: [peer],
+          ...(port !== undefined && { ports: [{ protocol: 'TCP', port }] }),
+        })),
       ],
     },
   };
 }
 
+/** Berth, as pods see it. */
+interface ServerPeer {
+  peer: unknown;
+  port: number | undefined;
+}
+
 /** A server that is no pod of the cluster is known by its address. */
-function serverPeer(url: string): { peer: unknown; port: number } | undefined {
+function serverAddress(url: string): ServerPeer | undefined {
   if (!URL.canParse(url)) return undefined;
   const { hostname, port, protocol } = new URL(url);
   if (!isIPv4(hostname)) return undefined;
   return {
     peer: { ipBlock: { cidr: `${hostname}/32` } },
     port: Number(port) || (protocol === 'https:' ? 443 : 80),
+  };
+}
+
+/**
+ * The pods of Berth in its own namespace: a label alone anybody may give to a pod. Where that is not known, and
+ * Berth has no address, they are in some namespace.
+ */
+function berthPods(
+  url: string,
+  namespace: string | undefined,
+  port: number | undefined,
+): ServerPeer | undefined {
+  if (namespace === undefined && serverAddress(url) !== undefined) return undefined;
+  return {
+    peer: {
+      namespaceSelector: namespace === undefined ? {} : { matchLabels: { [NAMESPACE_NAME]: namespace } },
+      podSelector: { matchLabels: { 'app.kubernetes.io/name': 'berth' } },
+    },
+    port,
   };
 }

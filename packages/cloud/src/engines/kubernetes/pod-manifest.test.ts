@@ -137,6 +137,25 @@ test('a policy opens an account to itself, Berth, DNS and the internet only', ()
   const text = JSON.stringify(policy);
   assert.match(text, /"except":\["10\.0\.0\.0\/8"/);
   assert.match(text, /"cidr":"10\.0\.0\.5\/32".*"port":8484/);
+  // Anybody may give the label of Berth to a pod.
+  assert.doesNotMatch(text, /namespaceSelector/);
+});
+
+test('where Berth is a pod, a policy opens an account to the pods of its namespace at its port', () => {
+  const policy = networkPolicy({
+    installation: 'here',
+    account: 'acc',
+    serverUrl: 'http://berth.cloud.svc:80',
+    berthNamespace: 'cloud',
+    berthPort: 8484,
+  });
+  const berth = {
+    namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'cloud' } },
+    podSelector: { matchLabels: { 'app.kubernetes.io/name': 'berth' } },
+  };
+  const { ingress, egress } = policy['spec'] as { ingress: { from: unknown[] }[]; egress: unknown[] };
+  assert.deepEqual(ingress[0]?.from[1], berth);
+  assert.deepEqual(egress.at(-1), { to: [berth], ports: [{ protocol: 'TCP', port: 8484 }] });
 });
 
 test('a claim has the class of its tier, and is shared or not', () => {

@@ -25,6 +25,8 @@ export class TenantObjects {
   #namespace: Promise<void> | undefined;
   /** Where pods reach Berth. */
   serverUrl = '';
+  /** The port at which this server listens; those that are pods of the cluster listen at the same one. */
+  listenPort: number | undefined;
 
   constructor(deps: TenantObjectsDeps) {
     this.#deps = deps;
@@ -72,7 +74,14 @@ export class TenantObjects {
     const account = spec.labels['account'];
     if (!settings.networkPolicies || account === undefined) return;
     if (this.#policies.get(account) === this.serverUrl) return;
-    const policy = networkPolicy({ ...this.#deps, account, serverUrl: this.serverUrl });
+    const policy = networkPolicy({
+      ...this.#deps,
+      account,
+      serverUrl: this.serverUrl,
+      // A kubeconfig names the namespace of its context, a service account that of the server.
+      berthNamespace: settings.kubeconfig === undefined ? await client.namespace() : undefined,
+      berthPort: this.listenPort,
+    });
     const path = `/apis/networking.k8s.io/v1/namespaces/${namespace}/networkpolicies`;
     try {
       await client.create(path, policy);

@@ -46,6 +46,11 @@ export class KubernetesClient {
   }
 
   create<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
+  /** That of its credentials, where they name one. */
+  async namespace(): Promise<string | undefined> {
+    return (await this.#openAccess()).namespace;
+  }
+
     return this.request<T>('POST', path, { body, ...(signal !== undefined && { signal }) });
   }
 
