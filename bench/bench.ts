@@ -1,6 +1,6 @@
 // Measures Berth beside its peers on this machine: `npm run bench --
 // start|accept|drain|latency|steady|idle|depth|coldstart|flood|full-disk|gateway|ledger|pods|kubernetes
-// |kubernetes-kills|kills|failover|python|console`, without a word all of them.
+// |kubernetes-kills|kubernetes-scale|kills|failover|python|console`, without a word all of them.
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { accept } from './accept.bench.ts';
@@ -15,6 +15,7 @@ import { gateway } from './gateway.bench.ts';
 import { idle } from './idle.bench.ts';
 import { kubernetes } from './kubernetes.bench.ts';
 import { kubernetesKills } from './kubernetes-kills.bench.ts';
+import { kubernetesScale } from './kubernetes-scale.bench.ts';
 import { kills } from './kills.bench.ts';
 import { latency } from './latency.bench.ts';
 import { ledger } from './ledger.bench.ts';
@@ -44,6 +45,7 @@ const BENCHMARKS: Record<string, (bench: BenchContext) => Promise<void>> = {
   pods,
   kubernetes,
   'kubernetes-kills': kubernetesKills,
+  'kubernetes-scale': kubernetesScale,
   kills,
   failover,
   python,

@@ -3,7 +3,7 @@
 # It needs Go 1.24, gcc and about 15 minutes. Programs that are there are kept.
 set -euo pipefail
 target=$1
-kubernetes=v1.34.1 etcd=v3.6.16 coredns=v1.14.3
+kubernetes=v1.34.1 etcd=v3.6.16 coredns=v1.14.3 kwok=v0.8.0
 mkdir -p "$target"
 work=$(mktemp -d)
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
@@ -27,6 +27,11 @@ build etcd go.etcd.io/etcd/server/v3
 enter coredns
 go get "github.com/coredns/coredns@$coredns"
 build coredns github.com/coredns/coredns
+
+# Plays thousands of nodes for benchmarks.
+enter kwok
+go get "sigs.k8s.io/kwok/cmd/kwok@$kwok"
+build kwok sigs.k8s.io/kwok/cmd/kwok
 
 # Every part of Kubernetes in one program, which the name it is started by chooses. Its staging modules have no versions of their own.
 enter kube

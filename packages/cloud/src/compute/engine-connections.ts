@@ -88,7 +88,8 @@ export class EngineConnections {
     for (const engine of new Set(this.#deps.engines.values())) {
       const isConnected = [...this.#deps.engines].some(([id, one]) => one === engine && this.isConnected(id));
       if (!isConnected || !isCurrent()) continue;
-      const listed = (await engine.list()).filter(({ labels }) => labels['kind'] === this.#deps.owner.kind);
+      const known = await (engine.watched?.() ?? engine.list());
+      const listed = known.filter(({ labels }) => labels['kind'] === this.#deps.owner.kind);
       const orphans = await this.#orphansOf(engine, listed);
       for (const { id } of orphans) this.#orphans.add(id);
       await this.#removeOrphans(

@@ -126,6 +126,9 @@ export interface InstanceEngine extends Engine {
   /** All instances of this engine that were not removed. */
   list(): Promise<Instance[]>;
 
+  /** The same from what it has watched, where a list is expensive; undefined while that may be old. */
+  watched?(): Promise<Instance[]> | undefined;
+
   /**
    * Calls the listener on every change from now on. It must not throw. Returns a function that unsubscribes.
    */

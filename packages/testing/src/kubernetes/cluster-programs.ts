@@ -28,7 +28,13 @@ const ARCHIVE = resolve(ROOT, '../shared/kubernetes/bin-linux-x64.tar.xz');
 const BUILD_SCRIPT = join(ROOT, 'tests/kubernetes/build.sh');
 
 /** The folder with the programs of a cluster, or why there is none, in one line. */
-export function findClusterPrograms(): { bin: string } | { reason: string } {
+export function findClusterPrograms(others: readonly string[] = []): { bin: string } | { reason: string } {
+  const found = findPrograms();
+  const lacking = 'bin' in found && others.find((program) => !existsSync(join(found.bin, program)));
+  return lacking ? { reason: `${lacking} is not among the programs in ${found.bin}` } : found;
+}
+
+function findPrograms(): { bin: string } | { reason: string } {
   if (process.platform !== 'linux') return { reason: 'a cluster can be started on Linux only' };
   if (process.getuid?.() !== 0) return { reason: 'only root can start a cluster' };
   const missing = SYSTEM_PROGRAMS.find((program) => !isInstalled(program));

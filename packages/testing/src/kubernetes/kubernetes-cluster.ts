@@ -14,7 +14,7 @@ import { ClusterCertificates } from './cluster-certificates.ts';
 import { findClusterPrograms } from './cluster-programs.ts';
 import { berthLayer } from './berth-layer.ts';
 import { type ImageConfig, writeImageTar } from './image-tar.ts';
-import { writeNodeFiles } from './node-files.ts';
+import { writeKwokFiles, writeNodeFiles } from './node-files.ts';
 
 const START_TIMEOUT_MS = 120_000;
 const POLL_INTERVAL_MS = 50;
@@ -44,27 +44,35 @@ export interface KubernetesForTests {
 
 export type ClusterPart = 'etcd' | 'apiserver' | `node-${number}`;
 
-/** A running cluster, or why there is none, in one line. With BERTH_REQUIRE_KUBERNETES=1 that is an error. */
-export async function startKubernetes({ nodes = 2 } = {}): Promise<KubernetesForTests | { reason: string }> {
-  const programs = findClusterPrograms();
+/**
+ * A running cluster, or why there is none, in one line. With BERTH_REQUIRE_KUBERNETES=1 that is an error. With
+ * `simulated`, nodes that are objects only, labelled `type=kwok`, and their pods are played by kwok.
+ */
+export async function startKubernetes({
+  nodes = 2,
+  simulated = false,
+} = {}): Promise<KubernetesForTests | { reason: string }> {
+  const programs = findClusterPrograms(simulated ? ['kwok'] : []);
   if ('reason' in programs) {
     if (process.env['BERTH_REQUIRE_KUBERNETES'] === '1')
       throw new Error(`BERTH_REQUIRE_KUBERNETES=1, but ${programs.reason}`);
     return programs;
   }
-  return new TestCluster(programs.bin, nodes).start();
+  return new TestCluster(programs.bin, nodes, simulated).start();
 }
 
 class TestCluster {
   readonly #bin: string;
   readonly #nodes: number;
+  readonly #simulated: boolean;
   readonly #folder = mkdtempSync(join(tmpdir(), 'berth-kubernetes-'));
   readonly #number: number;
   readonly #host: string;
 
-  constructor(bin: string, nodes: number) {
+  constructor(bin: string, nodes: number, simulated: boolean) {
     this.#bin = bin;
     this.#nodes = nodes;
+    this.#simulated = simulated;
     this.#number = claimBridge();
     this.#host = `10.120.${this.#number}.1`;
   }
@@ -144,6 +152,7 @@ class TestCluster {
       `.:53 {\n bind ${this.#host}\n errors\n kubernetes cluster.local in-addr.arpa {\n  kubeconfig ` +
         `${join(this.#folder, 'admin.conf')}\n  ttl 1\n }\n}\n`,
     );
+    if (this.#simulated) writeKwokFiles(this.#folder, `10.${180 + this.#number}.0.0/16`);
     this.#writeImages();
     const all = Array.from({ length: this.#nodes }, (_, index) => this.#nodeAddresses(index));
     for (const node of all) {

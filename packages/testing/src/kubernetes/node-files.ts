@@ -1,5 +1,7 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+
+const KWOK_STAGES = resolve(import.meta.dirname, '../../../../tests/kubernetes/kwok-stages.yaml');
 
 export interface NodeAddresses {
   name: string;
@@ -138,4 +140,22 @@ function kubeletConfig({
     kubeAPIBurst: 200,
     containerLogMaxSize: '50Mi',
   };
+}
+
+/** For nodes and pods that are objects only. Each simulated container has written one line. */
+export function writeKwokFiles(folder: string, podSubnet: string): void {
+  const logsFile = join(folder, 'kwok-output.log');
+  writeFileSync(logsFile, `${new Date(0).toISOString()} stdout F it runs\n`);
+  const logs = { logs: [{ logsFile, follow: true }] };
+  const config = {
+    apiVersion: 'kwok.x-k8s.io/v1alpha1',
+    kind: 'ClusterLogs',
+    metadata: { name: 'all' },
+    spec: logs,
+  };
+  writeFileSync(
+    join(folder, 'kwok.yaml'),
+    `${readFileSync(KWOK_STAGES, 'utf8').trim()}\n---\n${JSON.stringify(config)}\n`,
+  );
+  writeFileSync(join(folder, 'kwok-subnet'), `${podSubnet}\n`);
 }

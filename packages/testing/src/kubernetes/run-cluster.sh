@@ -111,14 +111,26 @@ for ((i = 0; i < nodes; i++)); do
 done
 
 read -r _ || exit 0 # the API server answers
+# Thousands of simulated pods need more requests per second than the default, and renew their leases seldom.
+grace=20s rates=()
+if [ -e "$folder/kwok.yaml" ]; then grace=300s rates=(--kube-api-qps=500 --kube-api-burst=1000); fi
 # Not before: both end without the roles that the API server creates.
 run controllers "$bin/kube-controller-manager" --kubeconfig="$folder/controllers.conf" --bind-address="$host" --leader-elect=false \
   --authentication-kubeconfig="$folder/controllers.conf" --authorization-kubeconfig="$folder/controllers.conf" \
   --use-service-account-credentials=true --root-ca-file="$pki/ca.crt" --service-account-private-key-file="$pki/sa.key" \
-  --allocate-node-cidrs=false --node-monitor-period=2s --node-monitor-grace-period=20s --enable-hostpath-provisioner=true \
-  --pvclaimbinder-sync-period=2s
+  --allocate-node-cidrs=false --node-monitor-period=2s --node-monitor-grace-period=$grace --enable-hostpath-provisioner=true \
+  --pvclaimbinder-sync-period=2s "${rates[@]}"
 run scheduler "$bin/kube-scheduler" --kubeconfig="$folder/scheduler.conf" --bind-address="$host" --leader-elect=false \
-  --authentication-kubeconfig="$folder/scheduler.conf" --authorization-kubeconfig="$folder/scheduler.conf"
+  --authentication-kubeconfig="$folder/scheduler.conf" --authorization-kubeconfig="$folder/scheduler.conf" "${rates[@]}"
+# It plays the kubelets of nodes that are objects only, and their pods.
+if [ -e "$folder/kwok.yaml" ]; then
+  # One for each log that is followed.
+  sysctl -qw fs.inotify.max_user_instances=65536 fs.inotify.max_user_watches=1048576 2>/dev/null
+  run kwok "$bin/kwok" --kubeconfig="$folder/admin.conf" --config="$folder/kwok.yaml" --manage-all-nodes=false \
+    --manage-nodes-with-label-selector=type=kwok --cidr="$(cat "$folder/kwok-subnet")" --node-ip="$host" --node-port=10247 \
+    --server-address="$host:10247" --tls-cert-file="$pki/apiserver.crt" --tls-private-key-file="$pki/apiserver.key" \
+    --node-lease-duration-seconds=200
+fi
 if [ -x "$bin/coredns" ]; then run coredns "$bin/coredns" -conf "$folder/Corefile"; fi
 touch "$folder/api-ready"
 read -r _

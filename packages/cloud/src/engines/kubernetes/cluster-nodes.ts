@@ -1,9 +1,9 @@
-import type { Capacity, NodeCapacity } from '../../domain/placement/engine-capacity.ts';
+import type { Capacity, GpuCapacity, NodeCapacity } from '../../domain/placement/engine-capacity.ts';
 import type { Clock } from '../../support/clock.ts';
 import { staleWhileRevalidate } from '../../support/stale-while-revalidate.ts';
 import type { KubernetesClient } from './client/kubernetes-client.ts';
 import { toKubernetesError } from './client/kubernetes.errors.ts';
-import { gpuCapacities } from './gpu-nodes.ts';
+import { gpuCapacity, gpusInUse } from './gpu-nodes.ts';
 import { nodesToCome } from './node-pools.ts';
 import type { NodeObject, ObjectList, PodObject } from './kubernetes-objects.ts';
 import type { ClusterSettings } from './kubernetes-options.ts';
@@ -66,6 +66,11 @@ export function clusterCapacity(
   const usable = nodes.filter(isUsable);
   const most = (resource: string): number =>
     Math.max(0, ...usable.map((node) => allocatable(node, resource)));
+  const used = gpusInUse(pods, settings);
+  const gpusOf = (node: NodeObject): GpuCapacity[] => {
+    const gpus = gpuCapacity(node, used, settings);
+    return gpus === undefined ? [] : [gpus];
+  };
   const toCome = nodesToCome(usable, pods, settings);
   const cores = Math.max(Math.floor(most('cpu')), ...toCome.map(({ vcpu }) => vcpu));
   return {
@@ -74,7 +79,7 @@ export function clusterCapacity(
       Math.floor(most('memory') / BYTES_PER_GB),
       ...toCome.map(({ memoryInGb }) => memoryInGb),
     ),
-    gpus: [...gpuCapacities(usable, pods, settings), ...toCome.map(({ gpus }) => gpus)],
+    gpus: [...usable.flatMap(gpusOf), ...toCome.map(({ gpus }) => gpus)],
     nodes: nodes.map(
       (node): NodeCapacity => ({
         name: node.metadata.name,
@@ -82,7 +87,7 @@ export function clusterCapacity(
         schedulable: isSchedulable(node),
         cores: allocatable(node, 'cpu'),
         memoryInGb: Math.floor(allocatable(node, 'memory') / BYTES_PER_GB),
-        gpus: gpuCapacities([node], pods, settings),
+        gpus: gpusOf(node),
       }),
     ),
   };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { gpuCapacities, gpuTypeOf, productsOf } from './gpu-nodes.ts';
+import { gpuCapacity, gpusInUse, gpuTypeOf, productsOf } from './gpu-nodes.ts';
 import type { NodeObject, PodObject } from './kubernetes-objects.ts';
 import { DEFAULT_CLUSTER_SETTINGS } from './kubernetes-options.ts';
 import { parseQuantity } from './quantity.ts';
@@ -59,10 +59,9 @@ test('each node is a machine of its own, without the GPUs that pods hold', () =>
       containers: [{ name: 'main', resources: { requests: { 'nvidia.com/gpu': '3' } } }],
     },
   };
-  const found = gpuCapacities(
-    [node('a', 'NVIDIA-L4', '4'), node('b', 'NVIDIA-L4', '2'), node('c', '', '0')],
-    [pod],
-    DEFAULT_CLUSTER_SETTINGS,
+  const used = gpusInUse([pod], DEFAULT_CLUSTER_SETTINGS);
+  const found = [node('a', 'NVIDIA-L4', '4'), node('b', 'NVIDIA-L4', '2'), node('c', '', '0')].flatMap(
+    (one) => gpuCapacity(one, used, DEFAULT_CLUSTER_SETTINGS) ?? [],
   );
   assert.deepEqual(
     found.map(({ gpuTypeId, total, free, memoryInGb }) => [gpuTypeId, total, free, memoryInGb]),

@@ -6,6 +6,8 @@ import { parseQuantity } from './quantity.ts';
 
 const MIB_PER_GB = 1024;
 
+type GpuSettings = Pick<ClusterSettings, 'gpuLabel' | 'gpuResource'>;
+
 /** GPU-feature-discovery writes the driver's name with dashes: NVIDIA-L4, NVIDIA-A100-SXM4-80GB. */
 export function gpuTypeOf(product: string): string {
   const name = product.replace(/-SHARED$/, '');
@@ -40,32 +42,41 @@ export function productName(typeId: string): string {
   return typeId.replaceAll(' ', '-');
 }
 
-/** One entry for each node with GPUs. */
-export function gpuCapacities(
-  nodes: readonly NodeObject[],
+/** The GPUs of one node; undefined where it has none. */
+export function gpuCapacity(
+  { metadata, status }: NodeObject,
+  used: ReadonlyMap<string, number>,
+  { gpuLabel, gpuResource }: GpuSettings,
+): GpuCapacity | undefined {
+  const total = parseQuantity(status.allocatable?.[gpuResource] ?? '0');
+  const product = metadata.labels?.[gpuLabel];
+  if (total < 1 || product === undefined) return undefined;
+  const driver = metadata.labels ?? {};
+  const major = driver['nvidia.com/cuda.runtime.major'] ?? driver['nvidia.com/cuda.runtime-version.major'];
+  const minor = driver['nvidia.com/cuda.runtime.minor'] ?? driver['nvidia.com/cuda.runtime-version.minor'];
+  return {
+    gpuTypeId: gpuTypeOf(product),
+    total,
+    free: Math.max(0, total - (used.get(metadata.name) ?? 0)),
+    virtual: false,
+    cudaVersion: major === undefined ? null : `${major}.${minor ?? '0'}`,
+    memoryInGb: Math.round(Number(driver['nvidia.com/gpu.memory'] ?? 0) / MIB_PER_GB),
+  };
+}
+
+/** How many GPUs these pods hold, by node. */
+export function gpusInUse(
   pods: readonly PodObject[],
-  { gpuLabel, gpuResource }: Pick<ClusterSettings, 'gpuLabel' | 'gpuResource'>,
-): GpuCapacity[] {
-  return nodes.flatMap(({ metadata, status }) => {
-    const total = parseQuantity(status.allocatable?.[gpuResource] ?? '0');
-    const product = metadata.labels?.[gpuLabel];
-    if (total < 1 || product === undefined) return [];
-    const used = pods
-      .filter(({ spec }) => spec.nodeName === metadata.name)
-      .flatMap(({ spec }) => spec.containers)
-      .reduce((sum, { resources }) => sum + parseQuantity(resources?.requests?.[gpuResource] ?? '0'), 0);
-    const driver = metadata.labels ?? {};
-    const major = driver['nvidia.com/cuda.runtime.major'] ?? driver['nvidia.com/cuda.runtime-version.major'];
-    const minor = driver['nvidia.com/cuda.runtime.minor'] ?? driver['nvidia.com/cuda.runtime-version.minor'];
-    return [
-      {
-        gpuTypeId: gpuTypeOf(product),
-        total,
-        free: Math.max(0, total - used),
-        virtual: false,
-        cudaVersion: major === undefined ? null : `${major}.${minor ?? '0'}`,
-        memoryInGb: Math.round(Number(driver['nvidia.com/gpu.memory'] ?? 0) / MIB_PER_GB),
-      },
-    ];
-  });
+  { gpuResource }: Pick<GpuSettings, 'gpuResource'>,
+): Map<string, number> {
+  const used = new Map<string, number>();
+  for (const { nodeName, containers } of pods.map(({ spec }) => spec)) {
+    if (nodeName === undefined) continue;
+    const requested = containers.reduce(
+      (sum, { resources }) => sum + parseQuantity(resources?.requests?.[gpuResource] ?? '0'),
+      0,
+    );
+    if (requested > 0) used.set(nodeName, (used.get(nodeName) ?? 0) + requested);
+  }
+  return used;
 }

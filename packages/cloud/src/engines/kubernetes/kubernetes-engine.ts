@@ -12,7 +12,7 @@ import { ContainerEngine, type StartContext } from '../container-engine.ts';
 import type { EngineConnection, InstanceEngine } from '../engine.ts';
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
 import { isInstanceId } from '../instance-id.ts';
-import type { InstanceHandle, InstanceSpec, InstanceUsage } from '../instance.ts';
+import type { Instance, InstanceHandle, InstanceSpec, InstanceUsage } from '../instance.ts';
 import { KubernetesClient } from './client/kubernetes-client.ts';
 import { toKubernetesError } from './client/kubernetes.errors.ts';
 import { ListWatch } from './client/list-watch.ts';
@@ -37,6 +37,8 @@ import { TenantObjects } from './tenant-objects.ts';
 import { VolumeServerPods } from './volume-server-pods.ts';
 
 const PODS_CACHE_TTL_MS = 1000;
+/** The API server sends a bookmark every minute. */
+const WATCH_FRESH_MS = 75_000;
 
 /** Runs instances as pods of a Kubernetes cluster. */
 export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implements InstanceEngine {
@@ -134,6 +136,7 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
   /** Instances reach this server at this URL, and it listens at this port. Network policies allow it. */
   allowServer(url: string, listenPort: number | undefined): void {
     this.#tenants.serverUrl = url;
+    this.#tenants.listenPort = listenPort;
   }
 
   async capacity(): Promise<Capacity> {
@@ -197,6 +200,12 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
       },
       onProblem: (what, error) => this.logProblem(what, error),
     });
+  }
+
+  /** A list of thousands of pods takes a second, here and of the API server. */
+  watched(): Promise<Instance[]> | undefined {
+    if ((this.#watch?.ageMs ?? Infinity) > WATCH_FRESH_MS) return undefined;
+    return this.inventory.open().then(() => this.inventory.all().map((instance) => instance.describe()));
   }
 
   protected isSameRun(instance: KubernetesInstance, handle: InstanceHandle): boolean {

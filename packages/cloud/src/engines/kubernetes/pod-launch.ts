@@ -16,8 +16,10 @@ import { adoptSecrets, createSecrets, deleteSecrets } from './pod-secrets.ts';
 import type { PodWaits } from './pod-waits.ts';
 import { podState } from './pod-state.ts';
 
-/** Slow starts are explained: events of the pod are asked for at this interval. */
-const EVENTS_INTERVAL_MS = 2000;
+/** Slow starts are explained: the pod and its events are asked for, more and more seldom: there may be thousands. */
+const FIRST_EVENTS_MS = 2000;
+const EVENTS_GROWTH = 1.5;
+const LONGEST_EVENTS_PAUSE_MS = 30_000;
 const MAX_CREATE_TRIES = 20;
 const DELETION_POLL_MS = 250;
 /** A pull that failed is tried again by the kubelet; some failures are only of the moment. */
@@ -150,6 +152,7 @@ async function waitUntilRunning(
   const since = performance.now();
   const explained = new StartExplanation(spec, deps);
   let pullFailedAt: number | undefined;
+  let eventsPauseMs = FIRST_EVENTS_MS;
   for (let pod: PodObject | undefined = created; ; ) {
     if (pod === undefined)
       throw new BerthError('unavailable', `the pod of ${spec.id} was deleted while it started`);
@@ -179,9 +182,12 @@ async function waitUntilRunning(
         `it did not start within ${settings.startTimeoutMs / 1000} s${reason === undefined ? '' : `: ${reason}`}`,
       );
     if (reason !== undefined) await explained.report(reason);
-    const next = await waits.next(pod, EVENTS_INTERVAL_MS, signal);
+    const next = await waits.next(pod, eventsPauseMs, signal);
     signal.throwIfAborted();
-    if (next === undefined) await explained.readEvents(created, client);
+    if (next === undefined) {
+      await explained.readEvents(created, client);
+      eventsPauseMs = Math.min(eventsPauseMs * EVENTS_GROWTH, LONGEST_EVENTS_PAUSE_MS);
+    }
     pod = next ?? (await patiently(() => readPod(client, path, created.metadata.uid)));
   }
 }

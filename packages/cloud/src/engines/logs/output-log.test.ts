@@ -52,3 +52,35 @@ test('output that comes too fast is read no faster than the limit, and the log s
   assert.equal(said.length, 1);
   assert.match(said[0] ?? '', /more than 2\.0 MB\/s/);
 });
+
+test('a stream that ends again and again while the container runs is asked for more and more seldom', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'berth-output-log-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const clock = new ManualClock();
+  const [ended, waits] = [Promise.withResolvers<void>(), [] as number[]];
+  let read = 0;
+  const log = new OutputLog({
+    source: {
+      containerId: 'c1',
+      lostLines: 'lost',
+      isGone: () => false,
+      // The seventh lasts.
+      async *read(): AsyncGenerator<SourceLine[]> {
+        read += 1;
+        if (read === 7) clock.advance(60_000);
+      },
+    },
+    folder,
+    clock,
+    onStreamEnd: async () => {
+      if (read === 8) ended.resolve();
+      return read < 8;
+    },
+    onProblem: (what, error) => assert.fail(`${what}: ${error}`),
+    pause: async (milliseconds) => void waits.push(milliseconds),
+  });
+  log.captureOutput(await SegmentedLog.open(folder));
+  await ended.promise;
+  await log.detach();
+  assert.deepEqual(waits, [500, 1_000, 5_000, 15_000, 15_000, 15_000, 100]);
+});

@@ -10,7 +10,9 @@ import { OutputRate } from './output-rate.ts';
 import type { SourceLine } from './source-line.ts';
 
 /** Delays between attempts to reconnect; the last one repeats. */
-const RETRY_DELAYS_MS = [100, 500, 1000, 5000];
+const RETRY_DELAYS_MS = [100, 500, 1000, 5000, 15_000];
+/** A stream that ends sooner, while its container runs, is asked for more and more seldom. */
+const SHORT_STREAM_MS = 5_000;
 /** The longest time that the stream may lag behind the runtime's log. */
 const MAX_STREAM_LAG_MS = 2000;
 /** The shortest interval between two readings from the anchor. */
@@ -159,27 +161,30 @@ export class OutputLog {
 
   async #follow(): Promise<void> {
     const { signal } = this.#closing;
+    let hasFailed = false;
     for (let failures = 0; !signal.aborted; ) {
+      const begunAt = monotonicNow(this.#deps.clock);
       try {
         const nextOutput = await this.#deps.source.openNotifier?.(signal);
         this.#isNotified = nextOutput !== undefined;
         if (nextOutput === undefined) await this.#read({ follow: true });
         else await this.#readWhenNotified(nextOutput);
         if (signal.aborted || !(await this.#deps.onStreamEnd())) return;
-        failures = 0;
+        failures = monotonicNow(this.#deps.clock) - begunAt < SHORT_STREAM_MS ? failures + 1 : 0;
+        hasFailed = false;
       } catch (error) {
         if (signal.aborted) return;
         if (this.#deps.source.isGone(error) && !(await this.#isRunning())) return;
-        if (failures === 0)
+        if (!hasFailed)
           this.#deps.onProblem(
             'the output of a container could not be written to its log; trying again',
             error,
           );
+        hasFailed = true;
         failures += 1;
       }
-      await pause(RETRY_DELAYS_MS[Math.min(failures, RETRY_DELAYS_MS.length - 1)], undefined, {
-        signal,
-      }).catch(() => undefined);
+      const delay = RETRY_DELAYS_MS[Math.min(failures, RETRY_DELAYS_MS.length - 1)] as number;
+      await (this.#deps.pause ?? pauseUntilAborted)(delay, signal);
     }
   }
 

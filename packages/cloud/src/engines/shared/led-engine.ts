@@ -35,6 +35,7 @@ export function delegateTo(engine: InstanceEngine): InstanceEngine {
     remove: (id, graceMs) => engine.remove(id, graceMs),
     deleteLog: (id) => engine.deleteLog(id),
     list: () => engine.list(),
+    ...(engine.watched && { watched: () => engine.watched?.() }),
     watch: (listener) => engine.watch(listener),
     logs: (id, query, signal) => engine.logs(id, query, signal),
     logSystemLine: (id, line) => engine.logSystemLine(id, line),

@@ -1,15 +1,19 @@
 import type { IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
+import { setTimeout as pause } from 'node:timers/promises';
 import type WebSocket from 'ws';
 import { Agent as HttpAgent, request as requestHttp } from '../../../support/node-http.ts';
 import type { ClusterAccess, ClusterCredentials } from './cluster-access.ts';
 import { KubernetesApiError } from './kubernetes.errors.ts';
+import { RequestPace } from './request-pace.ts';
 
 /** No plain request takes this long unless the API server hangs. */
 const REQUEST_TIMEOUT_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 15_000;
 /** Requests at once; watches, logs and commands have connections of their own. */
 const MAX_CONNECTIONS = 16;
+/** Of one server to one cluster, whatever is to be started: the API server is there for others too. */
+const PACE = { perSecond: 200, burst: 400 };
 
 export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
@@ -31,6 +35,7 @@ export class KubernetesClient {
   #agent: HttpAgent | undefined;
   #streamAgent: HttpAgent | undefined;
   #requests = 0;
+  readonly #pace = new RequestPace(PACE);
 
   constructor(openAccess: () => Promise<ClusterAccess>) {
     this.#openAccess = openAccess;
@@ -41,16 +46,16 @@ export class KubernetesClient {
     return this.#requests;
   }
 
-  get<T>(path: string, query?: Query, options: RequestOptions = {}): Promise<T> {
-    return this.request<T>('GET', path, { ...options, ...(query !== undefined && { query }) });
-  }
-
-  create<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
   /** That of its credentials, where they name one. */
   async namespace(): Promise<string | undefined> {
     return (await this.#openAccess()).namespace;
   }
 
+  get<T>(path: string, query?: Query, options: RequestOptions = {}): Promise<T> {
+    return this.request<T>('GET', path, { ...options, ...(query !== undefined && { query }) });
+  }
+
+  create<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
     return this.request<T>('POST', path, { body, ...(signal !== undefined && { signal }) });
   }
 
@@ -153,6 +158,8 @@ export class KubernetesClient {
     }: RequestOptions,
     isStream: boolean,
   ): Promise<IncomingMessage> {
+    const wait = this.#pace.waitMs(performance.now());
+    if (wait > 0) await pause(wait, undefined, signal && { signal });
     signal?.throwIfAborted();
     const access = await this.#openAccess();
     const credentials = await access.credentials();

@@ -1,0 +1,164 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { startKubernetes } from '../packages/testing/src/kubernetes/kubernetes-cluster.ts';
+import {
+  kubernetesEngineFixture,
+  type KubernetesEngineFixture,
+} from '../packages/testing/src/kubernetes/kubernetes-engine-fixture.ts';
+import { ApiCallCount } from './kubernetes/api-call-count.ts';
+import { SimulatedWorkers } from './kubernetes/simulated-workers.ts';
+import { createSimulatedNodes } from './kubernetes/simulated-nodes.ts';
+import type { BenchContext } from './support/bench-context.ts';
+import { MILLISECONDS } from './support/bench-report.ts';
+import { type BerthProcess, startBerth } from './support/berth-process.ts';
+import { withCleanup } from './support/cleanup-scope.ts';
+import { cpuSeconds, residentMegabytes } from './support/process-usage.ts';
+import { quantile } from './support/statistics.ts';
+
+const FULL = { nodes: 1_000, workers: 5_000, endpoints: 2_000 };
+/** Endpoints without a worker, of all; one after the other gets a job. */
+const ASLEEP = 0.1;
+const CREATE_AT_ONCE = 8;
+const REST_SECONDS = 40;
+const WAKE_EVERY_MS = 250;
+const BARS = { memory: 600, decisionMs: 1_000, callsPerSecond: 200 };
+
+/**
+ * A large cluster whose nodes and containers are simulated by kwok: what it costs to start all workers, to keep
+ * them, and how soon an endpoint without a worker gets one.
+ */
+export async function kubernetesScale(bench: BenchContext): Promise<void> {
+  const { report, scale } = bench;
+  const size = {
+    nodes: Math.max(2, Math.round(FULL.nodes * scale)),
+    workers: Math.round(FULL.workers * scale),
+    endpoints: Math.round(FULL.endpoints * scale),
+  };
+  report.part(
+    'kubernetes-scale',
+    `${size.nodes} nodes, ${size.workers} workers on ${size.endpoints} endpoints, simulated by kwok`,
+  );
+  const cluster = await startKubernetes({ nodes: 0, simulated: true });
+  if ('reason' in cluster) return report.print(`not measured: ${cluster.reason}`);
+  await withCleanup(async (stage) => {
+    stage.defer(() => cluster.stop());
+    const engine = await kubernetesEngineFixture(cluster);
+    stage.defer(() => engine.close());
+    await createSimulatedNodes(engine.cluster, size.nodes);
+    const { url: database } = await bench.database(stage);
+    const berth = await startBerth({ data: stage.folder('data'), database, env: engine.env });
+    stage.defer(() => berth.stop());
+    const workers = new SimulatedWorkers(engine, berth);
+    stage.defer(() => workers.stop());
+    await measure(bench, { size, engine, berth, workers });
+  });
+}
+
+interface Stage {
+  size: typeof FULL;
+  engine: KubernetesEngineFixture;
+  berth: BerthProcess;
+  workers: SimulatedWorkers;
+}
+
+async function measure({ report }: BenchContext, { size, engine, berth, workers }: Stage): Promise<void> {
+  const calls = new ApiCallCount(berth);
+  const asleep = Math.max(20, Math.round(size.endpoints * ASLEEP));
+  const began = performance.now();
+  const seconds = (): string => ((performance.now() - began) / 1000).toFixed(0);
+  await calls.during(async () => {
+    await createEndpoints(berth, size.workers, size.endpoints - asleep);
+    report.print(`${seconds()} s: the endpoints with workers are created`);
+    while (workers.polling < size.workers) {
+      if (performance.now() - began > 1_500_000)
+        throw new Error(`${workers.polling} of ${size.workers} workers started within 1500 s`);
+      await pause(500);
+    }
+  });
+  report.print(
+    `${seconds()} s: ${workers.polling} workers poll; ${calls.text}; ${residentMegabytes(berth.pid).toFixed(0)} MB`,
+  );
+  const starting = calls.perSecond;
+  const sleepers = await createEndpoints(berth, 0, asleep);
+  const used = cpuSeconds(berth.pid);
+  await calls.during(() => pause(REST_SECONDS * 1_000));
+  const rest = calls.perSecond;
+  report.print(
+    `at rest: ${calls.text}, ${(((cpuSeconds(berth.pid) - used) / REST_SECONDS) * 100).toFixed(0)} % of a core`,
+  );
+  const decisions: number[] = [];
+  const woken = sleepers.map(async (endpointId, index) => {
+    await pause(index * WAKE_EVERY_MS);
+    decisions.push(await wake(berth, engine, workers, endpointId));
+  });
+  await calls.during(async () => void (await Promise.all(woken)));
+  report.print(`while ${asleep} endpoints are woken: ${calls.text}`);
+  const memory = residentMegabytes(berth.pid);
+  report.figures('from the request to the pod in the API server', MILLISECONDS, [
+    { name: 'p50', values: [quantile(decisions, 0.5)] },
+    { name: 'p99', values: [quantile(decisions, 0.99)] },
+  ]);
+  const bar = (what: string, limit: number, measured: number, unit: string): void =>
+    report.bar({
+      part: 'kubernetes-scale',
+      what,
+      bar: `< ${limit}${unit}`,
+      measured: `${measured.toFixed(0)}${unit}`,
+      met: measured < limit,
+    });
+  bar('memory', BARS.memory, memory, ' MB');
+  bar('a woken endpoint gets a pod, p99', BARS.decisionMs, quantile(decisions, 0.99), ' ms');
+  bar('API calls while all workers start', BARS.callsPerSecond, starting, '/s');
+  bar('API calls at rest', 5, rest, '/s');
+}
+
+/** Their ids. `workers` are shared out evenly; without any, the endpoints have none and may get one. */
+async function createEndpoints(
+  { url, key }: BerthProcess,
+  workers: number,
+  count: number,
+): Promise<string[]> {
+  const ids: string[] = [];
+  const create = async (index: number): Promise<void> => {
+    const min = Math.floor(((index + 1) * workers) / count) - Math.floor((index * workers) / count);
+    const response = await fetch(`${url}/v2/serverless`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        name: `scale-${workers > 0 ? 'busy' : 'asleep'}-${index}`,
+        type: 'QUEUE',
+        image: 'example.com/simulated:1',
+        cpu: [{ id: 'cpu3c', vcpuCount: 2 }],
+        scaling: { type: 'REQUEST_COUNT', requestCount: 1 },
+        workers: { min, max: Math.max(1, min) },
+      }),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`an endpoint could not be created: ${text}`);
+    ids.push((JSON.parse(text) as { id: string }).id);
+  };
+  let next = 0;
+  const line = async (): Promise<void> => {
+    while (next < count) await create(next++);
+  };
+  await Promise.all(Array.from({ length: CREATE_AT_ONCE }, line));
+  return ids;
+}
+
+/** Milliseconds until its pod is there. */
+async function wake(
+  { url, key }: BerthProcess,
+  engine: KubernetesEngineFixture,
+  workers: SimulatedWorkers,
+  endpointId: string,
+): Promise<number> {
+  const created = workers.created(endpointId);
+  const began = performance.now();
+  const response = await fetch(`${url}/v2/${endpointId}/run`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ input: {} }),
+  });
+  if (!response.ok) throw new Error(`${engine.namespace}: ${await response.text()}`);
+  await response.arrayBuffer();
+  return (await created) - began;
+}
