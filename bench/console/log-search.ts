@@ -2,6 +2,8 @@ import type { Page } from 'playwright-core';
 import { waitFor } from '../../packages/testing/src/wait-for.ts';
 import type { BerthProcess } from '../support/berth-process.ts';
 import { callBerth } from '../support/call-berth.ts';
+import { scrollLog } from './list-scroll.ts';
+import type { ListScroll } from './list-scroll.ts';
 
 const LINES = 100_000;
 const LINES_WITHIN_MS = 60_000;
@@ -25,10 +27,13 @@ const SEARCH = `(words) => new Promise((done) => {
 })`;
 
 /**
- * Follows a pod that prints 100,000 lines, then searches them. Answers the milliseconds from each search to
- * having its lines on screen.
+ * Opens the log of a pod that has printed 100,000 lines; the first search reads them all. Answers the
+ * milliseconds from each further search to having its lines on screen, and how it scrolls.
  */
-export async function searchLog(page: Page, berth: BerthProcess): Promise<number[]> {
+export async function searchLog(
+  page: Page,
+  berth: BerthProcess,
+): Promise<{ times: number[]; scroll: ListScroll }> {
   const print = `seq -f 'line %.0f of the log: castle, tower, moat' ${LINES}`;
   const { id } = await callBerth<{ id: string }>(berth, 'POST', '/v2/pods', {
     name: 'talkative',
@@ -37,14 +42,16 @@ export async function searchLog(page: Page, berth: BerthProcess): Promise<number
     cpu: { id: 'cpu3c', vcpuCount: 2 },
   });
   await page.goto(`/pods/${id}/logs`);
-  await page.locator('.log-line').first().waitFor();
-  // The page begins with the last lines; what is printed while it is open is kept.
-  await callBerth(berth, 'POST', `/v2/pods/${id}/action`, { action: 'restart' });
+  await page.locator('.log-line', { hasText: `line ${LINES} of` }).waitFor({ timeout: LINES_WITHIN_MS });
+  const search = page.getByLabel('Search the log');
+  await search.fill('line 1 of the log');
+  await page.locator('.log-line', { hasText: 'line 1 of' }).waitFor({ timeout: LINES_WITHIN_MS });
+  await search.fill('');
   const status = page.locator('.toolbar + [role=status]');
   await waitFor(
     'all lines are there',
     async () => {
-      const lines = /of ([\d,]+) lines/.exec((await status.textContent()) ?? '')?.[1] ?? '0';
+      const lines = /^([\d,]+) of/.exec((await status.textContent()) ?? '')?.[1] ?? '0';
       return Number(lines.replaceAll(',', '')) >= LINES;
     },
     LINES_WITHIN_MS,
@@ -54,6 +61,8 @@ export async function searchLog(page: Page, berth: BerthProcess): Promise<number
     times.push(await page.evaluate<number>(`(${SEARCH})(${JSON.stringify(words)})`));
     await page.evaluate(`(${SEARCH})('')`);
   }
+  await page.getByRole('button', { name: 'Following' }).click();
+  const scroll = await scrollLog(page);
   await callBerth(berth, 'DELETE', `/v2/pods/${id}`);
-  return times;
+  return { times, scroll };
 }

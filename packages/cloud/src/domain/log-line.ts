@@ -18,6 +18,8 @@ export type LogPosition = { seq: number } | { ts: number };
 
 export interface LogQuery {
   after?: LogPosition;
+  /** Only lines before this one. Nothing is followed then. */
+  before?: { seq: number };
   /** The last lines only, of those that are asked for. Does not count where `after` is given. */
   tail?: number;
   /** Go on with what is yet to come. */

@@ -1,11 +1,20 @@
 import { ApiError, send } from './client.ts';
+import { readServerEvents } from './sse.ts';
 
 const REOPEN_MS = 5_000;
 
+/** A line of a log. */
+export interface LogLine {
+  /** Counts the lines of one log from 1. */
+  seq: number;
+  ts: string;
+  source: string;
+  line: string;
+}
+
 export interface LogStreamListener {
   onConnected(connected: boolean): void;
-  /** One line, as {ts, source, line}. */
-  onLine(line: { ts: string; source: string; line: string }): void;
+  onLine(line: LogLine): void;
   /** The server does not give this log, in its own words. It is not tried again. */
   onRefused(error: ApiError): void;
 }
@@ -23,8 +32,8 @@ export function followLog(url: string, listener: LogStreamListener): () => void 
       last === undefined ? url : `${url}${url.includes('?') ? '&' : '?'}since=${encodeURIComponent(last)}`,
     );
     stream.onopen = () => listener.onConnected(true);
-    stream.onmessage = ({ data }: MessageEvent<string>) => {
-      const line = JSON.parse(data) as { ts: string; source: string; line: string };
+    stream.onmessage = ({ data, lastEventId }: MessageEvent<string>) => {
+      const line = toLine(lastEventId, data);
       last = line.ts;
       listener.onLine(line);
     };
@@ -55,4 +64,31 @@ async function readRefusal(url: string, signal: AbortSignal): Promise<ApiError |
   } catch (error) {
     return error instanceof ApiError ? error : new ApiError(503, String(error));
   }
+}
+
+/**
+ * Lines before one, in their order: the last so many of them, or all. Their log may end before it: the server
+ * keeps the newest lines only.
+ */
+export async function readOlderLines(
+  url: string,
+  beforeSeq: number,
+  count: number | 'all',
+  signal: AbortSignal,
+  onLine: (line: LogLine) => void,
+): Promise<void> {
+  const query = {
+    before: beforeSeq,
+    ...(count === 'all' ? { since: '1970-01-01T00:00:00Z' } : { tail: count }),
+  };
+  const response = await send(url.split('?')[0] ?? url, {
+    query,
+    signal,
+    headers: { accept: 'text/event-stream' },
+  });
+  for await (const { id, data } of readServerEvents(response)) onLine(toLine(id, data));
+}
+
+function toLine(id: string, data: string): LogLine {
+  return { seq: Number(id.slice(id.lastIndexOf('/') + 1)), ...(JSON.parse(data) as Omit<LogLine, 'seq'>) };
 }

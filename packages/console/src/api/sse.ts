@@ -1,5 +1,11 @@
-/** The data of each server-sent event of a response, until it ends. */
-export async function* readEvents(response: Response): AsyncGenerator<string> {
+export interface ServerEvent {
+  /** Empty where the event has none. */
+  id: string;
+  data: string;
+}
+
+/** The server-sent events of a response, until it ends. */
+export async function* readServerEvents(response: Response): AsyncGenerator<ServerEvent> {
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
   while (reader !== undefined) {
@@ -9,9 +15,14 @@ export async function* readEvents(response: Response): AsyncGenerator<string> {
     rest = parts.pop() ?? '';
     for (const part of parts) {
       const data = eventData(part);
-      if (data !== undefined) yield data;
+      if (data !== undefined) yield { id: /^id: ?(.*)$/m.exec(part)?.[1] ?? '', data };
     }
   }
+}
+
+/** Their data alone. */
+export async function* readEvents(response: Response): AsyncGenerator<string> {
+  for await (const { data } of readServerEvents(response)) yield data;
 }
 
 /** The `data` lines of one event; undefined for a comment. */

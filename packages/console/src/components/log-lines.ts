@@ -76,6 +76,19 @@ export function firstRowAt(rows: readonly LogRow[], at: number): number {
   return low;
 }
 
+/**
+ * Several parts of a log, or of several logs, as one. Where they do not follow each other, their lines are
+ * ordered by time.
+ */
+export function mergeRows(parts: readonly (readonly LogRow[])[]): readonly LogRow[] {
+  const filled = parts.filter(({ length }) => length > 0);
+  const rows = filled.flat();
+  const follows = filled.every(
+    (part, index) => index === 0 || (filled[index - 1]?.at(-1)?.ts ?? '') <= (part[0]?.ts ?? ''),
+  );
+  return follows ? rows : rows.sort((one, other) => (one.ts < other.ts ? -1 : Number(one.ts > other.ts)));
+}
+
 /** The text of a download: whole lines. */
 export function downloadText(rows: readonly LogRow[]): string {
   return rows.map(({ ts, line }) => `${ts} ${line}\n`).join('');

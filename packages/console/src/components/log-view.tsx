@@ -1,65 +1,18 @@
-import { useDeferredValue, useEffect, useMemo, useRef, useState } from 'react';
-import type { ReactNode } from 'react';
+import { useDeferredValue, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
+import type { ReactNode, RefObject } from 'react';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { followLog } from '../api/log-stream.ts';
 import { Button } from './button.tsx';
 import { formatCount } from './format.ts';
-import { downloadText, filterRows, firstRowAt, toLogRow } from './log-lines.ts';
+import { downloadText, filterRows, firstRowAt } from './log-lines.ts';
 import type { LogLevel, LogRow } from './log-lines.ts';
+import type { OlderLines } from './log-rows.ts';
 import { ErrorNote } from './states.tsx';
 import { useUrlChoice, useUrlText } from './url-state.ts';
 import '../styles/log.css';
 
-/** More than this is not kept on screen: the oldest lines go. */
-const MAX_ROWS = 200_000;
-const FLUSH_MS = 100;
 const LINE_HEIGHT = 20;
-
-export interface LogSource {
-  /** The address of the stream of server-sent events. */
-  url: string;
-  /** Shown before each line, where there are several. */
-  origin?: string;
-}
-
-export interface FollowedLog {
-  rows: readonly LogRow[];
-  live: boolean;
-  /** Why the server does not give it. */
-  error: Error | undefined;
-}
-
-/** Follows logs. The streams go on by themselves after a lost connection. */
-export function useLogRows(sources: readonly LogSource[]): FollowedLog {
-  const [rows, setRows] = useState<readonly LogRow[]>([]);
-  const [live, setLive] = useState(false);
-  const [error, setError] = useState<Error>();
-  const key = JSON.stringify(sources);
-  useEffect(() => {
-    setRows([]);
-    setError(undefined);
-    let pending: LogRow[] = [];
-    const stops = (JSON.parse(key) as LogSource[]).map(({ url, origin }) =>
-      followLog(url, {
-        onConnected: setLive,
-        onLine: (line) => pending.push(toLogRow(line, origin)),
-        onRefused: setError,
-      }),
-    );
-    // Thousands of lines a second are drawn together.
-    const timer = setInterval(() => {
-      if (pending.length === 0) return;
-      const arrived = pending;
-      pending = [];
-      setRows((current) => [...current, ...arrived].slice(-MAX_ROWS));
-    }, FLUSH_MS);
-    return () => {
-      clearInterval(timer);
-      for (const stop of stops) stop();
-    };
-  }, [key]);
-  return { rows, live, error };
-}
+/** So near to the first line, older ones are read. */
+const NEAR_TOP = 40 * LINE_HEIGHT;
 
 /** What of a log is shown, and how. */
 export interface LogFilter {
@@ -98,11 +51,13 @@ export function useLogFilter(): LogFilter {
 
 /**
  * Lines of a log: search, level, wrapping, download. Only those in view are in the document, as plain text.
+ * Older lines are read when somebody scrolls to the first one, searches, or wants them all.
  */
 export function LogView({
   rows,
   live,
   error,
+  older,
   name,
   filter,
   at,
@@ -112,6 +67,8 @@ export function LogView({
   rows: readonly LogRow[];
   live?: boolean;
   error?: Error | undefined;
+  /** Where the server may have lines before the first one. */
+  older?: OlderLines;
   /** Of the file that is downloaded. */
   name: string;
   filter: LogFilter;
@@ -131,7 +88,26 @@ export function LogView({
     estimateSize: () => LINE_HEIGHT,
     overscan: 20,
   });
-  const start = useMemo(() => (at === undefined ? shown.length : firstRowAt(shown, at)), [shown, at]);
+  const hasOlder = older?.hasOlder === true;
+  const [first] = rows;
+  // What is searched for, or where to begin, may be among the lines that are not here yet.
+  const needsOlder =
+    hasOlder &&
+    first !== undefined &&
+    (words !== '' || level !== 'debug' || (at !== undefined && Date.parse(first.ts) > at));
+  const readsAll = needsOlder && older?.reading === false && error === undefined;
+  useEffect(() => {
+    if (readsAll) void older?.readAll();
+  }, [readsAll, older]);
+  useKeptPlace(scroller, shown);
+  const start = useMemo(
+    () => (at === undefined || needsOlder ? shown.length : firstRowAt(shown, at)),
+    [shown, at, needsOlder],
+  );
+  const nearTop = (): void => {
+    const top = scroller.current?.scrollTop ?? 0;
+    if (hasOlder && !follow && top < NEAR_TOP) void older?.readPage();
+  };
   const begun = useRef<number>(undefined);
   useEffect(() => {
     if (!follow || shown.length === 0) return;
@@ -170,10 +146,28 @@ export function LogView({
         <Button aria-pressed={follow} onClick={() => setFollow(!follow)}>
           {follow ? 'Following' : 'Follow'}
         </Button>
-        <Button onClick={() => download(name, rows)}>Download</Button>
+        {hasOlder && (
+          <Button
+            disabled={older?.reading}
+            onClick={() => void older?.readPage().then(() => setFollow(false))}
+          >
+            Older lines
+          </Button>
+        )}
+        <Button
+          onClick={() =>
+            void (hasOlder && older ? older.readAll() : Promise.resolve(rows)).then((all) =>
+              download(name, all),
+            )
+          }
+        >
+          Download
+        </Button>
       </div>
       <div className="muted" role="status">
         {formatCount(shown.length)} of {formatCount(rows.length)} lines
+        {hasOlder && ' and older ones'}
+        {older?.reading === true && ', which are being read'}
         {live !== undefined && (live ? ' · live' : ' · not connected')}
       </div>
       {error !== undefined && <ErrorNote error={error} />}
@@ -184,7 +178,12 @@ export function LogView({
         tabIndex={0}
         role="log"
         aria-label="Log lines"
-        onWheel={({ deltaY }) => deltaY < 0 && setFollow(false)}
+        onWheel={({ deltaY }) => {
+          if (deltaY >= 0) return;
+          setFollow(false);
+          nearTop();
+        }}
+        onScroll={nearTop}
       >
         <div style={{ height: virtual.getTotalSize(), position: 'relative' }}>
           {virtual.getVirtualItems().map(({ index, start, key }) => {
@@ -210,6 +209,18 @@ export function LogView({
       </div>
     </div>
   );
+}
+
+/** Lines that arrive above those on screen do not move them. */
+function useKeptPlace(scroller: RefObject<HTMLDivElement | null>, shown: readonly LogRow[]): void {
+  const before = useRef<readonly LogRow[]>([]);
+  useLayoutEffect(() => {
+    const [first] = before.current;
+    before.current = shown;
+    if (first === undefined || first === shown[0] || scroller.current === null) return;
+    const added = shown.indexOf(first);
+    if (added > 0) scroller.current.scrollTop += added * LINE_HEIGHT;
+  }, [shown, scroller]);
 }
 
 function download(name: string, rows: readonly LogRow[]): void {

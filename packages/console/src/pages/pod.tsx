@@ -5,7 +5,8 @@ import type { Pod, PodAction } from '../api/resources.ts';
 import { usePermissions } from '../api/session.ts';
 import { StatusBadge } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
-import { LogView, useLogFilterOfPage, useLogRows } from '../components/log-view.tsx';
+import { useLogRows } from '../components/log-rows.ts';
+import { LogView, useLogFilterOfPage } from '../components/log-view.tsx';
 import { Card, LinkTabs, Page } from '../components/page.tsx';
 import { EmptyState, ErrorNote, Note, Skeleton } from '../components/states.tsx';
 import { PodActionDialog } from './pods/pod-actions.tsx';
@@ -109,8 +110,8 @@ function WhileItRuns({ pod, children }: { pod: Pod; children: React.ReactNode })
   return <Note tone="warn">The pod does not run now. Start it first; its log stays readable.</Note>;
 }
 
-/** The most that the API gives at once. */
-const TAIL = 5_000;
+/** Older lines are read when they are wanted. */
+const TAIL = 1_000;
 
 function PodLogs({ pod }: { pod: Pod }) {
   const log = useLogRows([{ url: `/v2/pods/${pod.id}/logs?tail=${TAIL}` }]);

@@ -20,23 +20,27 @@ export class LogReader {
   readonly #log: ReadableLog;
   readonly #query: LogQuery;
   readonly #signal: AbortSignal | undefined;
+  /** The first line that is not wanted any more. */
+  readonly #before: number;
 
   constructor(log: ReadableLog, query: LogQuery, signal: AbortSignal | undefined) {
     this.#log = log;
     this.#query = query;
     this.#signal = signal;
+    this.#before = query.before?.seq ?? Infinity;
   }
 
   /** In batches: one promise per line would cost more than the lines. */
   async *batches(): AsyncGenerator<LogLine[], void, undefined> {
-    const { after, follow = false } = this.#query;
+    const { after, before } = this.#query;
+    const follow = this.#query.follow === true && before === undefined;
     const afterTs = after !== undefined && 'ts' in after ? after.ts : undefined;
     let expected = await this.#firstSeq();
     while (this.#log.segments.length === 0 && follow && !this.#isEnded())
       await this.#log.waitForChange(this.#signal);
     for (
       let segment = this.#segmentWith(expected);
-      segment !== undefined;
+      segment !== undefined && segment.firstSeq < this.#before;
       segment = this.#segmentAfter(segment)
     ) {
       for await (const lines of this.#linesOf(segment, expected, follow)) {
@@ -66,9 +70,9 @@ export class LogReader {
     const { after, tail } = this.#query;
     if (after !== undefined) return 'seq' in after ? after.seq + 1 : 1;
     if (tail === undefined) return 1;
-    if (tail === 0) return this.#log.nextSeq;
+    if (tail === 0) return Math.min(this.#before, this.#log.nextSeq);
     let missing = tail;
-    const segments = this.#log.segments.toReversed();
+    const segments = this.#log.segments.filter(({ firstSeq }) => firstSeq < this.#before).toReversed();
     for (const segment of segments) {
       const wanted = (await Array.fromAsync(this.#linesOf(segment, 1, false)))
         .flat()
@@ -114,10 +118,11 @@ export class LogReader {
           const lines: LogLine[] = [];
           for (const line of split.lines) {
             if (checkpointOf(line) !== undefined) continue;
-            if (seq >= from) lines.push({ seq, ...parseRecord(line) });
+            if (seq >= from && seq < this.#before) lines.push({ seq, ...parseRecord(line) });
             seq += 1;
           }
           yield lines;
+          if (seq >= this.#before) return;
         } else if (segment !== this.#log.segments.at(-1) || !follow || this.#isEnded()) return;
         else await this.#log.waitForChange(this.#signal);
       }

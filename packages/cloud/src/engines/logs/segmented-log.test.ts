@@ -63,6 +63,28 @@ describe('segmented log', () => {
     await log.end();
   });
 
+  test('is read backwards page by page, across segments, to the oldest line that is kept', async () => {
+    const log = await SegmentedLog.open(folder(), 8 * 200);
+    for (let number = 1; number <= 300; number += 1) await log.append([record(`line ${number}`, number)]);
+    const kept = (await readAll(log, { tail: 1000 })).map(({ seq }) => seq);
+    const seen: number[] = [];
+    for (let before = Infinity; ; ) {
+      const page = await readAll(log, { tail: 7, ...(before !== Infinity && { before: { seq: before } }) });
+      if (page.length === 0) break;
+      assert.ok(page.length <= 7);
+      seen.unshift(...page.map(({ seq }) => seq));
+      before = page[0]?.seq ?? 0;
+    }
+    assert.deepEqual(seen, kept);
+    const [oldest = 0] = kept;
+    // All at once, up to a line; a follower is not kept waiting.
+    const rest = await readAll(log, { after: { ts: 0 }, before: { seq: 290 }, follow: true });
+    assert.deepEqual([rest[0]?.seq, rest.at(-1)?.seq], [oldest, 289]);
+    assert.deepEqual(await texts(log, { tail: 0, before: { seq: 290 } }), []);
+    assert.deepEqual(await texts(log, { tail: 5, before: { seq: 1 } }), []);
+    await log.end();
+  });
+
   test('timestamps never decrease', async () => {
     const log = await SegmentedLog.open(folder());
     await log.append([record('late', 50), record('early', 40)]);

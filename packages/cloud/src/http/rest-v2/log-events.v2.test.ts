@@ -22,3 +22,17 @@ test('a log begins after the last line that its reader had, else after a time, e
     assert.deepEqual(begins(undefined, unreadable), { tail: 7 });
   }
 });
+
+test('older lines are read up to an event, and are not followed', () => {
+  const before = `${SINCE}/000000000012`;
+  assert.deepEqual(readLogQuery({ before, tail: 5 }, undefined), {
+    follow: false,
+    before: { seq: 12 },
+    tail: 5,
+  });
+  assert.deepEqual(readLogQuery({ before: '12', since: SINCE }, undefined), {
+    follow: false,
+    before: { seq: 12 },
+    after: { ts: Date.parse(SINCE) },
+  });
+});

@@ -1,6 +1,6 @@
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
 import type { ServerSentEvent } from '../rest/server-sent-events.ts';
-import { boolean, integer, object, stringEnum } from '../rest/json-schema.ts';
+import { boolean, integer, object, stringEnum, text } from '../rest/json-schema.ts';
 import type { Static } from '../rest/json-schema.ts';
 import { dateTime } from './common.v2.schema.ts';
 import { LOG_TAIL, DEFAULT_LOG_TAIL } from '../../domain/limits.ts';
@@ -17,6 +17,12 @@ export const logQuery = object(
       description: 'How many of the last lines to begin with',
     }),
     since: dateTime('Only lines after this time'),
+    before: text({
+      pattern: '^(?:[^/]*/)?\\d{1,15}$',
+      description:
+        'Berth only: the id of an event. Only lines before it, the last `tail` of them or those after ' +
+        '`since`; the stream then ends. So older lines are read page by page',
+    }),
     follow: boolean({
       default: true,
       description: 'Berth only: whether to go on with what is written from now on',
@@ -29,10 +35,15 @@ export const logQuery = object(
  * after a time, else with the last lines.
  */
 export function readLogQuery(
-  { source, tail = DEFAULT_LOG_TAIL, since, follow = true }: Static<typeof logQuery>,
+  { source, tail = DEFAULT_LOG_TAIL, since, before, follow = true }: Static<typeof logQuery>,
   lastEventId: string | undefined,
 ): LogQuery {
-  const read = { follow, ...(source !== undefined && { source }) };
+  const end = /\d+$/.exec(before ?? '')?.[0];
+  const read = {
+    follow: follow && end === undefined,
+    ...(source !== undefined && { source }),
+    ...(end !== undefined && { before: { seq: Number(end) } }),
+  };
   const seq = /\/(\d{1,15})$/.exec(lastEventId ?? '')?.[1];
   if (seq !== undefined) return { ...read, after: { seq: Number(seq) } };
   const time = [lastEventId, since]

@@ -52,6 +52,7 @@ export async function* podLog({
   }
   if (
     position === undefined &&
+    query.before === undefined &&
     current?.status === 'ERROR' &&
     current.statusDetail !== null &&
     query.source !== 'container'

@@ -2,7 +2,8 @@ import { useMemo } from 'react';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useApi } from '../../api/queries.ts';
 import type { WorkerList } from '../../api/types.ts';
-import { LogView, useLogFilterOfPage, useLogRows } from '../../components/log-view.tsx';
+import { useLogRows } from '../../components/log-rows.ts';
+import { LogView, useLogFilterOfPage } from '../../components/log-view.tsx';
 import { EmptyState, Skeleton } from '../../components/states.tsx';
 import type { TabProps } from './tab-props.ts';
 
