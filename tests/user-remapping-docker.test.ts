@@ -19,6 +19,8 @@ const SCRIPT = String.raw`
 const fs = require('node:fs');
 console.log('user ' + process.getuid() + ' is ' + /^\s*(\d+)\s+(\d+)/.exec(fs.readFileSync('/proc/self/uid_map', 'utf8')).slice(1).join(' -> '));
 fs.writeFileSync('/own', 'its own disk');
+fs.writeFileSync('/volume/of-the-pod', fs.readFileSync('/volume/uploaded'));
+console.log('volume written');
 fetch(process.env.RUNPOD_API_URL, { method: 'POST' }).then(({ status }) => console.log('berth answers ' + status), (error) => console.log('berth: ' + error.cause));
 setInterval(() => {}, 1000);
 `;
@@ -41,13 +43,25 @@ describe('a daemon that remaps users', { skip: remappingProblem() ?? false }, ()
 
   test('root in a pod is a user that this machine does not have, and the pod works', async () => {
     const ann = await pods.account('ann');
-    const { id } = await pods.run(ann, SCRIPT);
+    const volume = await ann.call<{ id: string }>('POST', '/v2/network-volumes', {
+      name: 'volume',
+      size: 10,
+      dataCenter: 'DOCKER-1',
+    });
+    const file = (name: string): string => `/s3/${volume.body.id}/${name}`;
+    assert.equal((await ann.call('PUT', file('uploaded'), 'by S3')).status, 200);
+    const { id } = await pods.run(ann, SCRIPT, {
+      mounts: { network: [{ volumeId: volume.body.id, path: '/volume' }] },
+    });
     const lines = await waitFor('the pod has looked around', async () => {
       const found = await containerLogLines(ann, id);
-      return found.length >= 2 && found;
+      return found.length >= 3 && found;
     });
     assert.equal(lines[0], `user 0 is 0 -> ${REMAPPED_ROOT}`);
-    assert.match(lines[1] ?? '', /^berth answers \d+$/);
+    assert.equal(lines[1], 'volume written');
+    assert.match(lines[2] ?? '', /^berth answers \d+$/);
+    const written = await ann.call('GET', file('of-the-pod'));
+    assert.deepEqual([written.status, written.text], [200, 'by S3']);
     const { State: state } = await docker.getContainer(`berth-${id}`).inspect();
     const owner = /^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${state.Pid}/status`, 'utf8'))?.[1];
     assert.equal(owner, String(REMAPPED_ROOT));

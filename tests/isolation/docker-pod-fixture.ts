@@ -45,11 +45,12 @@ export class DockerPods {
   }
 
   /** A running pod with a script of Node. */
-  async run(client: ApiClient, script: string): Promise<PodView> {
+  async run(client: ApiClient, script: string, body: Record<string, unknown> = {}): Promise<PodView> {
     const made = await createPod(client, {
       image: this.#image,
       cmd: ['node', '-e', script],
       dataCenterIds: ['DOCKER-1'],
+      ...body,
     });
     assert.equal(made.status, 201, made.text);
     return waitForPodStatus(client, made.body.id, 'RUNNING');

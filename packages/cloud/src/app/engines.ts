@@ -223,8 +223,11 @@ export async function createEngines(
       return config.workerUrl === '' ? address.listeningOrigin : config.workerUrl;
     },
     sandbox: (dataCenterId) => config.dataCenters.find(({ id }) => id === dataCenterId),
-    fileOwner: async (accountId, dataCenterId) =>
-      byDataCenter.get(dataCenterId)?.kind === 'process' ? processEngine.fileOwner(accountId) : undefined,
+    fileOwner: async (accountId, dataCenterId) => {
+      const kind = byDataCenter.get(dataCenterId)?.kind;
+      if (kind === 'process') return processEngine.fileOwner(accountId);
+      return kind === 'docker' ? (await docker?.engine())?.fileOwner() : undefined;
+    },
     start: (onDataCenter) => {
       // After the first answers: the probe starts processes.
       setImmediate(() => void logIsolation(processEngine, log));

@@ -4,6 +4,7 @@ import { BerthError } from '../../support/errors.ts';
 import type { Log } from '../../support/log.ts';
 import type { StartContext } from '../container-engine.ts';
 import type { GpuAllocator } from '../gpu-allocator.ts';
+import { giveTree } from '../give-tree.ts';
 import type { InstanceSpec } from '../instance.ts';
 import { notAcceleratedLine, pythonHookProblem } from '../python-hook.ts';
 import { parseReference } from '../image-reference.ts';
@@ -66,7 +67,11 @@ export async function launchContainer(
     hostResources.isThisMachine ? process.availableMemory() : Infinity,
   );
 
-  for (const { source } of spec.mounts) await mkdir(source, { recursive: true });
+  for (const { source } of spec.mounts) {
+    await mkdir(source, { recursive: true });
+    if (hostResources.remappedRoot !== undefined && hostResources.isThisMachine)
+      await giveTree(source, hostResources.remappedRoot);
+  }
   signal.throwIfAborted();
   await deps.removePrevious();
   const network = spec.network?.name ?? accountNetworkName(deps.installation, spec.labels['account'] ?? '');

@@ -2,6 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { join, resolve } from 'node:path';
 import { type Clock, systemClock } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
+import type { FileOwner } from '../../support/file-owner.ts';
 import type { Log } from '../../support/log.ts';
 import { ContainerEngine, type StartContext } from '../container-engine.ts';
 import { type DeployedFolders, isDeployedFolder } from '../deployed-folders.ts';
@@ -226,6 +227,11 @@ export class DockerEngine extends ContainerEngine<DockerInstance> implements Ins
   /** Whether `containerDiskInGb` is enforced. */
   async limitsContainerDisk(): Promise<boolean> {
     return (await this.#hostResources()).limitsDisk;
+  }
+
+  /** The owner of files in volumes; undefined for the user that runs Berth. */
+  async fileOwner(): Promise<FileOwner | undefined> {
+    return (await this.#hostResources()).remappedRoot;
   }
 
   async capacity(): Promise<Capacity> {

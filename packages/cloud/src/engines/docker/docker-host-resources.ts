@@ -1,6 +1,7 @@
 import { cpus, release } from 'node:os';
 import type { Clock } from '../../support/clock.ts';
 import { staleWhileRevalidate } from '../../support/stale-while-revalidate.ts';
+import type { FileOwner } from '../../support/file-owner.ts';
 import { sequentialGpuIndexes } from '../gpu-allocator.ts';
 import { gpuCapacities, gpuIndexesByType } from '../machine.ts';
 import type { NvidiaSmiResult } from '../nvidia-smi.ts';
@@ -22,6 +23,7 @@ export interface DaemonInfo {
   DriverStatus?: [string, string][] | null;
   Runtimes?: Record<string, unknown>;
   SecurityOptions?: string[] | null;
+  DockerRootDir?: string;
   DiscoveredDevices?: { ID?: string }[] | null;
 }
 
@@ -34,6 +36,8 @@ export interface DockerHostResources {
   gpuIndexes: ReadonlyMap<string, readonly number[]>;
   limitsDisk: boolean;
   security: DaemonSecurity;
+  /** Whom root in a container is on the machine, where the daemon remaps users. */
+  remappedRoot?: FileOwner;
   /** Whether the daemon runs on this machine, not in a virtual machine or elsewhere. */
   isThisMachine: boolean;
 }
@@ -85,6 +89,7 @@ export function hostResourcesFrom(
     gpuIndexes: gpus === virtualGpus ? sequentialGpuIndexes(gpus) : gpuIndexesByType(gpuResult),
     limitsDisk: limitsDisk(info),
     security: daemonSecurity(info),
+    ...remappedRoot(info),
     isThisMachine: info.KernelVersion === release(),
   };
 }
@@ -94,6 +99,15 @@ function daemonSecurity({ Runtimes: runtimes, SecurityOptions: options }: Daemon
     runtimes: Object.keys(runtimes ?? {}).sort(),
     remapsUsers: (options ?? []).some((option) => /name=(userns|rootless)\b/.test(option)),
   };
+}
+
+/** A daemon that remaps users keeps its data in a folder named after the one that root becomes. */
+function remappedRoot({ DockerRootDir: folder = '', SecurityOptions: options }: DaemonInfo): {
+  remappedRoot?: FileOwner;
+} {
+  const [, uid, gid] = /\/(\d+)\.(\d+)$/.exec(folder) ?? [];
+  if (uid === undefined || !(options ?? []).includes('name=userns')) return {};
+  return { remappedRoot: { uid: Number(uid), gid: Number(gid) } };
 }
 
 /** Whether the daemon can attach GPUs: it has NVIDIA's runtime, or knows the devices itself. */

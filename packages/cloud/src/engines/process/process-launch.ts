@@ -33,7 +33,8 @@ import {
 import { programFolders } from './isolation/program-folders.ts';
 import { buildInstanceView, type InstanceViewOptions } from './isolation/instance-view.ts';
 import type { Tenant } from './isolation/tenant.ts';
-import { createOwnedFolder, giveTree, grantRead, makePassable } from './isolation/tenant-files.ts';
+import { giveTree } from '../give-tree.ts';
+import { createOwnedFolder, grantRead, makePassable } from './isolation/tenant-files.ts';
 import { bootId } from './process-table.ts';
 import type { RemovedFolders } from './removed-folders.ts';
 import { supervise, type SupervisedProcess, type SuperviseOptions } from './supervise.ts';

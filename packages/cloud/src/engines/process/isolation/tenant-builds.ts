@@ -20,7 +20,8 @@ import {
 import { buildInstanceView } from './instance-view.ts';
 import { programFolders } from './program-folders.ts';
 import type { Tenant } from './tenant.ts';
-import { giveTree, grantRead, makePassable } from './tenant-files.ts';
+import { giveTree } from '../../give-tree.ts';
+import { grantRead, makePassable } from './tenant-files.ts';
 
 /** Of /dev/shm, in which nothing of a build stays. */
 const BUILD_SHM_BYTES = 1024 ** 3;
