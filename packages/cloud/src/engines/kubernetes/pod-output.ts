@@ -72,7 +72,8 @@ export class TimedLines {
       lines.push(...toLines(bytes.subarray(start, end)));
       start = end + 1;
     }
-    this.#rest = bytes.subarray(start);
+    // A copy: a part of the chunk, even an empty one, would keep all 64 KB that were read at once.
+    this.#rest = Buffer.from(bytes.subarray(start));
     return lines;
   }
 
