@@ -30,7 +30,11 @@ function startedAsDocumented({ kubeconfig, host }: TestCluster): void {
     const url = `http://${host}:${port}`;
     const child = spawn(
       'bash',
-      ['-c', pageBlock('docs/quick-start.md', 'BERTH_KUBECONFIG').replace('http://192.0.2.10:8484', url)],
+      [
+        '--norc',
+        '-c',
+        pageBlock('docs/quick-start.md', 'BERTH_KUBECONFIG').replace('http://192.0.2.10:8484', url),
+      ],
       {
         // npm, and what it starts, end as one.
         detached: true,

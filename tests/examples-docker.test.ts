@@ -29,7 +29,7 @@ await withDocker((host) => {
     const follow = async (block: string): Promise<string> => {
       const script = `docker() { command docker "$1" --build-arg NODE=${base.name} "\${@:2}"; }
 ${block.replaceAll(/\bupper:1\b|registry\.example\/my-worker:1/g, image).replaceAll('run upper', `run ${name}`)}`;
-      const { stdout } = await promisify(execFile)('bash', ['-ec', script], {
+      const { stdout } = await promisify(execFile)('bash', ['--norc', '-ec', script], {
         env: {
           ...process.env,
           PATH: `${resolve('node_modules/.bin')}:${process.env['PATH']}`,

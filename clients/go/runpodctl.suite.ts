@@ -66,7 +66,7 @@ export function runpodctlSuite(installed: string): void {
       const block = documentationCode('runpodctl.md', 'sh', 0, { url, key });
       const env = { PATH: `${dirname(program)}:${process.env['PATH']}`, HOME: home };
       const script = block.replace('$(cat .berth/root.key)', key);
-      execFileSync('bash', ['-ec', script], { env, encoding: 'utf8' });
+      execFileSync('bash', ['--norc', '-ec', script], { env, encoding: 'utf8' });
     });
 
     const ok = async (...args: string[]): Promise<string> => {

@@ -78,7 +78,7 @@ OF_THIS_CLUSTER=(${ofThisCluster.map((word) => `'${word}'`).join(' ')})
 `;
       const removed = script.includes('npx berth deploy') ? 'npx berth rm echo --yes\n' : '';
       const programs = [kubectl, 'path' in helm ? helm.path : ''].map((path) => dirname(path));
-      await execute('bash', ['-c', `${prologue}${script}${removed}`], {
+      await execute('bash', ['--norc', '-c', `${prologue}${script}${removed}`], {
         cwd: fileURLToPath(new URL('../..', import.meta.url)),
         env: {
           ...process.env,

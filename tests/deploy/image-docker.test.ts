@@ -40,7 +40,7 @@ describe('the container image', { skip, timeout: 900_000 }, () => {
     const script = `docker() { if [ "$1" = build ]; then command docker build --network=host "\${@:2}"; else command docker "$@"; fi; }
 ${command.replaceAll(/\bberth( \.)?$/gm, `${IMAGE}$1`)}`;
     const env = { ...process.env, DOCKER_HOST: process.env['BERTH_TEST_DOCKER_HOST'], DOCKER_BUILDKIT: '0' };
-    await execute('bash', ['-ec', script], { cwd: root, env, maxBuffer: 64_000_000 });
+    await execute('bash', ['--norc', '-ec', script], { cwd: root, env, maxBuffer: 64_000_000 });
   };
   const inspect = <T>(what: string, format: string): Promise<T> =>
     docker('inspect', '--format', `{{json ${format}}}`, what).then((text) => JSON.parse(text) as T);

@@ -49,7 +49,7 @@ test('docs/deploy.md installs the service and enables it', { skip: missing }, ()
     .replaceAll(/ (\/(?:opt|etc)\/)/g, ` ${machine}$1`)
     .replace('systemctl enable --now', `systemctl --root=${machine} enable`);
   try {
-    const { status, stderr } = spawnSync('bash', ['-ec', block], { encoding: 'utf8' });
+    const { status, stderr } = spawnSync('bash', ['--norc', '-ec', block], { encoding: 'utf8' });
     assert.equal(status, 0, stderr);
     const enabled = join(machine, 'etc/systemd/system/multi-user.target.wants/berth.service');
     assert.equal(readlinkSync(enabled), '/etc/systemd/system/berth.service');

@@ -29,7 +29,6 @@ export const RUN_ELSEWHERE: readonly BlockOfTest[] = [
   { page: 'docs/deploy.md', starts: 'npm install', test: 'tests/deploy/systemd.test.ts' },
   { page: 'docs/deploy.md', starts: 'BERTH_DOCS_BASE', test: 'tests/docs/site.test.ts' },
   { page: 'docs/clients/python-worker.md', starts: 'import runpod', test: PYTHON_PAGES },
-  { page: 'docs/clients/python-worker.md', starts: 'npx berth deploy my-worker', test: PYTHON_PAGES },
   { page: 'docs/clients/python-worker.md', starts: 'export RUNPOD', test: PYTHON_PAGES },
   {
     page: 'docs/clients/python-worker.md',
@@ -42,5 +41,4 @@ export const RUN_ELSEWHERE: readonly BlockOfTest[] = [
   { page: 'docs/clients/runpodctl.md', starts: 'export', test: 'clients/go/runpodctl.suite.ts' },
   { page: 'docs/clients/mcp-server.md', starts: '', test: 'clients/support/mcp-client.ts' },
   { page: 'examples/dockerfile/README.md', starts: 'docker build', test: 'tests/examples-docker.test.ts' },
-  { page: 'examples/python-echo/README.md', starts: 'npx berth', test: PYTHON_PAGES },
 ];

@@ -79,7 +79,7 @@ export function describePages(title: string, pages: readonly string[]): void {
           ...(scene.ownServer !== true && { BERTH_URL: server.url, BERTH_API_KEY: server.key }),
         };
         const has = (command: string): boolean =>
-          spawnSync('bash', ['-c', command], { cwd: folder, env, stdio: 'ignore' }).status === 0;
+          spawnSync('bash', ['--norc', '-c', command], { cwd: folder, env, stdio: 'ignore' }).status === 0;
         const blocks = codeBlocks(readFileSync(resolve(page), 'utf8')).filter((block) => {
           const missing = neededCommand(page, block);
           if (missing !== undefined && !has(missing)) t.diagnostic(`not run, without: ${missing}`);
@@ -104,7 +104,11 @@ export function describePages(title: string, pages: readonly string[]): void {
           );
         if (scene.database !== undefined) script = script.replaceAll(scene.database, await ownDatabase(t));
         script = script.replaceAll('9000', `${receiverPort}`);
-        const running = run('bash', ['-x', '-c', script], { cwd: folder, env, maxBuffer: 16 << 20 });
+        const running = run('bash', ['--norc', '-x', '-c', script], {
+          cwd: folder,
+          env,
+          maxBuffer: 16 << 20,
+        });
         running.child.stdin?.end();
         const { stdout, stderr } = await running.catch((error: { stdout: string; stderr: string }) =>
           assert.fail(`a block of ${page} failed:\n${error.stdout}\n${error.stderr}`),

@@ -15,7 +15,7 @@ test('the documentation builds as a site, with every page and a search index', a
   const folder = mkdtempSync(join(tmpdir(), 'berth-site-'));
   context.after(() => rmSync(folder, { recursive: true, force: true }));
   const command = pageBlock('docs/deploy.md', 'BERTH_DOCS_BASE').replace('$PWD/site', folder);
-  await promisify(execFile)('bash', ['-ec', command], { cwd: ROOT });
+  await promisify(execFile)('bash', ['--norc', '-ec', command], { cwd: ROOT });
   const missing = globSync('**/*.md', { cwd: join(ROOT, 'docs') })
     .map((page) => page.replace(/README\.md$/, 'index.md').replace(/\.md$/, '.html'))
     .filter((page) => !existsSync(join(folder, page)));

@@ -48,7 +48,8 @@ export async function createPersona(t: TestContext, scheme = 'http'): Promise<Pe
     startServer: async (flags = '', extra = {}) => {
       const { stdout } = await watch.start(`npm start -- --port ${port} ${flags}`, /^berth is up at /m, {
         cwd: folder,
-        env: { ...env, BERTH_DOCKER: 'off', ...extra },
+        // The packages of a clone come from the cache where they can.
+        env: { ...env, BERTH_DOCKER: 'off', npm_config_prefer_offline: 'true', ...extra },
       });
       return stdout;
     },

@@ -13,8 +13,9 @@ const LONGEST_SILENCE_MS = 2_000;
 const READ_PER_MINUTE = 200;
 const TYPED_PER_MINUTE = 40;
 const CHARACTERS_PER_WORD = 5;
-/** Lines that say for what one waits, where it is known to take longer. */
+/** Lines that say for what one waits, where it is known to take longer; and what comes after the wait. */
 const EXPLANATION = /^(?:installing|building) .*(?:minute|seconds)/m;
+const EXPLAINED_STEP_ENDED = /^> /m;
 /** `berth --version` on a quiet machine. */
 const QUIET_START_MS = 200;
 
@@ -86,7 +87,7 @@ export class Stopwatch {
   ): Promise<{ process: ChildProcess; stdout: string }> {
     this.#typed(command);
     const begun = performance.now();
-    const child = spawn('bash', ['-ec', until === undefined ? command : `exec ${command}`], {
+    const child = spawn('bash', ['--norc', '-ec', until === undefined ? command : `exec ${command}`], {
       env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...marks(), ...env },
       ...(cwd !== undefined && { cwd }),
       stdio: ['pipe', 'pipe', 'pipe'],
@@ -107,7 +108,8 @@ export class Stopwatch {
     const heard = (text: string): void => {
       all += text;
       if (!isExplained) silence = Math.max(silence, performance.now() - last);
-      isExplained = EXPLANATION.test(text);
+      if (EXPLANATION.test(text)) isExplained = true;
+      else if (EXPLAINED_STEP_ENDED.test(text)) isExplained = false;
       last = performance.now();
     };
     child.stdout.setEncoding('utf8').on('data', (text: string) => {

@@ -159,7 +159,7 @@ describe("OpenAI's Python client", () => {
     const { url, key } = stage.server;
     const { stdout } = await promisify(execFile)(
       'bash',
-      ['-ec', documentationCode('openai.md', 'sh', 0, { url, key })],
+      ['--norc', '-ec', documentationCode('openai.md', 'sh', 0, { url, key })],
       {
         env: {
           PATH: `${dirname(python.path)}:${resolve('node_modules/.bin')}:${process.env['PATH']}`,

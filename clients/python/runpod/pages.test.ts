@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { createQueueEndpoint } from '../../../packages/testing/src/queue-endpoint-client.ts';
 import { clearedServerFixture } from '../../../packages/testing/src/cleared-server-fixture.ts';
-import { pageBlock } from '../../../tests/docs/pages.ts';
 import { documentationCode } from '../../support/documentation-code.ts';
 import { installedPython } from '../python-programs.ts';
 
@@ -49,28 +48,6 @@ describe('the pages of the Python SDK', () => {
       await once(worker, 'exit');
     }
   });
-
-  for (const { page, block } of [
-    { page: 'docs/clients/python-worker.md', block: 'npx berth deploy my-worker' },
-    { page: 'examples/python-echo/README.md', block: 'npx berth' },
-  ])
-    test(`${page}: deployed, with an environment that Berth makes`, async () => {
-      const folder = join(home, 'my-worker');
-      mkdirSync(folder, { recursive: true });
-      writeFileSync(join(folder, 'handler.py'), documentationCode('python-worker.md', 'python', 0, reader()));
-      if (!existsSync(join(home, 'examples'))) symlinkSync(resolve('examples'), join(home, 'examples'));
-      const { stdout } = await run('bash', ['-ec', pageBlock(page, block)], {
-        cwd: home,
-        env: {
-          ...env,
-          PATH: `${resolve('node_modules/.bin')}:${env.PATH}`,
-          BERTH_URL: stage.server.url,
-          BERTH_API_KEY: stage.server.key,
-        },
-        timeout: 2 * LIMIT_MS,
-      });
-      assert.match(stdout, /COMPLETED[^]*(?:world|olleh)/);
-    });
 
   test('python-sdk.md: two variables, and both halves of the SDK and its command line are here', async () => {
     const { body } = await stage.operator.call<{ id: string }>('POST', '/v2/serverless', {
