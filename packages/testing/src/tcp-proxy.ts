@@ -14,7 +14,8 @@ export interface TcpProxy {
   retarget(url: string): void;
 }
 
-export async function startTcpProxy(url: string): Promise<TcpProxy> {
+/** At this address of the machine. */
+export async function startTcpProxy(url: string, host = '127.0.0.1'): Promise<TcpProxy> {
   let target = new URL(url);
   const sockets = new Set<Socket>();
   let port = 0;
@@ -35,13 +36,13 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
     });
     return new Promise<typeof server>((resolve, reject) => {
       server.once('error', reject);
-      server.listen(port, '127.0.0.1', () => resolve(server));
+      server.listen(port, host, () => resolve(server));
     });
   };
   let server = await open();
   ({ port } = server.address() as AddressInfo);
   return {
-    url: Object.assign(new URL(url), { hostname: '127.0.0.1', port: String(port) }).href,
+    url: Object.assign(new URL(url), { hostname: host, port: String(port) }).href,
     disconnect: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
