@@ -42,6 +42,8 @@ export const imagePrune = command({
   async run(call) {
     const unusedDays = parseCount('unused-days', call.options['unused-days'], 0) ?? 0;
     const client = await connect(call);
-    call.output.printRecord({ ...(await client.post<Removed>('/v2/images/prune', { unusedDays })) });
+    call.output.printRecord({
+      ...(await client.post<Removed>(`/v2/images/prune?unusedDays=${unusedDays}`, undefined)),
+    });
   },
 });

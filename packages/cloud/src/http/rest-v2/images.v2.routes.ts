@@ -145,19 +145,16 @@ export function imageOperations({ images }: Pick<AllServices, 'images'>): Operat
         'Berth only. What an endpoint, one of its last ten releases, a template or a pod names is kept. With ' +
         'an operator key also the container images that Berth pulled on the machine of this server, and the ' +
         'Python environments that it made there, of all accounts; those used in the last hour stay.',
-      body: named(
-        'PruneImages',
-        object(
-          {},
-          {
-            unusedDays: integer({
-              minimum: 0,
-              maximum: MAX_UNUSED_DAYS,
-              default: 0,
-              description: 'Only what was not uploaded or used for so many days',
-            }),
-          },
-        ),
+      query: object(
+        {},
+        {
+          unusedDays: integer({
+            minimum: 0,
+            maximum: MAX_UNUSED_DAYS,
+            default: 0,
+            description: 'Only what was not uploaded or used for so many days',
+          }),
+        },
       ),
       status: 200,
       response: named(
@@ -167,8 +164,8 @@ export function imageOperations({ images }: Pick<AllServices, 'images'>): Operat
           kept: list(text(), { description: 'Uploaded folders that are left' }),
         }),
       ),
-      errorStatuses: [400],
-      handle: ({ caller, body: { unusedDays = 0 } }) => images.prune(caller, unusedDays),
+      errorStatuses: [400, 422],
+      handle: ({ caller, query: { unusedDays = 0 } }) => images.prune(caller, unusedDays),
     }),
     operation({
       id: 'deleteImage',
