@@ -87,7 +87,7 @@ describe('the election of the leading server', () => {
     }
     return milliseconds;
   };
-  const elect = (server: string): { election: LeaseElection; events: string[] } => {
+  const prepare = (server: string): { election: LeaseElection; events: string[]; start: () => void } => {
     const events: string[] = [];
     const election = new LeaseElection({
       server,
@@ -97,11 +97,17 @@ describe('the election of the leading server', () => {
       onResigned: () => undefined,
     });
     elections.push(election);
-    election.start(
-      () => void events.push('lead'),
-      () => void events.push('lost'),
-    );
-    return { election, events };
+    const start = (): void =>
+      election.start(
+        () => void events.push('lead'),
+        () => void events.push('lost'),
+      );
+    return { election, events, start };
+  };
+  const elect = (server: string): { election: LeaseElection; events: string[] } => {
+    const { start, ...elected } = prepare(server);
+    start();
+    return elected;
   };
   const leads =
     ({ election }: { election: LeaseElection }) =>
@@ -124,6 +130,16 @@ describe('the election of the leading server', () => {
     row.cutOff.clear();
     await pass(400);
     assert.deepEqual([first.events, second.events], [['lead', 'lost'], ['lead']]);
+  });
+
+  test('a server that has not begun yet takes no lead, though it is told that the lead is free', async () => {
+    const { election, start, events } = prepare('early');
+    election.wake();
+    await pass(LEASE_MS);
+    assert.deepEqual([election.isElected(), row.calls], [false, 0]);
+    start();
+    await pass(1);
+    assert.deepEqual([election.isLeading(), events], [true, ['lead']]);
   });
 
   test('two late renewals in a row do not cost the lead', async () => {

@@ -44,6 +44,7 @@ export class LeaseElection implements LeaderElection {
   #epoch: number | undefined;
   #leadsUntil = -Infinity;
   #answeredAt = performance.now();
+  #isStarted = false;
   #isClosed = false;
 
   constructor(options: LeaseElectionOptions) {
@@ -54,6 +55,7 @@ export class LeaseElection implements LeaderElection {
   start(onLead: () => void, onLost: () => void): void {
     this.#onLead = onLead;
     this.#onLost = onLost;
+    this.#isStarted = true;
     this.wake();
   }
 
@@ -70,7 +72,9 @@ export class LeaseElection implements LeaderElection {
       throw new BerthError('unavailable', 'another server is the leader now; nothing was changed, try again');
   }
 
+  /** Looks now. Before the start, when nobody could take up the duties of a leader, it does nothing. */
   wake(): void {
+    if (!this.#isStarted) return;
     if (this.#attempt !== undefined) this.#wokenDuringAttempt = true;
     if (this.#isClosed || this.#attempt !== undefined) return;
     clearTimeout(this.#timer);
