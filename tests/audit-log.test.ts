@@ -123,6 +123,7 @@ describe('the audit log', () => {
     const files = [{ path: 'handler.mjs', data: Buffer.from('x').toString('base64') }];
     await act('POST /v2/images', {}, { name: 'walk', files });
     await act('DELETE /v2/images/{name}', { name: 'walk' });
+    await client.call('POST', '/v2/images', { name: 'unused', files });
 
     await act('POST /v2/pods/check', {}, POD);
     const { id: pod } = await act('POST /v2/pods', {}, POD);
@@ -148,6 +149,7 @@ describe('the audit log', () => {
     );
     await act('PATCH /v2/clusters/{id}', { id: cluster }, { name: 'walked' });
     await act('DELETE /v2/clusters/{id}', { id: cluster });
+    await act('POST /v2/images/prune');
 
     const { id } = await act(
       'POST /v2/serverless',

@@ -208,11 +208,12 @@ export class Images {
   async prune(caller: Caller, unusedDays: number): Promise<{ removed: string[]; kept: string[] }> {
     const { accountId } = caller;
     const unusedSince = this.#context.clock.now() - unusedDays * MS_PER_DAY;
-    const removed = await this.#expireOf(accountId, unusedSince);
-    for (const { image } of removed) await this.#audit(caller, 'delete', image);
+    const uploaded = await this.#expireOf(accountId, unusedSince);
     const fetched = caller.operator ? await this.pruneFetched(unusedSince - START_GRACE_MS) : [];
+    const removed = [...uploaded.map(({ image }) => image), ...fetched];
+    for (const image of removed) await this.#audit(caller, 'delete', image);
     return {
-      removed: [...removed.map(({ image }) => image), ...fetched],
+      removed,
       kept: (await this.#imagesOf(accountId)).map(({ image }) => image),
     };
   }
