@@ -24,7 +24,7 @@ import { changesTheFirewall, followsForEver, neededCommand, reasonNotRun } from 
 import { codeBlocks, pageScript, untilItPrints, type CodeBlock } from './code-blocks.ts';
 import { deployed, pageScene, SHARED_KEY, SHARED_URL } from './page-scenes.ts';
 
-const PAGE_LIMIT_MS = 120_000;
+const PAGE_LIMIT_MS = 180_000;
 const run = promisify(execFile);
 /** Clients whose packages a page may use, where `npm run test:clients` has installed them. */
 const NODE_CLIENTS = ['runpod-sdk', 'openai'];
