@@ -19,8 +19,8 @@ import type { ServerProcess } from '../packages/testing/src/server-process.ts';
 import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 const DISK_MB = 300;
-/** Most of it at once, and then 10 MB a second until nothing is left. */
-const FILL = '(head -c 180000000 /dev/zero; while head -c 1000000 /dev/zero 2>/dev/null; do sleep 0.1; done)';
+/** Most of it at once, and then 5 MB a second until nothing is left. */
+const FILL = '(head -c 180000000 /dev/zero; while head -c 1000000 /dev/zero 2>/dev/null; do sleep 0.2; done)';
 const THEN = 'echo full; exec sleep 1000';
 const WAYS_TO_FILL: readonly (readonly [string, string])[] = [
   ['a file', `${FILL} > big; ${THEN}`],
@@ -58,9 +58,12 @@ describe('pods that write files on a small disk', {
     quiet = await createRunningPod(other);
   });
   after(async () => {
-    await other.call('DELETE', `/v2/pods/${quiet.id}`);
+    for (const client of [other, writer]) {
+      const { body } = await client.call<{ pods: PodView[] }>('GET', '/v2/pods');
+      for (const { id } of body.pods) await client.call('DELETE', `/v2/pods/${id}`);
+    }
     await server.stop();
-    execFileSync('umount', [data]);
+    execFileSync('umount', ['--lazy', data]);
     rmdirSync(data);
   });
 

@@ -173,11 +173,20 @@ describe('the disk guard', () => {
       clock.advance(1_000);
       return measure();
     };
-    disk.freeBytes = RESERVE - 1;
-    for (let looks = 0; looks < 100; looks += 1) await write(0);
+    disk.freeBytes = RESERVE + 3e9;
+    for (let looks = 0; looks < 100; looks += 1) {
+      disk.freeBytes -= 20e6;
+      await write(0);
+    }
     assert.equal(writer.measured, 1);
     clock.advance(20_000);
+    disk.freeBytes -= 200e6;
     await write(0);
     assert.equal(writer.measured, 2);
+    // While the reserve is in use, what fills the disk must be known soon.
+    disk.freeBytes = RESERVE - 1;
+    clock.advance(1_000);
+    await write(0);
+    assert.equal(writer.measured, 3);
   });
 });

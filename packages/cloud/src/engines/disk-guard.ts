@@ -11,7 +11,7 @@ const MEASURE_INTERVAL_MS = 30_000;
 /** It is measured again at once when this part of the free space, or this much, is gone. */
 const FALL_DIVISOR = 10;
 const MIN_FALL_BYTES = 16_000_000;
-/** To measure an instance may take this part of the time at most. */
+/** To measure an instance may take this part of the time at most; half of it while the reserve is in use. */
 const MEASURE_SHARE = 20;
 /** What grew by less did not fill the disk. */
 const MIN_GROWTH_BYTES = 1_000_000;
@@ -72,8 +72,10 @@ interface Watched {
   /** What it used when there was enough space for all. */
   calmBytes: number;
   dueAt: number;
-  /** No sooner than this. */
+  /** No sooner than this, while there is space. */
   earliestAt: number;
+  /** No sooner than this, where the reserve is in use. */
+  urgentAt: number;
 }
 
 /** The reserve takes no more than this part of a small disk, and no less than this much. */
@@ -149,7 +151,8 @@ export class DiskGuard {
     for (const instance of running) {
       const known = this.#watched.get(instance);
       const now = this.#deps.now();
-      if (known !== undefined && now < (hasFallen ? known.earliestAt : known.dueAt)) continue;
+      const dueAt = spare < 0 ? known?.urgentAt : hasFallen ? known?.earliestAt : known?.dueAt;
+      if (now < (dueAt ?? 0)) continue;
       try {
         this.#noteMeasured(instance, await instance.measureDisk(), now, spare >= MIN_FALL_BYTES);
       } catch (error) {
@@ -175,6 +178,7 @@ export class DiskGuard {
       calmBytes: isCalm ? used : (known?.calmBytes ?? sum(lasting)),
       dueAt: now + Math.max(MEASURE_INTERVAL_MS, MEASURE_SHARE * (now - startedAt)),
       earliestAt: now + MEASURE_SHARE * (now - startedAt),
+      urgentAt: now + (now - startedAt),
     });
   }
 
