@@ -153,18 +153,6 @@ describe('the election of the leading server', () => {
     assert.deepEqual([first.events, second.events], [['lead'], []]);
   });
 
-  test('a lease that ended and that nobody took is renewed: the duties are not begun anew', async () => {
-    const first = elect('first');
-    await pass(1, leads(first));
-    row.cutOff.add('first');
-    await pass(LEASE_MS + 1_000);
-    assert.equal(leads(first)(), false);
-    row.cutOff.clear();
-    await pass(400, leads(first));
-    assert.equal(leads(first)(), true);
-    assert.deepEqual([first.events, row.epoch], [['lead'], 1]);
-  });
-
   test('one that waits for a last transaction of the former leader leads soon after it', async () => {
     const first = elect('first');
     await pass(1, leads(first));

@@ -141,15 +141,14 @@ export class LeaseElection implements LeaderElection {
     if (epoch !== undefined && before !== epoch && !this.#isClosed) this.#onLead();
   }
 
-  /**
-   * A server that answers with an error is there; one that does not answer at all may be cut off. Whether
-   * another one leads by now only the database knows: on a busy machine the lease may end and nobody takes it.
-   */
+  /** A server that answers with an error is there; one that does not answer at all may be cut off. */
   #fail(error: Error): void {
     const { onError, onCutOff } = this.#options;
     if (this.#isClosed) return;
     onError(error);
     this.#leases.reconnect();
+    if (this.#epoch !== undefined && performance.now() >= this.#leadsUntil)
+      this.#changeEpoch(undefined, performance.now());
     if (performance.now() - this.#answeredAt > CUT_OFF_AFTER_MS) onCutOff();
   }
 }

@@ -133,6 +133,8 @@ class WorkerPolicy implements ReconcilePolicy {
       now,
     );
     if (removals.isRemoving(endpointId)) return;
+    // This server lost the lead meanwhile, and may have it again: then this set misses what was adopted since.
+    if (registry.find(endpointId) !== workerSet) return;
     const { start, stop } = scale(endpoint, load, workerSet.scalerInput(), now);
     this.#drain(workerSet, ({ record }) => stop.includes(record.id));
     const active = [...workerSet.workers.values()].filter(isActive).length;
