@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync } from 'node:fs';
-import { delimiter, dirname, join } from 'node:path';
+import { delimiter, dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
@@ -11,25 +11,19 @@ import { createApiClient } from '../../packages/testing/src/api-client.ts';
 import { deployHandler } from '../../packages/testing/src/deploy-handler.ts';
 import { readKubeconfig } from '../../packages/cloud/src/engines/kubernetes/client/kubeconfig.ts';
 import { KubernetesClient } from '../../packages/cloud/src/engines/kubernetes/client/kubernetes-client.ts';
-import { findClusterPrograms } from '../../packages/testing/src/kubernetes/cluster-programs.ts';
 import type { TestCluster } from '../../packages/testing/src/kubernetes/with-kubernetes.ts';
 import { createTemporaryFolder } from '../../packages/testing/src/temporary-folder.ts';
 import { freePort } from '../../packages/testing/src/free-port.ts';
 import { waitFor } from '../../packages/testing/src/wait-for.ts';
 import { pageBlock } from '../docs/pages.ts';
-import { goProgram } from './go-program.ts';
+import { CHART, helm, helmRelease, kubectl, RELEASE } from './helm-release.ts';
 
 const execute = promisify(execFile);
-const chart = fileURLToPath(new URL('../../deploy/helm/berth', import.meta.url));
-const helm = await goProgram('helm', 'helm.sh/helm/v3/cmd/helm@v3.22.0');
-const programs = findClusterPrograms();
-const kubectl = join('bin' in programs ? programs.bin : '', 'kubectl');
-const RELEASE = 'berth';
 const WITHIN_MS = 120_000;
 
 /** The chart as an operator installs it, with an image that the nodes have. */
 export function installedChartSuite(cluster: TestCluster, prepareImage: () => Promise<string>): void {
-  describe('the Helm chart, installed', {
+  describe('the Helm CHART, installed', {
     skip: 'reason' in helm && helm.reason,
     timeout: 2 * WITHIN_MS,
   }, () => {
@@ -38,28 +32,7 @@ export function installedChartSuite(cluster: TestCluster, prepareImage: () => Pr
     const admin = new KubernetesClient(() => readKubeconfig(cluster.kubeconfig));
     let client: ApiClient;
     let forward: ChildProcess;
-    const run = async (program: string, ...args: string[]): Promise<string> => {
-      const env = { ...process.env, KUBECONFIG: cluster.kubeconfig };
-      const { stdout } = await execute(program, ['--namespace', namespace, ...args], { env }).catch(
-        async (error: { stderr: string }) =>
-          assert.fail(`${program} ${args[0]} failed: ${error.stderr}\n${await explain()}`),
-      );
-      return stdout.trim();
-    };
-    const runHelm = (...args: string[]): Promise<string> => run('path' in helm ? helm.path : '', ...args);
-    /** What its pods say, for a failure. */
-    const explain = async (): Promise<string> => {
-      const env = { ...process.env, KUBECONFIG: cluster.kubeconfig };
-      const read = async (...args: string[]): Promise<string> =>
-        (await execute(kubectl, ['--namespace', namespace, ...args], { env }).catch(() => ({ stdout: '' })))
-          .stdout;
-      return [
-        await read('get', 'pods,pvc', '-o', 'wide'),
-        await read('get', 'events'),
-        await read('logs', `${RELEASE}-0`, '--tail=30'),
-        await read('logs', `${RELEASE}-0`, '--tail=30', '--previous'),
-      ].join('\n');
-    };
+    const { run, runHelm, explain } = helmRelease(cluster, namespace);
     /** What an install needs on this cluster besides. */
     let ofThisCluster: string[] = [];
     /** Runs a block of the documentation in this namespace; the endpoint that it makes goes. */
@@ -172,7 +145,7 @@ OF_THIS_CLUSTER=(${ofThisCluster.map((word) => `'${word}'`).join(' ')})
 
     test('an upgrade keeps the keys and the data', async () => {
       const key = await run(kubectl, 'get', 'secret', `${RELEASE}-keys`, '-o', 'jsonpath={.data}');
-      await runHelm('upgrade', RELEASE, chart, '--reuse-values', '--set', 'config.log.level=debug', '--wait');
+      await runHelm('upgrade', RELEASE, CHART, '--reuse-values', '--set', 'config.log.level=debug', '--wait');
       assert.equal(await run(kubectl, 'get', 'secret', `${RELEASE}-keys`, '-o', 'jsonpath={.data}'), key);
       const image = await run(
         kubectl,

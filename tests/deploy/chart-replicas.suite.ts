@@ -1,9 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { promisify } from 'node:util';
 import { KubernetesClient } from '../../packages/cloud/src/engines/kubernetes/client/kubernetes-client.ts';
 import { readKubeconfig } from '../../packages/cloud/src/engines/kubernetes/client/kubeconfig.ts';
 import type {
@@ -13,22 +9,15 @@ import type {
 import type { ApiClient } from '../../packages/testing/src/api-client.ts';
 import { createApiClient } from '../../packages/testing/src/api-client.ts';
 import { deployHandler } from '../../packages/testing/src/deploy-handler.ts';
-import { findClusterPrograms } from '../../packages/testing/src/kubernetes/cluster-programs.ts';
 import type { TestCluster } from '../../packages/testing/src/kubernetes/with-kubernetes.ts';
+import { ROOT_KEY } from '../../packages/testing/src/server-process.ts';
 import { startTcpProxy, type TcpProxy } from '../../packages/testing/src/tcp-proxy.ts';
 import { createTestDatabase, type TestDatabase } from '../../packages/testing/src/test-database.ts';
 import { waitFor } from '../../packages/testing/src/wait-for.ts';
-import { goProgram } from './go-program.ts';
+import { CHART, helm, helmRelease, kubectl, RELEASE } from './helm-release.ts';
 
-const execute = promisify(execFile);
-const chart = fileURLToPath(new URL('../../deploy/helm/berth', import.meta.url));
-const helm = await goProgram('helm', 'helm.sh/helm/v3/cmd/helm@v3.22.0');
-const programs = findClusterPrograms();
-const kubectl = join('bin' in programs ? programs.bin : '', 'kubectl');
-const RELEASE = 'berth';
 const REPLICAS = 3;
 const WITHIN_MS = 120_000;
-const ROOT_KEY = 'rpa_TESTROOTKEYTESTROOTKEYTESTROOTKEY';
 
 /** Three servers on one PostgreSQL, which is outside the cluster. */
 export function chartReplicasSuite(cluster: TestCluster, image: string): void {
@@ -41,22 +30,7 @@ export function chartReplicasSuite(cluster: TestCluster, image: string): void {
     let database: TestDatabase;
     let cable: TcpProxy;
     let endpoint = '';
-    const run = async (program: string, ...args: string[]): Promise<string> => {
-      const env = { ...process.env, KUBECONFIG: cluster.kubeconfig };
-      const { stdout } = await execute(program, ['--namespace', namespace, ...args], { env }).catch(
-        async (error: { stderr: string }) =>
-          assert.fail(`${program} ${args[0]} failed: ${error.stderr}\n${await explain()}`),
-      );
-      return stdout.trim();
-    };
-    const runHelm = (...args: string[]): Promise<string> => run('path' in helm ? helm.path : '', ...args);
-    const explain = async (): Promise<string> => {
-      const env = { ...process.env, KUBECONFIG: cluster.kubeconfig };
-      const read = async (...args: string[]): Promise<string> =>
-        (await execute(kubectl, ['--namespace', namespace, ...args], { env }).catch(() => ({ stdout: '' })))
-          .stdout;
-      return `${await read('get', 'pods', '-o', 'wide')}${await read('logs', `${RELEASE}-0`, '--tail=30')}`;
-    };
+    const { run, runHelm, explain } = helmRelease(cluster, namespace);
     /** Its servers that are ready, each reached at the address of its pod. */
     const servers = async (): Promise<{ name: string; client: ApiClient }[]> => {
       const { items } = await admin.get<ObjectList<PodObject>>(`/api/v1/namespaces/${namespace}/pods`, {
@@ -106,7 +80,7 @@ export function chartReplicasSuite(cluster: TestCluster, image: string): void {
         metadata: { name: namespace },
       });
       await runHelm(
-        ...['install', RELEASE, chart, '--wait', `--timeout=${WITHIN_MS / 1000}s`],
+        ...['install', RELEASE, CHART, '--wait', `--timeout=${WITHIN_MS / 1000}s`],
         '--set-json',
         'kubernetes.settings={"cpuRequestRatio":0.01,"memoryRequestRatio":0.01}',
         ...[
@@ -189,7 +163,7 @@ export function chartReplicasSuite(cluster: TestCluster, image: string): void {
         }
       })();
       await runHelm(
-        ...['upgrade', RELEASE, chart, '--reuse-values', '--set', 'config.log.level=debug', '--wait'],
+        ...['upgrade', RELEASE, CHART, '--reuse-values', '--set', 'config.log.level=debug', '--wait'],
         `--timeout=${WITHIN_MS / 1000}s`,
       );
       await run(kubectl, 'rollout', 'status', `statefulset/${RELEASE}`, `--timeout=${WITHIN_MS / 1000}s`);

@@ -19,13 +19,20 @@ import openai
 
 where = {"base_url": os.environ["BASE"], "api_key": os.environ["KEY"]}
 client = openai.OpenAI(**where, max_retries=0)
-messages = [{"role": "system", "content": "you are a parrot"}, {"role": "user", "content": "Grüße an alle 🎉"}]
+messages = [
+    {"role": "system", "content": "you are a parrot"},
+    {"role": "user", "content": "Grüße an alle 🎉"},
+]
 told = {}
 
 told["models"] = [(model.id, model.object) for model in client.models.list()]
 whole = client.chat.completions.create(model="parrot", messages=messages, temperature=0.5, max_tokens=100)
-told["whole"] = [whole.object, whole.choices[0].message.role, whole.choices[0].message.content, whole.choices[0].finish_reason, whole.usage.total_tokens]
-told["pieces"] = [chunk.choices[0].delta.content for chunk in client.chat.completions.create(model="parrot", messages=messages, stream=True)]
+choice = whole.choices[0]
+told["whole"] = [
+    whole.object, choice.message.role, choice.message.content, choice.finish_reason, whole.usage.total_tokens
+]
+chunks = client.chat.completions.create(model="parrot", messages=messages, stream=True)
+told["pieces"] = [chunk.choices[0].delta.content for chunk in chunks]
 with client.chat.completions.stream(model="parrot", messages=messages) as stream:
     told["helper"] = stream.get_final_completion().choices[0].message.content
 raw = client.chat.completions.with_raw_response.create(model="parrot", messages=messages)
@@ -33,9 +40,12 @@ told["type"] = raw.headers["content-type"]
 
 async def later():
     async with openai.AsyncOpenAI(**where) as client:
-        answers = await asyncio.gather(*(client.chat.completions.create(model="parrot", messages=[{"role": "user", "content": str(number)}]) for number in range(5)))
+        create = client.chat.completions.create
+        asked = [[{"role": "user", "content": str(number)}] for number in range(5)]
+        answers = await asyncio.gather(*(create(model="parrot", messages=one) for one in asked))
         told["together"] = [answer.choices[0].message.content for answer in answers]
-        told["async"] = "".join([chunk.choices[0].delta.content or "" async for chunk in await client.chat.completions.create(model="parrot", messages=messages, stream=True)])
+        chunks = await create(model="parrot", messages=messages, stream=True)
+        told["async"] = "".join([chunk.choices[0].delta.content or "" async for chunk in chunks])
 asyncio.run(later())
 
 def refused(call):
@@ -56,7 +66,8 @@ import os
 import openai
 
 client = openai.OpenAI(base_url=os.environ["BASE"], api_key=os.environ["KEY"])
-with client.chat.completions.create(model="parrot", messages=[{"role": "user", "content": "word " * 5000}], stream=True) as stream:
+long = [{"role": "user", "content": "word " * 5000}]
+with client.chat.completions.create(model="parrot", messages=long, stream=True) as stream:
     for chunk in stream:
         break
 print("SAID {}")

@@ -103,7 +103,7 @@ async function checkImages(client: ApiClient): Promise<CheckResult[]> {
         found:
           `deployed folders: ${sizeOf(rows)}; run by no endpoint: ` +
           `${sizeOf(unused)}${unused.length > 0 ? ', "berth image prune" deletes what nothing uses' : ''}; ` +
-          'pulled images and Python environments go by age',
+          'pulled images and Python environments go when nothing names them and they are old',
       },
     ];
   } catch {

@@ -11,7 +11,7 @@ export interface Bounds {
 }
 
 const MINUTE_MS = 60_000;
-const DAY_MS = 86_400_000;
+export const DAY_MS = 86_400_000;
 
 // Names and texts
 
@@ -110,6 +110,8 @@ export interface LogLimits {
 export const DEFAULT_LOG_LIMITS: LogLimits = { bytes: 16_000_000, bytesPerSecond: 4_000_000 };
 /** As in the settings: instances leave so much of the disk free. */
 export const DEFAULT_DISK_RESERVE_BYTES = 64_000_000;
+/** As in the settings: for so many days at most something unused is kept. */
+export const MAX_KEEP_DAYS = 3650;
 /** How long the log of an instance that was removed can be read. */
 export const LOG_RETENTION_MS = 7 * DAY_MS;
 

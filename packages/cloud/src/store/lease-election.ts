@@ -25,7 +25,7 @@ export interface LeaseElectionOptions {
 }
 
 /**
- * Of several servers on one database one leads: the holder of a lease, which it renews while it lives. The
+ * Of several servers on one database one leads: the holder of a lease, which it renews while it runs. The
  * others take the lease at the moment at which it ends. The epoch counts the holders; a former one that wakes up
  * finds another epoch and changes nothing. By its own monotonic clock a holder stops before its lease ends, since
  * it counts from before it asked.

@@ -4,7 +4,7 @@ import { BerthError } from '../../support/errors.ts';
 import type { Log } from '../../support/log.ts';
 import type { StartContext } from '../container-engine.ts';
 import type { GpuAllocator } from '../gpu-allocator.ts';
-import { giveTree } from '../give-tree.ts';
+import { chownTree } from '../chown-tree.ts';
 import type { InstanceSpec } from '../instance.ts';
 import { notAcceleratedLine, pythonHookProblem } from '../python-hook.ts';
 import { parseReference } from '../image-reference.ts';
@@ -70,7 +70,7 @@ export async function launchContainer(
   for (const { source } of spec.mounts) {
     await mkdir(source, { recursive: true });
     if (hostResources.remappedRoot !== undefined && hostResources.isThisMachine)
-      await giveTree(source, hostResources.remappedRoot);
+      await chownTree(source, hostResources.remappedRoot);
   }
   signal.throwIfAborted();
   await deps.removePrevious();

@@ -76,7 +76,7 @@ interface Inspected {
  * What a container has written: to its own layer, to the volumes that its image declares, to files that it
  * has deleted and still holds, and to volumes.
  */
-export async function containerDiskPlaces(
+export async function containerDisks(
   container: Docker.Container,
   volumeSize: VolumeSizeReader | undefined,
 ): Promise<WritableDisk[]> {

@@ -20,7 +20,7 @@ import type { SegmentedLog } from '../logs/segmented-log.ts';
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
 import { type DockerContainer, containerFromInspect } from './docker-container.ts';
 import { ContainerOutput } from './container-output.ts';
-import { containerDiskPlaces } from './docker-disk.ts';
+import { containerDisks } from './docker-disk.ts';
 import type { Daemon } from './daemon.ts';
 import { startExecution } from './docker-execution.ts';
 import { isNotFound, isWrongState } from './docker.errors.ts';
@@ -244,7 +244,7 @@ export class DockerInstance implements ContainerInstance {
   }
 
   measureDisk(): Promise<WritableDisk[]> {
-    return this.#callContainer((container) => containerDiskPlaces(container, this.#deps.volumeSize));
+    return this.#callContainer((container) => containerDisks(container, this.#deps.volumeSize));
   }
 
   /** Stops managing the instance, which keeps running. */

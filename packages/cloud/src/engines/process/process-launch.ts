@@ -33,7 +33,7 @@ import {
 import { programFolders } from './isolation/program-folders.ts';
 import { buildInstanceView, type InstanceViewOptions } from './isolation/instance-view.ts';
 import type { Tenant } from './isolation/tenant.ts';
-import { giveTree } from '../give-tree.ts';
+import { chownTree } from '../chown-tree.ts';
 import { createOwnedFolder, grantRead, makePassable } from './isolation/tenant-files.ts';
 import { bootId } from './process-table.ts';
 import type { RemovedFolders } from './removed-folders.ts';
@@ -163,7 +163,7 @@ export async function launchProcess(
   undo.defer(() => allocations.release(saved));
   if (image.folder !== null) await linkImageFiles(image.folder, folder.root);
   // With all that Berth put there: folders of mount points, and links.
-  if (tenant !== undefined) await giveTree(folder.root, tenant.user);
+  if (tenant !== undefined) await chownTree(folder.root, tenant.user);
 
   const env = buildEnvironment({
     spec,
@@ -259,7 +259,7 @@ async function prepareForTenant(
   if (imageFolder?.startsWith(`${view.data}/`) === true) await grantRead(imageFolder, user);
   for (const { source, readOnly } of spec.mounts) {
     await mkdir(source, { recursive: true, mode: 0o700 });
-    await (readOnly === true ? grantRead(source, user) : giveTree(source, user));
+    await (readOnly === true ? grantRead(source, user) : chownTree(source, user));
   }
   if (!namespaces) {
     const own = [...view.writable, ...spec.mounts.map(({ source }) => source), ...view.readable];

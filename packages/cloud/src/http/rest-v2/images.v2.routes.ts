@@ -15,9 +15,9 @@ import {
   MAX_IMAGE_FILES,
   MAX_LOCAL_IMAGE_NAME_LENGTH,
   LOCAL_IMAGE_NAME_PATTERN,
+  MAX_KEEP_DAYS,
 } from '../../domain/limits.ts';
 
-const MAX_UNUSED_DAYS = 3650;
 const ANY_EXECUTE_BIT = 0o111;
 
 const name = text({
@@ -150,7 +150,7 @@ export function imageOperations({ images }: Pick<AllServices, 'images'>): Operat
         {
           unusedDays: integer({
             minimum: 0,
-            maximum: MAX_UNUSED_DAYS,
+            maximum: MAX_KEEP_DAYS,
             default: 0,
             description: 'Only what was not uploaded or used for so many days',
           }),

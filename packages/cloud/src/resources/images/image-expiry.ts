@@ -1,9 +1,9 @@
+import { DAY_MS } from '../../domain/limits.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import type { Images } from './images.ts';
 
 const CHECK_INTERVAL_MS = 3_600_000;
-const MS_PER_DAY = 86_400_000;
 
 export interface ImageExpiryDeps {
   images: Pick<Images, 'expire' | 'pruneFetched'>;
@@ -38,7 +38,7 @@ export class ImageExpiry {
 
   async check(): Promise<void> {
     const { images, clock, log, keepDays } = this.#deps;
-    const before = clock.now() - keepDays * MS_PER_DAY;
+    const before = clock.now() - keepDays * DAY_MS;
     try {
       const removed = [...(await images.expire(before)), ...(await images.pruneFetched(before))];
       if (removed.length > 0)

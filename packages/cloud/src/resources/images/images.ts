@@ -1,4 +1,5 @@
 import type { FieldChange } from '../../domain/records.ts';
+import { DAY_MS } from '../../domain/limits.ts';
 import { BerthError, notFound } from '../../support/errors.ts';
 import type { AuditedAction } from '../../domain/audit.ts';
 import type { Caller } from '../../domain/caller.ts';
@@ -22,7 +23,6 @@ const RESOURCE = 'image';
 const RELEASES_KEPT = 10;
 /** What was used this recently stays: an instance with it may just be starting. */
 const START_GRACE_MS = 3_600_000;
-const MS_PER_DAY = 86_400_000;
 
 export interface Image extends Snapshot {
   name: string;
@@ -207,7 +207,7 @@ export class Images {
    */
   async prune(caller: Caller, unusedDays: number): Promise<{ removed: string[]; kept: string[] }> {
     const { accountId } = caller;
-    const unusedSince = this.#context.clock.now() - unusedDays * MS_PER_DAY;
+    const unusedSince = this.#context.clock.now() - unusedDays * DAY_MS;
     const uploaded = await this.#expireOf(accountId, unusedSince);
     const fetched = caller.operator ? await this.pruneFetched(unusedSince - START_GRACE_MS) : [];
     const removed = [...uploaded.map(({ image }) => image), ...fetched];

@@ -20,7 +20,7 @@ import {
 import { buildInstanceView } from './instance-view.ts';
 import { programFolders } from './program-folders.ts';
 import type { Tenant } from './tenant.ts';
-import { giveTree } from '../../give-tree.ts';
+import { chownTree } from '../../chown-tree.ts';
 import { grantRead, makePassable } from './tenant-files.ts';
 
 /** Of /dev/shm, in which nothing of a build stays. */
@@ -56,7 +56,7 @@ async function runAsTenant(
   signal: AbortSignal,
 ): Promise<number | null> {
   const home = env['HOME'] ?? root;
-  for (const path of [root, home]) await giveTree(path, user);
+  for (const path of [root, home]) await chownTree(path, user);
   const source = [cwd, ...argv].filter((path) => isImage(path, data, [root, home]));
   for (const path of source) await grantRead(path, user);
   const command = withUnusualVariables(env, argv);
@@ -91,7 +91,7 @@ async function runAsTenant(
       gpus: false,
       memoryInBytes: BUILD_SHM_BYTES,
     });
-    await giveTree(folder.root, user);
+    await chownTree(folder.root, user);
     const { fstab, view } = folder;
     return await runToEnd(
       { ...process, argv: inNewSandbox({ fstab, view, cwd, user }, command) },

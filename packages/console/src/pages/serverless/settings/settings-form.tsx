@@ -24,7 +24,7 @@ import {
 } from './endpoint-fields.ts';
 import type { EndpointFields, FieldChange, Scaler } from './endpoint-fields.ts';
 import { HardwareFields } from './hardware-fields.tsx';
-import { DataCenterField, VolumeField } from './place-fields.tsx';
+import { DataCenterField, VolumeField } from './location-fields.tsx';
 
 const FLASHBOOT_OPTIONS = [
   ['OFF', 'off: a stopped worker is gone'],

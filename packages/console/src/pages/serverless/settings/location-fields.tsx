@@ -6,9 +6,9 @@ import { Loaded } from '../../../components/states.tsx';
 import { joinList, splitList } from './endpoint-fields.ts';
 
 export function DataCenterField({ value, onChange }: { value: string; onChange: (value: string) => void }) {
-  const places = useApi<{ dataCenters: DataCenter[] }>('/v2/catalog/datacenters');
+  const dataCenters = useApi<{ dataCenters: DataCenter[] }>('/v2/catalog/datacenters');
   return (
-    <Loaded of={places}>
+    <Loaded of={dataCenters}>
       {({ dataCenters }) => (
         <Choices
           legend="Data centers"

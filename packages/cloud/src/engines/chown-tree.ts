@@ -12,11 +12,11 @@ const MAX_DEPTH = 200;
  * may run meanwhile: every step goes through an open folder, links are not followed, and a file with several
  * names keeps its owner, since one of them may be elsewhere.
  */
-export async function giveTree(path: string, user: FileOwner): Promise<void> {
+export async function chownTree(path: string, user: FileOwner): Promise<void> {
   if ((await lstat(path)).uid === user.uid) return;
   const folder = await DirectoryHandle.open(path);
   try {
-    await giveContent(folder, user, 0);
+    await chownContent(folder, user, 0);
     // Last, so that an interrupted run is repeated.
     await folder.setOwner(user);
     await folder.setMode(0o700);
@@ -25,17 +25,17 @@ export async function giveTree(path: string, user: FileOwner): Promise<void> {
   }
 }
 
-async function giveContent(folder: DirectoryHandle, user: FileOwner, depth: number): Promise<void> {
+async function chownContent(folder: DirectoryHandle, user: FileOwner, depth: number): Promise<void> {
   for (const name of await readdir(folder.pathOf())) {
     const found = await lstatIfExists(folder.pathOf(name));
     if (found === undefined) continue;
-    if (found.isFile()) await giveFile(folder.pathOf(name), user);
+    if (found.isFile()) await chownFile(folder.pathOf(name), user);
     if (!found.isDirectory()) continue;
     if (depth === MAX_DEPTH) continue;
     const child = await folder.openChild(name).catch(() => undefined);
     if (child === undefined) continue;
     try {
-      await giveContent(child, user, depth + 1);
+      await chownContent(child, user, depth + 1);
       await child.setOwner(user);
     } finally {
       await child.close();
@@ -43,7 +43,7 @@ async function giveContent(folder: DirectoryHandle, user: FileOwner, depth: numb
   }
 }
 
-async function giveFile(path: string, { uid, gid }: FileOwner): Promise<void> {
+async function chownFile(path: string, { uid, gid }: FileOwner): Promise<void> {
   const file = await open(path, OPEN_FILE).catch(() => undefined);
   if (file === undefined) return;
   try {
