@@ -67,7 +67,7 @@ describe('console: an account with very much in it', { skip: withoutBrowser() },
 
   test('the overview counts all of it', async () => {
     await page.goto('/');
-    await page.getByText('Needs you now').waitFor();
+    await page.getByRole('heading', { name: 'Needs you now' }).waitFor();
     const stats = await page.locator('.stats').innerText();
     for (const count of ['2,000', '1,000,000', '10,000 in all']) assert.ok(stats.includes(count), stats);
     await page.getByText('1000000 jobs wait').waitFor();
