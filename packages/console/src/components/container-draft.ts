@@ -40,7 +40,7 @@ export function containerBody(draft: ContainerDraft): Record<string, unknown> {
     ...(draft.disk !== '' && Number.isFinite(disk) && { disk }),
     env: parseEnv(draft.env).env,
     ports: parsePorts(draft.ports).ports,
-    ...(draft.registry !== '' && { registry: draft.registry }),
+    registry: draft.registry === '' ? null : draft.registry,
   };
 }
 
