@@ -55,6 +55,25 @@ export function followLog(url: string, listener: LogStreamListener): () => void 
   };
 }
 
+/** Reads a log to which nothing is added any more, until the returned function is called. */
+export function readEndedLog(url: string, listener: LogStreamListener): () => void {
+  const closed = new AbortController();
+  const read = async (): Promise<void> => {
+    try {
+      const response = await send(`${url}${url.includes('?') ? '&' : '?'}follow=false`, {
+        signal: closed.signal,
+        headers: { accept: 'text/event-stream' },
+      });
+      for await (const { id, data } of readServerEvents(response)) listener.onLine(toLine(id, data));
+    } catch (error) {
+      if (!closed.signal.aborted)
+        listener.onRefused(error instanceof ApiError ? error : new ApiError(503, String(error)));
+    }
+  };
+  void read();
+  return () => closed.abort();
+}
+
 /** What the server says instead of a log; undefined if it gives it now. */
 async function readRefusal(url: string, signal: AbortSignal): Promise<ApiError | undefined> {
   try {

@@ -53,6 +53,8 @@ export interface Worker {
 
 export interface WorkerList {
   workers: Worker[];
+  /** The last ones that ended, newest first, where asked for. */
+  ended?: { id: string; endedAt: string }[];
   summary: Record<'running' | 'idle' | 'initializing' | 'throttled' | 'unhealthy' | 'total', number>;
   endpointVersion: number | null;
   /** Why no worker could take work now. */

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
-import { followLog, readOlderLines } from '../api/log-stream.ts';
+import { followLog, readEndedLog, readOlderLines } from '../api/log-stream.ts';
 import { mergeRows, toLogRow } from './log-lines.ts';
 import type { LogRow } from './log-lines.ts';
 
@@ -14,6 +14,8 @@ export interface LogSource {
   url: string;
   /** Shown before each line, where there are several. */
   origin?: string;
+  /** Nothing is added to it any more. */
+  ended?: boolean;
 }
 
 /** Lines that the server has before the first one here. */
@@ -27,7 +29,8 @@ export interface OlderLines {
 
 export interface FollowedLog {
   rows: readonly LogRow[];
-  live: boolean;
+  /** Whether new lines arrive; undefined where all logs have ended. */
+  live: boolean | undefined;
   /** Why the server does not give it. */
   error: Error | undefined;
   older: OlderLines;
@@ -63,23 +66,25 @@ export function useLogRows(sources: readonly LogSource[]): FollowedLog {
     show([]);
     setError(undefined);
     setReading(false);
-    let pending: LogRow[] = [];
-    const stops = followed.map(({ url, origin }, index) =>
-      followLog(url, {
+    let pending: LogRow[][] = followed.map(() => []);
+    const stops = followed.map(({ url, origin, ended }, index) =>
+      (ended === true ? readEndedLog : followLog)(url, {
         onConnected: setLive,
         onLine: (line) => {
           if (oldest.current[index] === Infinity) oldest.current[index] = line.seq;
-          pending.push(toLogRow(line, origin));
+          pending[index]?.push(toLogRow(line, origin));
         },
-        onRefused: setError,
+        // Of several that have ended, one may be kept for less time than the others.
+        onRefused: (refusal) =>
+          (ended === true && refusal.status === 404 && followed.length > 1) || setError(refusal),
       }),
     );
     // Thousands of lines a second are drawn together.
     const timer = setInterval(() => {
-      if (pending.length === 0) return;
-      const arrived = pending;
-      pending = [];
-      show([...all.current, ...arrived].slice(-MAX_ROWS));
+      if (pending.every(({ length }) => length === 0)) return;
+      const arrived = mergeRows(pending);
+      pending = followed.map(() => []);
+      show(mergeRows([all.current, arrived]).slice(-MAX_ROWS));
     }, FLUSH_MS);
     return () => {
       abort.abort();
@@ -132,5 +137,5 @@ export function useLogRows(sources: readonly LogSource[]): FollowedLog {
     }),
     [hasOlder, reading, readBack],
   );
-  return { rows, live, error, older };
+  return { rows, live: sources.every(({ ended }) => ended === true) ? undefined : live, error, older };
 }

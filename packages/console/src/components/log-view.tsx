@@ -65,7 +65,7 @@ export function LogView({
   height = '60vh',
 }: {
   rows: readonly LogRow[];
-  live?: boolean;
+  live?: boolean | undefined;
   error?: Error | undefined;
   /** Where the server may have lines before the first one. */
   older?: OlderLines;
