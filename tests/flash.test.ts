@@ -1,18 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { deployHandler, uploadHandler } from '../packages/testing/src/deploy-handler.ts';
+import { FLASH_HANDLER, deployFlash } from '../packages/testing/src/flash-client.ts';
 import { serverFixture } from '../packages/testing/src/server-fixture.ts';
-
-/** Answers with what it finds in the file that flash's worker images unpack. */
-const HANDLER = `
-import { readFileSync } from 'node:fs';
-export default async ({ input }: { input: unknown }) => ({ input, build: readFileSync(process.env['FLASH_BUILD_ARTIFACT_PATH'] ?? '', 'utf8') });
-`;
 
 const NAMES = {
   'x-flash-app': 'greetings',
   'x-flash-environment': 'production',
-  'x-flash-endpoint': 'greeter',
+  'x-flash-endpoint': 'greetings',
 };
 
 /** What the flash client does, in the order in which it does it; the client itself is in clients/. */
@@ -23,11 +18,6 @@ describe('an app of flash', { concurrency: false }, () => {
     for (const { id } of body.endpoints) await client.call('DELETE', `/v2/serverless/${id}`);
   });
   const stage = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });
-  const ask = async <T>(query: string, input: unknown): Promise<T> => {
-    const { body, text } = await stage.operator.graphql<{ answer: T }>(query, { input });
-    assert.equal(body.errors, undefined, text);
-    return body.data?.answer as T;
-  };
   const call = (
     headers: Record<string, string>,
     operation = 'runsync',
@@ -41,57 +31,12 @@ describe('an app of flash', { concurrency: false }, () => {
 
   test('its workers find the build, and it is called by name', async () => {
     const client = stage.server.client();
-    const app = await ask<{ id: string }>(
-      'mutation ($input: CreateFlashAppInput) { answer: createFlashApp(input: $input) { id } }',
-      { name: 'greetings' },
-    );
-    const environment = await ask<{ id: string }>(
-      'mutation ($input: CreateFlashEnvironmentInput) { answer: createFlashEnvironment(input: $input) { id } }',
-      { flashAppId: app.id, name: 'production' },
-    );
-    const place = await ask<{ uploadUrl: string; objectKey: string }>(
-      `mutation ($input: PrepareFlashArtifactUploadInput) { answer: prepareFlashArtifactUpload(input:
-        $input) { uploadUrl objectKey } }`,
-      { flashAppId: app.id, tarballSize: 9 },
-    );
-    assert.equal(
-      (
-        await fetch(place.uploadUrl, {
-          method: 'PUT',
-          headers: { 'content-type': 'application/gzip' },
-          body: 'the build',
-        })
-      ).status,
-      200,
-    );
-    const build = await ask<{ id: string }>(
-      `mutation ($input: FinalizeFlashArtifactUploadInput) { answer:
-        finalizeFlashArtifactUpload(input: $input) { id } }`,
-      { flashAppId: app.id, objectKey: place.objectKey, manifest: {} },
-    );
-    await ask(
-      'mutation ($input: DeployBuildToEnvironmentInput) { answer: deployBuildToEnvironment(input: $input) { id } }',
-      { flashEnvironmentId: environment.id, flashBuildId: build.id },
-    );
-    const env = [
-      { key: 'FLASH_APP', value: 'greetings' },
-      { key: 'FLASH_ENV', value: 'production' },
-    ];
-    const template = {
-      name: 'greeter',
-      imageName: await uploadHandler(client, 'greeter', HANDLER),
-      containerDiskInGb: 5,
-      dockerArgs: '',
-      env,
-    };
-    await ask('mutation ($input: EndpointInput!) { answer: saveEndpoint(input: $input) { id } }', {
-      name: 'greeter',
-      flashEnvironmentId: environment.id,
-      template,
-      instanceIds: ['cpu3c-2-4'],
-      workersMin: 1,
-      workersMax: 1,
-      locations: 'EU-RO-1',
+    const image = await uploadHandler(client, 'greeter', FLASH_HANDLER);
+    await deployFlash(stage.operator, {
+      app: 'greetings',
+      environment: 'production',
+      build: 'the build',
+      image,
     });
     const answer = (await (await call(NAMES)).json()) as { status: string; output: unknown };
     assert.deepEqual(

@@ -3,7 +3,8 @@ import { existsSync, globSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
-import { deployHandler } from '../packages/testing/src/deploy-handler.ts';
+import { deployHandler, uploadHandler } from '../packages/testing/src/deploy-handler.ts';
+import { FLASH_HANDLER, askFlash, deployFlash } from '../packages/testing/src/flash-client.ts';
 import { createS3Key, createVolume } from '../packages/testing/src/s3-test-client.ts';
 import { startServerProcess } from '../packages/testing/src/server-process.ts';
 import type { ServerProcess } from '../packages/testing/src/server-process.ts';
@@ -12,7 +13,7 @@ import type { TestDatabase } from '../packages/testing/src/test-database.ts';
 import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 /** The bucket is a network volume of a third Berth. */
-describe('deployed folders of several servers in an S3 bucket', { timeout: 120_000 }, () => {
+describe('deployed folders and flash builds of several servers in an S3 bucket', { timeout: 120_000 }, () => {
   let storageData: TestDatabase;
   let storage: ServerProcess;
   let database: TestDatabase;
@@ -45,7 +46,7 @@ describe('deployed folders of several servers in an S3 bucket', { timeout: 120_0
     await storageData?.drop();
     rmSync(secondData(), { recursive: true, force: true });
   });
-  const archives = (): string[] => globSync('folders/*/*.tar.gz', { cwd: objects });
+  const archives = (pattern = 'folders/*/*.tar.gz'): string[] => globSync(pattern, { cwd: objects });
   const handlersOfSecond = (): string[] => globSync('images/*/*/handler.ts', { cwd: secondData() });
 
   test('a folder deployed on one server is on the other, and its files are not in the database', async () => {
@@ -67,6 +68,37 @@ describe('deployed folders of several servers in an S3 bucket', { timeout: 120_0
     const { body, text } = await second.client().call<{ output: string }>('POST', path, { input: 'hello' });
     assert.equal(body.output, 'HELLO', text);
     assert.equal((await first.client().call('DELETE', `/v2/serverless/${endpoint}`)).status, 204);
+  });
+
+  test('a flash build that was uploaded to one server is on the other, and its content is not in the database', async () => {
+    const image = await uploadHandler(first.client(), 'built', FLASH_HANDLER);
+    const { appId, endpointId } = await deployFlash(second.client(), {
+      app: 'greetings',
+      environment: 'production',
+      build: 'the build',
+      image,
+    });
+    assert.equal(archives('folders/flash/*/*/*.tar.gz').length, 1);
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    const { rows } = await client.query(
+      'select (select count(*)::int from shared_files) as files, (select count(*)::int from shared_file_parts) as parts',
+    );
+    await client.end();
+    assert.deepEqual(rows, [{ files: 1, parts: 0 }]);
+    const path = `/v2/${endpointId}/runsync?wait=60000`;
+    const { body, text } = await first
+      .client()
+      .call<{ output: { build: string } }>('POST', path, { input: 1 });
+    assert.equal(body.output.build, 'the build', text);
+    assert.equal((await first.client().call('DELETE', `/v2/serverless/${endpointId}`)).status, 204);
+    await askFlash(
+      first.client(),
+      'mutation ($input: String) { answer: deleteFlashApp(flashAppId: $input) }',
+      appId,
+    );
+    assert.deepEqual(archives('folders/flash/*/*/*.tar.gz'), []);
+    assert.equal((await first.client().call('DELETE', '/v2/images/built')).status, 200);
   });
 
   test('a server that does not know the bucket says so, and has the folder once it does', async () => {

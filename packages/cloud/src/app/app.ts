@@ -1,4 +1,3 @@
-import { join, resolve } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { ROOT_ACCOUNT_ID } from '../domain/caller.ts';
 import type { CloudEventBus } from '../domain/events.ts';
@@ -37,6 +36,7 @@ import { ServerAddress } from './server-address.ts';
 import { createTelemetry } from './telemetry.ts';
 import { connectWakeups } from './server-wakeups.ts';
 import { createServices } from './services.ts';
+import { createInstallationFiles } from './shared-files.ts';
 import { openStorage } from './storage.ts';
 import { createTls } from './tls.ts';
 import { createTraces } from './traces.ts';
@@ -117,8 +117,9 @@ async function composeApp(app: AppContext): Promise<App> {
   queue.limitBy(limits.directory);
   const endpointCache = new EndpointCache(store.endpoints, clock);
   events.subscribe('endpoint.changed', ({ endpointId }) => endpointCache.invalidate(endpointId));
+  const files = createInstallationFiles(app, storage);
   const artifacts = new FlashArtifacts({
-    folder: join(resolve(config.data), 'artifacts'),
+    files: files.artifacts,
     masterKey: storage.masterKey,
     clock,
     origin: () => address.publicOrigin,
@@ -130,6 +131,7 @@ async function composeApp(app: AppContext): Promise<App> {
     endpointCache,
     secrets: new Secrets(context),
     flash: new FlashApps(context, artifacts),
+    bucket: files.bucket,
   };
   const compute = createCompute(app, { ...base, queue: queue.queue, address, limits, peers });
   const telemetry = createTelemetry(app, storage, engines, compute);
@@ -203,6 +205,7 @@ async function composeApp(app: AppContext): Promise<App> {
       services.imageExpiry.start();
       void services.volumeContents.deleteRemovedData();
       services.sharedImages?.start();
+      files.start();
     },
     destroyConnections: async () => {
       http.destroyConnections();
@@ -220,6 +223,7 @@ async function composeApp(app: AppContext): Promise<App> {
       }
       await services.imageExpiry.close();
       await services.sharedImages?.close();
+      await files.close();
       services.resources.events.close();
       await engines.stopDiscovery();
       await tls?.close();

@@ -13,8 +13,6 @@ import { Hub } from '../resources/hub/hub.ts';
 import { ImageExpiry } from '../resources/images/image-expiry.ts';
 import { ImageSnapshots } from '../resources/images/image-snapshots.ts';
 import { Images } from '../resources/images/images.ts';
-import { imageArchiveBucket } from '../resources/images/image-archive-bucket.ts';
-import type { ImageArchiveBucket } from '../resources/images/image-archive-bucket.ts';
 import { SharedImages } from '../resources/images/shared-images.ts';
 import { ApiKeys } from '../resources/keys/api-keys.ts';
 import { LoginRequests } from '../resources/keys/login-requests.ts';
@@ -26,6 +24,7 @@ import { RegistryDelegations } from '../resources/registries/registry-delegation
 import type { AllServices } from '../resources/resources.ts';
 import type { Secrets } from '../resources/secrets/secrets.ts';
 import { AccountOverview } from '../resources/overview/account-overview.ts';
+import type { Bucket } from '../resources/object-storage/bucket.ts';
 import { System } from '../resources/system/system.ts';
 import { Templates } from '../resources/templates/templates.ts';
 import { VolumeContents } from '../resources/volumes/volume-contents.ts';
@@ -45,13 +44,10 @@ import { imageLookupProblem, pruneImages } from '../engines/engine-images.ts';
 import type { AccountLimits } from './create-account-services.ts';
 import type { AppContext } from './app-context.ts';
 import type { BackupServices } from './create-backups.ts';
-import type { Clock } from '../support/clock.ts';
-import type { Config } from '../support/config/config.ts';
 import type { Compute } from './compute.ts';
 import { createExternalVolumes } from './external-volumes.ts';
 import type { Engines } from './engines.ts';
 import type { Queue } from './queue.ts';
-import { s3Prefix } from './s3-location.ts';
 import type { Storage } from './storage.ts';
 
 export interface ServicesDeps {
@@ -62,6 +58,8 @@ export interface ServicesDeps {
   endpointCache: EndpointCache;
   secrets: Secrets;
   flash: FlashApps;
+  /** For files of all servers; undefined where they are in the database. */
+  bucket: Bucket | undefined;
   limits: AccountLimits;
   backups: BackupServices;
 }
@@ -78,7 +76,7 @@ export interface Services {
 
 export function createServices(
   { config, log, clock, ids, events }: AppContext,
-  { storage, queue, engines, compute, endpointCache, secrets, flash, backups, limits }: ServicesDeps,
+  { storage, queue, engines, compute, endpointCache, secrets, flash, bucket, backups, limits }: ServicesDeps,
 ): Services {
   const { store, context, masterKey } = storage;
   const { catalog } = engines;
@@ -127,7 +125,7 @@ export function createServices(
       ? undefined
       : new SharedImages({
           archives: store.imageArchives,
-          bucket: createArchiveBucket(config, clock),
+          bucket,
           snapshots,
           ids,
           onProblem: (what, error) => log.warn({ err: error }, what),
@@ -232,9 +230,4 @@ export function createServices(
       webhookSecretFor: (accountId) => queue.webhookSecretFor(accountId),
     },
   };
-}
-
-function createArchiveBucket({ images }: Config, clock: Clock): ImageArchiveBucket | undefined {
-  const found = s3Prefix('images.bucket', { ...images, value: images.bucket }, clock);
-  return found === undefined ? undefined : imageArchiveBucket(found.location, found.prefix);
 }

@@ -43,7 +43,10 @@ export function artifactRoutes(artifacts: FlashArtifacts) {
       artifacts.verifyLink('GET', objectKey, ...rest);
       const size = await artifacts.size(objectKey);
       if (size === undefined) throw notFound('file', objectKey);
-      return reply.type('application/gzip').header('content-length', size).send(artifacts.read(objectKey));
+      return reply
+        .type('application/gzip')
+        .header('content-length', size)
+        .send(await artifacts.read(objectKey));
     });
 
     app.route({

@@ -27,6 +27,7 @@ import { podTable } from './tables/pods.table.ts';
 import { registryDelegationTable, registryTable } from './tables/registries.table.ts';
 import { s3KeyTable } from './tables/s3-keys.table.ts';
 import { imageArchiveTable } from './tables/image-archives.table.ts';
+import { sharedFileTable } from './tables/shared-files.table.ts';
 import { sessionTable } from './tables/sessions.table.ts';
 import { serverTable } from './tables/servers.table.ts';
 import { secretTable } from './tables/secrets.table.ts';
@@ -97,6 +98,7 @@ export function createStore(
     s3Keys: s3KeyTable(database, sealer),
     sessions: sessionTable(database),
     imageArchives: imageArchiveTable(database),
+    sharedFiles: sharedFileTable(database),
     templates: templateTable(database, sealer),
     endpoints: endpointTable(database, sealer),
     pods: podTable(database, sealer, usage),

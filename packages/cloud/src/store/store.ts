@@ -11,6 +11,7 @@ import type { LedgerStore } from './ledger-store.ts';
 import type { LeaderElection } from './leader-election.ts';
 import type { LoginRequestStore } from './login-request-store.ts';
 import type { ImageArchiveStore } from './image-archive-store.ts';
+import type { SharedFileStore } from './shared-file-store.ts';
 import type { SessionStore } from './session-store.ts';
 import type { RepoModel } from '../domain/repo-model.ts';
 import type { PodStore } from './pod-store.ts';
@@ -41,6 +42,7 @@ export interface Store {
   readonly s3Keys: S3KeyStore;
   readonly sessions: SessionStore;
   readonly imageArchives: ImageArchiveStore;
+  readonly sharedFiles: SharedFileStore;
   readonly templates: TemplateStore;
   readonly endpoints: EndpointStore;
   readonly pods: PodStore;

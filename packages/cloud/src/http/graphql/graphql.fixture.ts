@@ -17,6 +17,7 @@ import { virtualGpus } from '../../resources/catalog/virtual-gpus.ts';
 import type { ResourceContext } from '../../resources/resource-context.ts';
 import { EndpointCache } from '../../resources/endpoints/endpoint-cache.ts';
 import { Endpoints } from '../../resources/endpoints/endpoints.ts';
+import { LocalArtifactFiles } from '../../resources/flash/artifact-files.ts';
 import { FlashArtifacts } from '../../resources/flash/flash-artifacts.ts';
 import { FlashApps } from '../../resources/flash/flash-apps.ts';
 import { Hub } from '../../resources/hub/hub.ts';
@@ -137,7 +138,7 @@ export async function startGraphqlFixture({
   });
   const keys = new ApiKeys(context);
   const artifacts = new FlashArtifacts({
-    folder: join(data, 'artifacts'),
+    files: new LocalArtifactFiles(join(data, 'artifacts')),
     masterKey: Buffer.alloc(32, 7),
     clock,
     origin: () => 'http://berth.test',

@@ -1,18 +1,16 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdir, rename, rm, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { createReadStream } from 'node:fs';
 import type { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { Clock } from '../../support/clock.ts';
-import { BerthError } from '../../support/errors.ts';
+import { BerthError, notFound } from '../../support/errors.ts';
+import type { ArtifactFiles } from './artifact-files.ts';
 
 /** The largest build that the Flash client allows. */
 export const MAX_ARTIFACT_BYTES = 1500 * 1024 * 1024;
 const LINK_TTL_MS = 60 * 60 * 1000;
 
 export interface FlashArtifactsOptions {
-  folder: string;
+  files: ArtifactFiles;
   masterKey: Buffer;
   clock: Clock;
   /** Called each time: a server on a free port knows its address only after it listens. */
@@ -55,39 +53,27 @@ export class FlashArtifacts {
       throw new BerthError('forbidden', 'this link has expired; request a new one');
   }
 
-  /** The file appears only when it is complete. `nonce` keeps two uploads of one key apart. */
-  async put(objectKey: string, content: Readable, nonce: string): Promise<void> {
-    const file = this.#path(objectKey);
-    const part = `${file}.${nonce}.part`;
-    await mkdir(dirname(file), { recursive: true });
-    try {
-      await pipeline(content, limitBytes, createWriteStream(part));
-      await rename(part, file);
-    } catch (error) {
-      await rm(part, { force: true });
-      throw error;
-    }
+  put(objectKey: string, content: Readable, nonce: string): Promise<void> {
+    return this.#options.files.put(objectKey, limitBytes(content), nonce);
   }
 
-  async size(objectKey: string): Promise<number | undefined> {
-    return (await stat(this.#path(objectKey)).catch(() => undefined))?.size;
+  size(objectKey: string): Promise<number | undefined> {
+    return this.#options.files.size(objectKey);
   }
 
-  read(objectKey: string): Readable {
-    return createReadStream(this.#path(objectKey));
+  async read(objectKey: string): Promise<Readable> {
+    return createReadStream(await this.file(objectKey));
   }
 
   /** The path of the file, for processes on this machine. */
-  file(objectKey: string): string {
-    return this.#path(objectKey);
+  async file(objectKey: string): Promise<string> {
+    const found = await this.#options.files.file(objectKey);
+    if (found === undefined) throw notFound('file', objectKey);
+    return found;
   }
 
-  async removeAll(prefix: string): Promise<void> {
-    await rm(this.#path(prefix), { recursive: true, force: true });
-  }
-
-  #path(objectKey: string): string {
-    return join(this.#options.folder, objectKey);
+  removeAll(prefix: string): Promise<void> {
+    return this.#options.files.removeAll(prefix);
   }
 
   #sign(method: Method, objectKey: string, expiresAt: number): string {

@@ -5,7 +5,7 @@ import { pipeline, Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { ImageArchiveKey, ImageArchiveStore } from '../../store/image-archive-store.ts';
 import type { Ids } from '../../support/ids.ts';
-import type { ImageArchiveBucket } from './image-archive-bucket.ts';
+import type { Bucket } from '../object-storage/bucket.ts';
 import type { ImageSnapshots, Snapshot, SnapshotMetadata } from './image-snapshots.ts';
 
 /** Of one row, before base64. */
@@ -16,7 +16,7 @@ const SYNC_INTERVAL_MS = 30_000;
 export interface SharedImagesDeps {
   archives: ImageArchiveStore;
   /** Where the files of archives go. Without one, they are in the database too. */
-  bucket?: ImageArchiveBucket | undefined;
+  bucket?: Bucket | undefined;
   snapshots: ImageSnapshots;
   ids: Ids;
   onProblem: (what: string, error: unknown) => void;
@@ -54,7 +54,7 @@ export class SharedImages {
     const { packTree } = await import('../../support/tar/tar-pack.ts');
     const packed = gzipSync(await buffer(packTree(snapshots.folderOf(name, digest), '.')));
     const parts: string[] = [];
-    if (bucket !== undefined) await bucket.add({ name, digest }, packed);
+    if (bucket !== undefined) await bucket.add(objectOf({ name, digest }), packed);
     else
       for (let from = 0; from < packed.length; from += PART_BYTES)
         parts.push(packed.subarray(from, from + PART_BYTES).toString('base64'));
@@ -68,7 +68,7 @@ export class SharedImages {
   async remove(key: ImageArchiveKey): Promise<void> {
     await this.#deps.archives.remove(key);
     await this.#deps.bucket
-      ?.remove(key)
+      ?.remove(objectOf(key))
       .catch((error: unknown) =>
         this.#deps.onProblem(`${key.name}:${key.digest} could not be deleted from the bucket`, error),
       );
@@ -138,7 +138,7 @@ export class SharedImages {
     const { bucket } = this.#deps;
     if (bucket === undefined)
       throw new Error('its files are in an S3 bucket, and images.bucket is not set on this server');
-    return bucket.open(key);
+    return bucket.open(objectOf(key));
   }
 
   async #mark(key: ImageArchiveKey): Promise<void> {
@@ -148,4 +148,8 @@ export class SharedImages {
   #markOf({ name, digest }: ImageArchiveKey): string {
     return `${this.#deps.snapshots.folderOf(name, digest)}.shared`;
   }
+}
+
+function objectOf({ name, digest }: ImageArchiveKey): string {
+  return `${name}/${digest}.tar.gz`;
 }

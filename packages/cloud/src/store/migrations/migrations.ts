@@ -26,6 +26,7 @@ import { severalServers } from './0025-several-servers.ts';
 import { history } from './0026-history.ts';
 import { sharedImages } from './0027-shared-images.ts';
 import { clustersWithoutSubnet } from './0028-clusters-without-subnet.ts';
+import { sharedFiles } from './0029-shared-files.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: Migration[] = [
@@ -57,4 +58,5 @@ export const migrations: Migration[] = [
   history,
   sharedImages,
   clustersWithoutSubnet,
+  sharedFiles,
 ];
