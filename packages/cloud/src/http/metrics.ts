@@ -51,6 +51,7 @@ export class HttpMetrics implements MetricsText {
 
   /** Process metrics are collected from the first read on, so that a server whose metrics are unused does not. */
   async read(): Promise<string> {
+    // oxlint-disable-next-line no-restricted-imports -- with the first read, not with the start
     this.#processFigures ??= import('prom-client').then(({ collectDefaultMetrics }) =>
       collectDefaultMetrics({
         register: this.registry,
