@@ -7,10 +7,10 @@ import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { parse, parseAllDocuments } from 'yaml';
 import { loadConfig } from '../../packages/cloud/src/support/config/load-config.ts';
-import { goProgram } from './go-program.ts';
+import { HELM, goProgram } from './go-program.ts';
 
 const chart = fileURLToPath(new URL('../../deploy/helm/berth', import.meta.url));
-const helm = await goProgram('helm', 'helm.sh/helm/v3/cmd/helm@v3.22.0');
+const helm = await goProgram(HELM.name, HELM.module);
 
 interface Resource {
   kind: string;

@@ -11,6 +11,12 @@ const folder = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 
 export const PEBBLE = { name: 'pebble', module: 'github.com/letsencrypt/pebble/v2/cmd/pebble@v2.10.1' };
 export const COMPOSE = { name: 'docker-compose', module: 'github.com/docker/compose/v2/cmd@v2.40.3' };
 
+export const HELM = { name: 'helm', module: 'helm.sh/helm/v3/cmd/helm@v3.22.0' };
+export const KUBECONFORM = {
+  name: 'kubeconform',
+  module: 'github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0',
+};
+
 /**
  * A Go program: the one on the path, or the one built earlier from the module proxy into ~/.cache/berth. It
  * is built where `build` is true or `BERTH_BUILD_GO_PROGRAMS=1`; large ones take minutes. Otherwise the

@@ -5,13 +5,13 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { findClusterPrograms } from '../../packages/testing/src/kubernetes/cluster-programs.ts';
 import type { TestCluster } from '../../packages/testing/src/kubernetes/with-kubernetes.ts';
-import { goProgram } from './go-program.ts';
+import { HELM, goProgram } from './go-program.ts';
 
 const programs = findClusterPrograms();
 
 export const CHART = fileURLToPath(new URL('../../deploy/helm/berth', import.meta.url));
 export const RELEASE = 'berth';
-export const helm = await goProgram('helm', 'helm.sh/helm/v3/cmd/helm@v3.22.0');
+export const helm = await goProgram(HELM.name, HELM.module);
 export const kubectl = join('bin' in programs ? programs.bin : '', 'kubectl');
 
 /** The chart in a namespace of the test cluster. */
