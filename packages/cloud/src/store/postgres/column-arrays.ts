@@ -22,7 +22,6 @@ const TYPES: Record<string, string> = {
   taken_at: 'bigint',
   ended_at: 'bigint',
   due_at: 'bigint',
-  lease_due_at: 'bigint',
   look_at: 'bigint',
   seen_at: 'bigint',
   queued: 'bigint',
@@ -38,6 +37,8 @@ const TYPES: Record<string, string> = {
   wait_ms: 'bigint',
   run_bucket: 'int',
   run_ms: 'bigint',
+  row_ctid: 'tid',
+  row_xmin: 'xid',
 };
 
 /**

@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import pg from 'pg';
 import { createMigratedDatabase } from '../../../../testing/src/migrated-database.ts';
 import type { MigratedDatabase } from '../../../../testing/src/migrated-database.ts';
 import type { Job } from '../../domain/job-records.ts';
 import * as transitions from '../../domain/job-transitions.ts';
 import { newJob } from '../../queue/job-submission.ts';
 import type { JobChangeRequest, JobChangeResult, JobStore } from '../job-store.ts';
+import { numberParameters } from '../named-parameters.ts';
+import { FINISH_HANDED_OUT } from './finish-handed-out.ts';
+import { QUEUE_PLANNER_OPTIONS } from './open-database.ts';
 
 const NOW = 1_800_000_000_000;
 const HOUR = 3_600_000;
@@ -61,6 +65,16 @@ describe('a job that this server handed out', () => {
     };
   }
 
+  /** Another connection waits for a lock of this one. */
+  async function untilBlocked(client: pg.Client): Promise<void> {
+    for (;;) {
+      const { rows } = await client.query(
+        'select 1 from pg_locks where not granted and pg_backend_pid() = any (pg_blocking_pids(pid))',
+      );
+      if (rows.length > 0) return;
+    }
+  }
+
   async function only(request: JobChangeRequest): Promise<JobChangeResult | undefined> {
     const [result] = await here.changeAll([request]);
     return result;
@@ -90,6 +104,65 @@ describe('a job that this server handed out', () => {
       assert.deepEqual(seen, [job, other?.after]);
       assert.deepEqual(result?.before, other?.after);
       assert.deepEqual((await here.find(job.endpointId, job.seq))?.job, result?.after);
+    }
+  });
+
+  test('that another server is about to renew waits for it, and ends as it is then', async () => {
+    const job = await taken();
+    const renewing = new pg.Client({ connectionString: postgres.testDatabase.url });
+    await renewing.connect();
+    try {
+      await renewing.query('begin');
+      await renewing.query('update jobs set due_at = due_at + 1 where seq = $1', [job.seq]);
+      const ending = only(finish(job));
+      await untilBlocked(renewing);
+      await renewing.query('commit');
+      const result = await ending;
+      assert.deepEqual(result?.before, { ...job, dueAt: job.dueAt + 1 });
+      assert.deepEqual((await here.find(job.endpointId, job.seq))?.job, result?.after);
+    } finally {
+      await renewing.end();
+    }
+  });
+
+  test('of several with other ends, only the one that changed is read again', async () => {
+    const [one, other] = [await taken(), await taken()];
+    await elsewhere.change(other.endpointId, other.seq, (found) =>
+      transitions.renewLease(found, { workerId: 'w' }, NOW + 3),
+    );
+    const seen: Job[] = [];
+    const results = await here.changeAll([finish(other, '2', seen), finish(one, '1', seen)]);
+    assert.deepEqual(
+      results.map((result) => [result?.after.seq, result?.after.status]),
+      [
+        [other.seq, 'COMPLETED'],
+        [one.seq, 'COMPLETED'],
+      ],
+    );
+    assert.deepEqual(
+      seen.map(({ seq }) => seq),
+      [other.seq, one.seq, other.seq],
+    );
+    assert.equal((await here.find(one.endpointId, one.seq))?.payloads.output, '1');
+  });
+
+  test('is found at its place, by no index', async () => {
+    const client = new pg.Client({
+      connectionString: postgres.testDatabase.url,
+      options: QUEUE_PLANNER_OPTIONS,
+    });
+    await client.connect();
+    try {
+      const { text, names } = numberParameters(FINISH_HANDED_OUT, '$');
+      await client.query(`prepare finish as ${text}`);
+      const { rows } = await client.query<{ 'QUERY PLAN': string }>(
+        `explain execute finish (${names.map(() => 'null').join(', ')})`,
+      );
+      const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+      assert.match(plan, /Tid Scan on jobs/);
+      assert.doesNotMatch(plan, /Index (Only )?Scan/);
+    } finally {
+      await client.end();
     }
   });
 

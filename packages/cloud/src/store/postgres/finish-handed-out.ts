@@ -6,7 +6,7 @@ import type { JobChangeRequest, JobChangeResult } from '../job-store.ts';
 import { jobValues } from '../tables/jobs.table.ts';
 import { columnArrays, unnest } from './column-arrays.ts';
 import { CommitBatcher } from './commit-batcher.ts';
-import { FINISHED_COLUMNS } from './finish.ts';
+import type { HandedOutJob } from './handed-out-jobs.ts';
 import { addCountsSql } from './job-counts.ts';
 import { addHistorySql } from './history-sums.ts';
 import { jobKey } from './job-key.ts';
@@ -18,11 +18,15 @@ const MAX_BATCH = 2_000;
 const MAX_RESULT_CHARS = 4 * 1024;
 
 const GIVEN_COLUMNS = [
-  ...FINISHED_COLUMNS,
-  'lease',
-  'lease_due_at',
-  'ttl_at',
-  'drained',
+  'row_ctid',
+  'row_xmin',
+  'held_lease',
+  'status',
+  'taken_at',
+  'ended_at',
+  'due_at',
+  'output',
+  'error',
   'minute',
   'wait_bucket',
   'wait_ms',
@@ -32,25 +36,27 @@ const GIVEN_COLUMNS = [
 
 /**
  * Ends jobs whose rows are unchanged since they were handed out. Returns no rows if all of them were, and
- * otherwise those that were. A lease belongs to one attempt and is removed when that ends: while the row has
- * it, only the three other columns that are compared can have changed. Rows are locked in the order of their
- * keys, as everywhere.
+ * otherwise those that were. A row is found at its place (`ctid`), without an index; a version of it that another
+ * transaction wrote meanwhile has another `xmin`, wherever it is, and another job at that place another lease. By
+ * their keys, and with their times to live compared, ends took a third more of PostgreSQL's time.
  */
-const FINISH_HANDED_OUT = `with finished as (
+export const FINISH_HANDED_OUT = `with finished as (
     update jobs set status = given.status, lease = null, taken_at = given.taken_at, ended_at = given.ended_at,
       due_at = given.due_at, output = given.output, error = given.error
-    from (select * from ${unnest(GIVEN_COLUMNS)} order by endpoint_id, seq) as given
-    where jobs.endpoint_id = given.endpoint_id and jobs.seq = given.seq
-      and jobs.lease = given.lease and jobs.due_at = given.lease_due_at and jobs.ttl_at = given.ttl_at
-      and jobs.drained = given.drained
+    from ${unnest(GIVEN_COLUMNS)}
+    where jobs.ctid = given.row_ctid and jobs.xmin = given.row_xmin and jobs.lease = given.held_lease
     returning jobs.endpoint_id, jobs.seq, jobs.status, given.minute, given.wait_bucket, given.wait_ms,
       given.run_bucket, given.run_ms
   ), counted as (${addCountsSql(
     `select endpoint_id, :lane, 0, -count(*), count(*) filter (where status = 'COMPLETED'),
       count(*) filter (where status in ('FAILED', 'TIMED_OUT')), 0
       from finished group by endpoint_id order by endpoint_id`,
-  )}), recorded as (${addHistorySql(
-    `select endpoint_id, minute, :lane, added.name, count(*), sum(added.total) from finished,
+  )}), times as (
+    select endpoint_id, minute, status, wait_bucket, run_bucket, count(*) as count,
+      sum(wait_ms) as wait_ms, sum(run_ms) as run_ms
+    from finished group by endpoint_id, minute, status, wait_bucket, run_bucket
+  ), recorded as (${addHistorySql(
+    `select endpoint_id, minute, :lane, added.name, sum(count), sum(added.total) from times,
       lateral (values (status, 0), ('wait/' || wait_bucket, wait_ms), ('run/' || run_bucket, run_ms))
         as added (name, total)
       group by 1, 2, 4 order by 1, 2, 4`,
@@ -59,15 +65,13 @@ const FINISH_HANDED_OUT = `with finished as (
     then (select coalesce(array_agg(endpoint_id || ' ' || seq), '{}') from finished) end`;
 
 /** An end as the rule decided it on the job as it was handed out. */
-interface ExpectedFinish {
-  before: Job;
+interface ExpectedFinish extends HandedOutJob {
   change: JobChange;
 }
 
 /**
- * The usual end of a job, in one statement instead of a transaction that locks and reads its row first. In
- * batches of 400 an end takes 21 µs of processor time here and in PostgreSQL together; with the lock it took
- * 31 µs.
+ * The usual end of a job, in one statement. A transaction that locks and reads its row first takes half as long
+ * again.
  *
  * The row remains the source of truth. The job as it was handed out is only an assumption: the transition is
  * computed from it, and the statement writes the result only where the row is unchanged. Where it is not, or
@@ -83,13 +87,14 @@ export function finishHandedOut({
   const finish = queue.arrays(FINISH_HANDED_OUT, 'finish handed out');
   const batches = new CommitBatcher<ExpectedFinish, JobChangeResult | undefined>(
     async (expected) => {
-      const rows = expected.map(({ before, change: { job, output = null, error = null } }) => ({
-        ...jobValues(job),
-        lease: before.lease,
-        lease_due_at: before.dueAt,
-        ...finishedTimes(job),
-        output,
-        error,
+      const rows = expected.toSorted(byKey).map((one) => ({
+        ...jobValues(one.change.job),
+        row_ctid: one.ctid,
+        row_xmin: one.xmin,
+        held_lease: one.job.lease,
+        ...finishedTimes(one.change.job),
+        output: one.change.output ?? null,
+        error: one.change.error ?? null,
       }));
       const values = {
         ...columnArrays(rows, GIVEN_COLUMNS),
@@ -99,10 +104,10 @@ export function finishHandedOut({
       const [answer] = await withTransactionRetries(() => finish(values));
       const some = answer?.[0] as readonly string[] | null;
       const finished = some === null ? undefined : new Set(some);
-      return expected.map(({ before, change: { job } }) =>
+      return expected.map(({ job, change }) =>
         finished?.has(jobKey(job.endpointId, job.seq)) === false
           ? undefined
-          : { before, after: job, changed: true },
+          : { before: job, after: change.job, changed: true },
       );
     },
     MAX_BATCH,
@@ -111,13 +116,19 @@ export function finishHandedOut({
 
   return async (requests) => {
     const expected = requests.map((request): ExpectedFinish | undefined => {
-      const before = handedOut.remove(request.endpointId, request.seq);
-      const change = before && request.next(before);
-      return before && change && isPlainFinish(before, change) ? { before, change } : undefined;
+      const one = handedOut.remove(request.endpointId, request.seq);
+      const change = one && request.next(one.job);
+      return one && change && isPlainFinish(one.job, change) ? { ...one, change } : undefined;
     });
     const results = (await batches.addAll(expected.filter((one) => one !== undefined))).values();
     return expected.map((one) => one && results.next().value);
   };
+}
+
+/** Rows are locked in the order of their keys, as everywhere. */
+function byKey({ job: one }: ExpectedFinish, { job: other }: ExpectedFinish): number {
+  if (one.endpointId !== other.endpointId) return one.endpointId < other.endpointId ? -1 : 1;
+  return one.seq - other.seq;
 }
 
 function isPlainFinish(before: Job, change: JobChange): boolean {

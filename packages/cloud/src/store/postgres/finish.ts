@@ -9,7 +9,7 @@ import type { QueueContext } from './queue-context.ts';
  */
 const MAX_STATEMENT_CHARS = 8 * 1024 * 1024;
 
-export const FINISHED_COLUMNS = [
+const FINISHED_COLUMNS = [
   'endpoint_id',
   'seq',
   'status',

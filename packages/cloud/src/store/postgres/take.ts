@@ -1,7 +1,7 @@
-import type { Claim, Job, TakenJob, TakeRequest } from '../../domain/job-records.ts';
+import type { Claim, TakenJob, TakeRequest } from '../../domain/job-records.ts';
 import type { JobStore } from '../job-store.ts';
 import type { Value } from '../sql.ts';
-import { JOB_SELECT, JOB_SELECT_LENGTH, jobFromValues } from '../tables/jobs.table.ts';
+import { WAITING_SELECT, WAITING_SELECT_LENGTH, waitingJobFromValues } from '../tables/jobs.table.ts';
 import { columnArrays } from './column-arrays.ts';
 import { addCountsSql } from './job-counts.ts';
 import type { QueueContext } from './queue-context.ts';
@@ -54,7 +54,13 @@ export const TAKE_JOBS = `with recursive queues as (
   from picked, job_requests as request
   where job.endpoint_id = :endpoint_id and job.seq = picked.seq
     and request.endpoint_id = :endpoint_id and request.seq = picked.seq
-  returning ${JOB_SELECT}, request.request, picked.claim`;
+  returning ${WAITING_SELECT}, request.request, picked.claim, job.ctid::text, job.xmin::text`;
+
+/** What the statement returns after `WAITING_SELECT`. */
+const REQUEST = WAITING_SELECT_LENGTH;
+const CLAIM = REQUEST + 1;
+const CTID = CLAIM + 1;
+const XMIN = CTID + 1;
 
 export function takeJobs({ queue, server, handedOut }: QueueContext): Pick<JobStore, 'take'> {
   const take = queue.arrays(TAKE_JOBS, 'take');
@@ -85,14 +91,14 @@ export function takeJobs({ queue, server, handedOut }: QueueContext): Pick<JobSt
       });
       const taken = rows
         .sort((one, other) => claimOf(one) - claimOf(other))
-        .map(
-          (values): TakenJob => ({
-            job: request.startAttempt(asWaiting(jobFromValues(values)), claims[claimOf(values) - 1] as Claim)
-              .job,
-            request: values[JOB_SELECT_LENGTH] as string,
-          }),
-        );
-      for (const { job } of taken) handedOut.add(job);
+        .map((values): TakenJob => {
+          const waiting = waitingJobFromValues(endpointId, values);
+          // The statement has counted this attempt. The rule is asked once more, so that both cannot drift apart unseen.
+          waiting.attempt -= 1;
+          const { job } = request.startAttempt(waiting, claims[claimOf(values) - 1] as Claim);
+          handedOut.add({ job, ctid: values[CTID] as string, xmin: values[XMIN] as string });
+          return { job, request: values[REQUEST] as string };
+        });
       const last = taken.at(-1);
       if (last !== undefined) servedLast.set(endpointId, last.job.accountId);
       // Jobs that still wait were locked by somebody else, or came meanwhile.
@@ -107,21 +113,5 @@ export function takeJobs({ queue, server, handedOut }: QueueContext): Pick<JobSt
 
 /** The number of the claim that the job of a row goes to, from 1. */
 function claimOf(values: readonly Value[]): number {
-  return values[JOB_SELECT_LENGTH + 1] as number;
-}
-
-/**
- * A job that was just taken, as it waited: the rule of a take is asked once more, so that it and the
- * statement cannot drift apart unseen.
- */
-function asWaiting(job: Job): Job {
-  return {
-    ...job,
-    status: 'IN_QUEUE',
-    attempt: job.attempt - 1,
-    lease: null,
-    workerId: null,
-    takenAt: null,
-    dueAt: job.ttlAt,
-  };
+  return values[CLAIM] as number;
 }

@@ -47,6 +47,31 @@ export const JOB_SELECT = JOB_COLUMNS.map((column) => `job.${column}`).join(', '
 /** Where what is selected after a job begins. */
 export const JOB_SELECT_LENGTH = JOB_COLUMNS.length;
 
+/** What of a waiting job's row depends on the job; the rest is the same in all of an endpoint. */
+const WAITING_COLUMNS = [
+  'seq',
+  'id',
+  'account_id',
+  'low_priority',
+  'position',
+  'created_at',
+  'queued_at',
+  'ttl_at',
+  'ttl',
+  'execution_timeout',
+  'retention',
+  'retries_left',
+  'retries',
+  'webhook',
+  'attempt',
+  'drained',
+] as const satisfies readonly JobColumn[];
+
+/** What to select of a waiting `jobs as job`, to be read by `waitingJobFromValues`. */
+export const WAITING_SELECT = WAITING_COLUMNS.map((column) => `job.${column}`).join(', ');
+/** Where what is selected after a waiting job begins. */
+export const WAITING_SELECT_LENGTH = WAITING_COLUMNS.length;
+
 /** All that a new job's row holds. */
 export const INSERTED_COLUMNS = [...JOB_COLUMNS, 'look_at', 'idempotency_key', 'body_hash'] as const;
 
@@ -188,6 +213,35 @@ export function jobFromValues(values: readonly Value[]): Job {
     endedAt: values[INDEX.ended_at] as number | null,
     drained: values[INDEX.drained] as number,
     dueAt: values[INDEX.due_at] as number,
+  };
+}
+
+/** A row of `WAITING_SELECT`. */
+export function waitingJobFromValues(endpointId: string, values: readonly Value[]): Job {
+  return {
+    endpointId,
+    seq: values[0] as number,
+    id: values[1] as string,
+    accountId: values[2] as string,
+    status: 'IN_QUEUE',
+    lowPriority: values[3] === 1,
+    position: values[4] as number,
+    createdAt: values[5] as number,
+    queuedAt: values[6] as number,
+    ttlAt: values[7] as number,
+    ttl: values[8] as number,
+    executionTimeout: values[9] as number,
+    retention: values[10] as number,
+    retriesLeft: values[11] as number,
+    retries: values[12] as number,
+    webhook: values[13] as string | null,
+    attempt: values[14] as number,
+    lease: null,
+    workerId: null,
+    takenAt: null,
+    endedAt: null,
+    drained: values[15] as number,
+    dueAt: values[7] as number,
   };
 }
 
