@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import Docker from 'dockerode';
-import { dockerClientOptions } from '../packages/cloud/src/engines/docker/daemon-discovery.ts';
+import { DockerClient } from '../packages/cloud/src/engines/docker/client/docker-client.ts';
+import type { ListedContainer } from '../packages/cloud/src/engines/docker/client/docker-objects.ts';
 import type { ApiClient } from '../packages/testing/src/api-client.ts';
 import { listWorkers } from '../packages/testing/src/deploy-handler.ts';
 import { createPythonImage } from '../packages/testing/src/docker-python-image.ts';
@@ -56,11 +56,16 @@ else
       after(async () => {
         const { body } = await client.call<{ endpoints: { id: string }[] }>('GET', '/v2/serverless');
         for (const { id } of body.endpoints) await client.call('DELETE', `/v2/serverless/${id}`);
-        const docker = new Docker(dockerClientOptions(host));
+        const docker = new DockerClient(host);
         await waitFor(
           'the containers are gone',
           async () =>
-            (await docker.listContainers({ all: true, filters: { ancestor: [image.name] } })).length === 0,
+            (
+              await docker.get<ListedContainer[]>('/containers/json', {
+                all: true,
+                filters: { ancestor: [image.name] },
+              })
+            ).length === 0,
           60_000,
         );
         await server?.stop();

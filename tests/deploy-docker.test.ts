@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { createReadStream, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import Docker from 'dockerode';
-import { dockerClientOptions } from '../packages/cloud/src/engines/docker/daemon-discovery.ts';
+import { DockerClient } from '../packages/cloud/src/engines/docker/client/docker-client.ts';
 import { deployedFolderStories } from '../packages/testing/src/deployed-folder-stories.ts';
 import { imageArchive, PROGRAMS } from '../packages/testing/src/docker-test-image.mjs';
 import { dockerEngineFixture } from '../packages/testing/src/engine-fixture.ts';
@@ -41,7 +41,7 @@ await withDocker((host) =>
 
 /** An image like that of deploy/docker/Dockerfile, with Berth from its sources. */
 async function loadRunnerImage(host: string) {
-  const docker = new Docker(dockerClientOptions(host));
+  const docker = new DockerClient(host);
   const folder = mkdtempSync(join(tmpdir(), 'berth-runner-'));
   const archive = join(folder, 'image.tar');
   writeImageTar(
@@ -60,12 +60,13 @@ async function loadRunnerImage(host: string) {
       },
     ],
   );
-  const answer = await docker.loadImage(createReadStream(archive));
-  const messages = (await Array.fromAsync(answer as AsyncIterable<Buffer>)).map(String).join('');
+  const messages = await text(
+    await docker.stream('POST', '/images/load', { upload: createReadStream(archive) }),
+  );
   rmSync(folder, { recursive: true });
   assert.match(messages, /Loaded image/, messages);
   return {
     name: RUNNER_IMAGE,
-    remove: async () => void (await docker.getImage(RUNNER_IMAGE).remove({ force: true })),
+    remove: async () => void (await docker.delete(`/images/${RUNNER_IMAGE}`, { force: true })),
   };
 }

@@ -3,8 +3,8 @@ import { execFile } from 'node:child_process';
 import { resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
-import Docker from 'dockerode';
-import { dockerClientOptions } from '../packages/cloud/src/engines/docker/daemon-discovery.ts';
+import { DockerClient } from '../packages/cloud/src/engines/docker/client/docker-client.ts';
+import type { ListedContainer } from '../packages/cloud/src/engines/docker/client/docker-objects.ts';
 import { TestRegistry } from '../packages/cloud/src/engines/docker/docker-test-registry.ts';
 import { createTestImage, imageArchive } from '../packages/testing/src/docker-test-image.mjs';
 import { withDocker } from '../packages/testing/src/with-docker.ts';
@@ -17,7 +17,7 @@ await withDocker((host) => {
   describe('the example of a Dockerfile', () => {
     const stage = examplesFixture({ BERTH_DOCKER: host });
     const { berth } = stage;
-    const docker = new Docker(dockerClientOptions(host));
+    const docker = new DockerClient(host);
     const name = `upper-${process.pid}`;
     const image = `${name}:1`;
     let base: { name: string; remove(): Promise<void> };
@@ -55,7 +55,7 @@ ${block.replaceAll(/\bupper:1\b|registry\.example\/my-worker:1/g, image).replace
       await berth('rm', name, '--yes');
     });
     after(async () => {
-      await docker.getImage(image).remove({ force: true });
+      await docker.delete(`/images/${image}`, { force: true });
       await base.remove();
     });
 
@@ -102,7 +102,7 @@ ${block.replaceAll(/\bupper:1\b|registry\.example\/my-worker:1/g, image).replace
       await berth('rm', deployed.json.id, '--yes');
       await waitUntilPasses(async () =>
         assert.deepEqual(
-          await docker.listContainers({
+          await docker.get<ListedContainer[]>('/containers/json', {
             all: true,
             filters: { label: [`berth.label.endpoint=${deployed.json.id}`] },
           }),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import Docker from 'dockerode';
-import { dockerClientOptions } from '../packages/cloud/src/engines/docker/daemon-discovery.ts';
+import { DockerClient } from '../packages/cloud/src/engines/docker/client/docker-client.ts';
+import type { InspectedContainer } from '../packages/cloud/src/engines/docker/client/docker-objects.ts';
 import { createTestImage } from '../packages/testing/src/docker-test-image.mjs';
 import { containerLogLines } from '../packages/testing/src/pod-client.ts';
 import { waitFor } from '../packages/testing/src/wait-for.ts';
@@ -30,7 +30,7 @@ setInterval(() => console.log('pids ' + read('pids.current') + ' of ' + read('pi
 
 await withDocker((host) => {
   describe('a fork bomb in a container', () => {
-    const docker = new Docker(dockerClientOptions(host));
+    const docker = new DockerClient(host);
     let image: { name: string; remove(): Promise<void> };
     let pods: DockerPods;
 
@@ -71,13 +71,10 @@ await withDocker((host) => {
       );
       assert.equal((await mallory.call('DELETE', `/v2/pods/${bomb.id}`)).status, 204);
       await waitFor('the container is gone', async () =>
-        docker
-          .getContainer(`berth-${bomb.id}`)
-          .inspect()
-          .then(
-            () => false,
-            () => true,
-          ),
+        docker.get<InspectedContainer>(`/containers/berth-${bomb.id}/json`).then(
+          () => false,
+          () => true,
+        ),
       );
     });
   });

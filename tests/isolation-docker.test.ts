@@ -6,8 +6,11 @@ import type { AddressInfo, Server } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import Docker from 'dockerode';
-import { dockerClientOptions } from '../packages/cloud/src/engines/docker/daemon-discovery.ts';
+import { DockerClient } from '../packages/cloud/src/engines/docker/client/docker-client.ts';
+import type {
+  InspectedContainer,
+  Network,
+} from '../packages/cloud/src/engines/docker/client/docker-objects.ts';
 import { createTestImage } from '../packages/testing/src/docker-test-image.mjs';
 import {
   createPod,
@@ -215,7 +218,7 @@ serve().listen('\0berth-victim', () => serve().listen(7000, () => console.log('l
 
 await withDocker((host) => {
   describe('a hostile container', () => {
-    const docker = new Docker(dockerClientOptions(host));
+    const docker = new DockerClient(host);
     const image = { name: '', remove: async (): Promise<void> => undefined };
     const sockets: Server[] = [];
     let place: TestDatabase;
@@ -270,8 +273,8 @@ await withDocker((host) => {
     });
 
     /** Of this installation alone: other tests may use the same daemon. */
-    const networks = async (): Promise<Docker.NetworkInspectInfo[]> =>
-      docker.listNetworks({ filters: { label: [`berth.installation=${installation}`] } });
+    const networks = async (): Promise<Network[]> =>
+      docker.get<Network[]>('/networks', { filters: { label: [`berth.installation=${installation}`] } });
 
     const listen = async (address: string): Promise<number> => {
       const socket = createServer((connection) => connection.end());
@@ -294,16 +297,16 @@ await withDocker((host) => {
       assert.equal(made.status, 201, made.text);
       const { id } = made.body;
       await waitForPodStatus(client, id, 'RUNNING');
-      const { NetworkSettings: settings, Config: config } = await docker
-        .getContainer(`berth-${id}`)
-        .inspect();
+      const { NetworkSettings: settings, Config: config } = await docker.get<InspectedContainer>(
+        `/containers/berth-${id}/json`,
+      );
       installation = config.Labels['berth.installation'] ?? '';
-      const [network] = Object.values(settings.Networks);
+      const [network] = Object.values(settings.Networks ?? {});
       return {
         id,
         address: network?.IPAddress ?? '',
         gateway: network?.Gateway ?? '',
-        published: Number(settings.Ports['7000/tcp']?.[0]?.HostPort ?? 0),
+        published: Number(settings.Ports?.['7000/tcp']?.[0]?.HostPort ?? 0),
       };
     };
 
@@ -391,16 +394,19 @@ await withDocker((host) => {
       const script =
         'const ' +
         `s=require('node:net').connect(${port},'host.docker.internal',()=>{console.log('reached');process.exit(0)});s.on('error',(e)=>{console.log(e.code);process.exit(1)})`;
-      const container = await docker.createContainer({
-        Image: image.name,
-        Cmd: ['node', '-e', script],
-        HostConfig: { ExtraHosts: ['host.docker.internal:host-gateway'] },
+      const { Id: containerId } = await docker.post<{ Id: string }>('/containers/create', {
+        body: {
+          Image: image.name,
+          Cmd: ['node', '-e', script],
+          HostConfig: { ExtraHosts: ['host.docker.internal:host-gateway'] },
+        },
       });
+      const container = `/containers/${containerId}`;
       try {
-        await container.start();
-        assert.equal(((await container.wait()) as { StatusCode: number }).StatusCode, 0);
+        await docker.post(`${container}/start`);
+        assert.equal((await docker.wait<{ StatusCode: number }>(`${container}/wait`)).StatusCode, 0);
       } finally {
-        await container.remove({ force: true });
+        await docker.delete(container, { force: true });
       }
     });
 

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import Docker from 'dockerode';
-import { dockerClientOptions } from '../packages/cloud/src/engines/docker/daemon-discovery.ts';
+import { DockerClient } from '../packages/cloud/src/engines/docker/client/docker-client.ts';
+import type {
+  InspectedContainer,
+  ListedContainer,
+} from '../packages/cloud/src/engines/docker/client/docker-objects.ts';
 import { TestRegistry } from '../packages/cloud/src/engines/docker/docker-test-registry.ts';
 import { imageArchive, PROGRAMS } from '../packages/testing/src/docker-test-image.mjs';
 import { createTestDatabase } from '../packages/testing/src/test-database.ts';
@@ -29,7 +32,7 @@ const PODS = repeats({ usually: 6, long: 20 });
 
 await withDocker((host) => {
   describe('pods on Docker', () => {
-    const docker = new Docker(dockerClientOptions(host));
+    const docker = new DockerClient(host);
     const registry = new TestRegistry(Buffer.concat([...imageArchive([...PROGRAMS, 'node'])]));
     let place: TestDatabase;
     let server: ServerProcess;
@@ -75,7 +78,10 @@ await withDocker((host) => {
       return id;
     };
     const containers = async (id: string): Promise<{ Id: string; State: string }[]> =>
-      docker.listContainers({ all: true, filters: { label: [`berth.instance=${id}`] } });
+      docker.get<ListedContainer[]>('/containers/json', {
+        all: true,
+        filters: { label: [`berth.instance=${id}`] },
+      });
     const writes = (id: string, line: string, times = 1): Promise<true> =>
       waitFor(
         `${id} writes ${line}`,
@@ -177,7 +183,7 @@ await withDocker((host) => {
       assert.equal((await podAction(client, silent, 'stop')).body.status, 'EXITED');
       assert.ok(performance.now() - from < 5_000);
       await remove(refused, id, silent);
-      await docker.getImage(registry.image('v1')).remove({ force: true });
+      await docker.delete(`/images/${registry.image('v1')}`, { force: true });
     });
 
     test(`killed while ${PODS} pods run: all go on, are taken up, and their logs have no gap`, {
@@ -223,10 +229,10 @@ await withDocker((host) => {
       await server.kill();
       const ran = new Map<string, number>();
       for (const id of ending) {
-        const container = docker.getContainer((await containers(id))[0]?.Id ?? '');
-        await container.kill();
-        await container.wait();
-        const { State: state } = await container.inspect();
+        const container = `/containers/${(await containers(id))[0]?.Id ?? ''}`;
+        await docker.post(`${container}/kill`);
+        await docker.wait(`${container}/wait`);
+        const { State: state } = await docker.get<InspectedContainer>(`${container}/json`);
         ran.set(id, Date.parse(state.FinishedAt) - Date.parse(state.StartedAt));
       }
       const since = Date.now();

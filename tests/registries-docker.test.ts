@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import Docker from 'dockerode';
-import { dockerClientOptions } from '../packages/cloud/src/engines/docker/daemon-discovery.ts';
+import { DockerClient } from '../packages/cloud/src/engines/docker/client/docker-client.ts';
 import { TestRegistry } from '../packages/cloud/src/engines/docker/docker-test-registry.ts';
 import { imageArchive, PROGRAMS } from '../packages/testing/src/docker-test-image.mjs';
 import type { ClusterView } from './clusters/cluster-client.ts';
@@ -25,7 +24,7 @@ import { waitFor } from '../packages/testing/src/wait-for.ts';
 const GPU = 'NVIDIA A40';
 
 await withDocker((host) => {
-  const docker = new Docker(dockerClientOptions(host));
+  const docker = new DockerClient(host);
   const layer = Buffer.concat([...imageArchive([...PROGRAMS, 'node'])]);
   for (const way of ['basic', 'bearer'] as const) {
     describe(`private images of a registry that asks for ${way} authentication`, () => {
@@ -68,10 +67,7 @@ await withDocker((host) => {
         assert.ok(!server.log().includes(registry.login.password), 'no password in the log');
         await server.stop();
         for (let tag = 1; tag <= tags; tag += 1)
-          await docker
-            .getImage(registry.image(`v${tag}`))
-            .remove({ force: true })
-            .catch(() => undefined);
+          await docker.delete(`/images/${registry.image(`v${tag}`)}`, { force: true }).catch(() => undefined);
         await registry.close();
         await place.drop();
       });

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import Docker from 'dockerode';
-import { dockerClientOptions } from '../packages/cloud/src/engines/docker/daemon-discovery.ts';
+import { DockerClient } from '../packages/cloud/src/engines/docker/client/docker-client.ts';
+import type { InspectedContainer } from '../packages/cloud/src/engines/docker/client/docker-objects.ts';
 import { DockerTestProxy } from '../packages/cloud/src/engines/docker/docker-test-proxy.ts';
 import { TestRegistry } from '../packages/cloud/src/engines/docker/docker-test-registry.ts';
 import { imageArchive, PROGRAMS } from '../packages/testing/src/docker-test-image.mjs';
@@ -23,7 +23,7 @@ const SLOW = queueWorkerSource('async ({ ms }) => { await pause(ms); return proc
 await withDocker((host) => {
   describe('serverless on Docker', () => {
     const stage = serverlessFixture(() => dockerEngineFixture(host));
-    const docker = new Docker(dockerClientOptions(host));
+    const docker = new DockerClient(host);
     const registry = new TestRegistry(Buffer.concat([...imageArchive([...PROGRAMS, 'node'])]));
     before(() => registry.open());
     after(() => registry.close());
@@ -40,14 +40,14 @@ await withDocker((host) => {
       const [[id, container = ''] = []] = await stage.engine.instancesOf(endpoint);
       assert.equal(id, worker?.id);
       const volume =
-        (await docker.getContainer(container).inspect()).Mounts.find(
+        (await docker.get<InspectedContainer>(`/containers/${container}/json`)).Mounts.find(
           ({ Destination: path }) => path === '/data',
         )?.Name ?? '';
       await waitFor(
         'the idle container is gone',
         async () => (await stage.engine.instancesOf(endpoint)).size === 0,
       );
-      await assert.rejects(docker.getVolume(volume).inspect(), { statusCode: 404 });
+      await assert.rejects(docker.get(`/volumes/${volume}`), { status: 404 });
       await waitFor(
         'the worker is gone',
         async () => (await listWorkers(stage.client, endpoint)).length === 0,
@@ -129,7 +129,7 @@ await withDocker((host) => {
       });
       assert.equal((await stage.runSync(opened, 5)).output, 5);
       await stage.remove(opened);
-      await docker.getImage(image).remove({ force: true });
+      await docker.delete(`/images/${image}`, { force: true });
     });
 
     test('an endpoint whose image is still being pulled can be removed at once', async () => {

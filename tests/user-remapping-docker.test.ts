@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import Docker from 'dockerode';
-import { dockerClientOptions } from '../packages/cloud/src/engines/docker/daemon-discovery.ts';
+import { DockerClient } from '../packages/cloud/src/engines/docker/client/docker-client.ts';
+import type { InspectedContainer } from '../packages/cloud/src/engines/docker/client/docker-objects.ts';
 import { createTestImage } from '../packages/testing/src/docker-test-image.mjs';
 import { containerLogLines } from '../packages/testing/src/pod-client.ts';
 import {
@@ -27,12 +27,12 @@ setInterval(() => {}, 1000);
 
 describe('a daemon that remaps users', { skip: remappingProblem() ?? false }, () => {
   let daemon: RemappingDaemon;
-  let docker: Docker;
+  let docker: DockerClient;
   let pods: DockerPods;
 
   before(async () => {
     daemon = await startRemappingDaemon();
-    docker = new Docker(dockerClientOptions(daemon.host));
+    docker = new DockerClient(daemon.host);
     const image = await createTestImage(daemon.host, `localhost/berth-remapped:p${process.pid}`);
     pods = await DockerPods.start(daemon.host, image.name, 'requireUserNamespaces: true');
   });
@@ -62,7 +62,7 @@ describe('a daemon that remaps users', { skip: remappingProblem() ?? false }, ()
     assert.match(lines[2] ?? '', /^berth answers \d+$/);
     const written = await ann.call('GET', file('of-the-pod'));
     assert.deepEqual([written.status, written.text], [200, 'by S3']);
-    const { State: state } = await docker.getContainer(`berth-${id}`).inspect();
+    const { State: state } = await docker.get<InspectedContainer>(`/containers/berth-${id}/json`);
     const owner = /^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${state.Pid}/status`, 'utf8'))?.[1];
     assert.equal(owner, String(REMAPPED_ROOT));
   });

@@ -2,8 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Docker from 'dockerode';
-import { dockerClientOptions } from '../../packages/cloud/src/engines/docker/daemon-discovery.ts';
+import { importImage } from '../../packages/testing/src/docker-test-image.mjs';
 import { pythonEnvironment } from './python-environment.mjs';
 
 /** Where Python itself lies, apart from what the environment adds. */
@@ -59,17 +58,10 @@ export async function makePythonImage(
     ],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );
-  const docker = new Docker(dockerClientOptions(host));
   const changes = [`ENV PATH=${home}/bin:/bin`, 'WORKDIR /app', 'CMD ["python", "-u", "/app/handler.py"]'];
-  const answer = await docker.importImage(archive.stdout, { changes });
-  const messages = (await Array.fromAsync(answer)).map(String).join('');
+  const image = await importImage(host, name, archive.stdout, changes);
   rmSync(extra, { recursive: true });
-  const id = /"status":"(sha256:[0-9a-f]+)"/.exec(messages)?.[1];
-  if (id === undefined) throw new Error(`the image could not be made: ${messages}`);
-  await docker
-    .getImage(id)
-    .tag({ repo: name.slice(0, name.lastIndexOf(':')), tag: name.slice(name.lastIndexOf(':') + 1) });
-  return { name, remove: async () => void (await docker.getImage(name).remove({ force: true })) };
+  return image;
 }
 
 /** What the loader brings together for a program or a library. A wheel's own libraries lie in it already. */

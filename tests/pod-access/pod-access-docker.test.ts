@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
-import Docker from 'dockerode';
-import { dockerClientOptions } from '../../packages/cloud/src/engines/docker/daemon-discovery.ts';
-import { imageArchive } from '../../packages/testing/src/docker-test-image.mjs';
+import { DockerClient } from '../../packages/cloud/src/engines/docker/client/docker-client.ts';
+import type { ContainerProcesses } from '../../packages/cloud/src/engines/docker/client/docker-objects.ts';
+import { imageArchive, importImage } from '../../packages/testing/src/docker-test-image.mjs';
 import { podSelfAccessSuite } from './pod-self-access.suite.ts';
 import { podPortsSuite } from './pod-ports.suite.ts';
 import { podAccessFixture } from '../../packages/testing/src/pod-access-fixture.ts';
@@ -26,16 +26,12 @@ await withDocker((host) => {
     podUsageSuite(stage);
 
     describe('an image with nothing but its program', () => {
-      const docker = new Docker(dockerClientOptions(host));
+      const docker = new DockerClient(host);
       const image = `localhost/berth-bare:p${process.pid}`;
       before(async () => {
-        const answer = await docker.importImage(Readable.from(imageArchive(['node'])), {
-          repo: 'localhost/berth-bare',
-          tag: `p${process.pid}`,
-        });
-        await Array.fromAsync(answer as unknown as AsyncIterable<Buffer>);
+        await importImage(host, image, Readable.from(imageArchive(['node'])), []);
       });
-      after(() => docker.getImage(image).remove({ force: true }));
+      after(() => docker.delete(`/images/${image}`, { force: true }));
 
       test('has no shell, and says so; its own commands run, and end with their client', async () => {
         const program = '/bin/node';
@@ -53,7 +49,7 @@ await withDocker((host) => {
         assert.equal((await ran.ended).exit?.exitCode, 0);
         assert.equal(ran.stdout().toString(), '42\n');
         const running = async (): Promise<number> =>
-          ((await docker.getContainer(`berth-${id}`).top()).Processes as string[][]).filter((words) =>
+          (await docker.get<ContainerProcesses>(`/containers/berth-${id}/top`)).Processes.filter((words) =>
             words.join(' ').includes('forever'),
           ).length;
         const stubborn =

@@ -1,6 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process';
-import Docker from 'dockerode';
-import { dockerClientOptions } from '../../cloud/src/engines/docker/daemon-discovery.ts';
+import { importImage } from './docker-test-image.mjs';
 
 export interface PythonImage {
   name: string;
@@ -51,14 +50,6 @@ export async function createPythonImage(host: string, name: string, path: string
     ],
     { stdio: ['ignore', 'pipe', 'ignore'] },
   );
-  const docker = new Docker(dockerClientOptions(host));
-  const answer = await docker.importImage(archive.stdout, {
-    changes: [`ENV PYTHONPATH=${PACKAGES}`, 'WORKDIR /work'],
-  } as object);
-  const messages = (await Array.fromAsync(answer as AsyncIterable<Buffer>)).map(String).join('');
-  const id = /"status":"(sha256:[0-9a-f]+)"/.exec(messages)?.[1];
-  if (id === undefined) throw new Error(`the image could not be made: ${messages}`);
-  const [repo, tag] = [name.slice(0, name.lastIndexOf(':')), name.slice(name.lastIndexOf(':') + 1)];
-  await docker.getImage(id).tag({ repo, tag });
-  return { name, python, remove: async () => void (await docker.getImage(name).remove({ force: true })) };
+  const changes = [`ENV PYTHONPATH=${PACKAGES}`, 'WORKDIR /work'];
+  return { ...(await importImage(host, name, archive.stdout, changes)), python };
 }

@@ -4,7 +4,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { basename, delimiter, isAbsolute, join } from 'node:path';
 import { Readable } from 'node:stream';
-import Docker from 'dockerode';
+import { text } from 'node:stream/consumers';
+import { DockerClient } from '../../cloud/src/engines/docker/client/docker-client.ts';
 
 export const PROGRAMS = [
   'sh',
@@ -34,9 +35,6 @@ const BLOCK = 512;
  * @returns {Promise<{ name: string, remove(): Promise<void> }>}
  */
 export async function createTestImage(host, name, own = {}) {
-  const docker = new Docker(
-    host.startsWith('unix://') ? { socketPath: host.slice('unix://'.length) } : { host },
-  );
   const changes = [
     'ENV PATH=/bin',
     'WORKDIR /work',
@@ -44,22 +42,35 @@ export async function createTestImage(host, name, own = {}) {
   ];
   if (own.entrypoint !== undefined) changes.push(`ENTRYPOINT ${JSON.stringify(own.entrypoint)}`);
   if (own.volume !== undefined) changes.push(`VOLUME ${JSON.stringify([own.volume])}`);
-  const answer = await docker.importImage(
-    /** @type {any} */ (Readable.from(imageArchive([...PROGRAMS, 'node', ...(own.programs ?? [])]))),
-    /** @type {any} */ ({ changes }),
+  return importImage(
+    host,
+    name,
+    Readable.from(imageArchive([...PROGRAMS, 'node', ...(own.programs ?? [])])),
+    changes,
   );
-  const messages = (
-    await Array.fromAsync(/** @type {AsyncIterable<Buffer>} */ (/** @type {unknown} */ (answer)))
-  )
-    .map(String)
-    .join('');
+}
+
+/**
+ * Makes an image of the archive of a file system.
+ * @param {string} host where the daemon answers
+ * @param {string} name with a tag
+ * @param {Readable} archive
+ * @param {readonly string[]} changes lines of a Dockerfile
+ * @returns {Promise<{ name: string, remove(): Promise<void> }>}
+ */
+export async function importImage(host, name, archive, changes) {
+  const docker = new DockerClient(host);
+  const answer = await docker.stream('POST', '/images/create', {
+    query: { fromSrc: '-', changes },
+    upload: archive,
+  });
+  const messages = await text(answer);
   const id = /"status":"(sha256:[0-9a-f]+)"/.exec(messages)?.[1];
-  if (id === undefined) throw new Error(`the test image could not be made: ${messages}`);
+  if (id === undefined) throw new Error(`the image could not be made: ${messages}`);
   // Not every daemon gives the name at once.
-  await docker
-    .getImage(id)
-    .tag({ repo: name.slice(0, name.lastIndexOf(':')), tag: name.slice(name.lastIndexOf(':') + 1) });
-  return { name, remove: async () => void (await docker.getImage(name).remove({ force: true })) };
+  const [repo, tag] = [name.slice(0, name.lastIndexOf(':')), name.slice(name.lastIndexOf(':') + 1)];
+  await docker.post(`/images/${id}/tag`, { query: { repo, tag } });
+  return { name, remove: async () => void (await docker.delete(`/images/${name}`, { force: true })) };
 }
 
 /**

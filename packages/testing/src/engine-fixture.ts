@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import Docker from 'dockerode';
-import { dockerClientOptions } from '../../cloud/src/engines/docker/daemon-discovery.ts';
+import { DockerClient } from '../../cloud/src/engines/docker/client/docker-client.ts';
+import type { ListedContainer, Network } from '../../cloud/src/engines/docker/client/docker-objects.ts';
 import { createTestImage } from './docker-test-image.mjs';
 
 /** An engine as the stories that run over all of them see it. */
@@ -38,20 +38,20 @@ export async function dockerEngineFixture(
     createTestImage(host, `localhost/berth-story:p${process.pid}`, { volume: '/data' }),
 ): Promise<EngineFixture> {
   const image = await createImage();
-  const docker = new Docker(dockerClientOptions(host));
+  const docker = new DockerClient(host);
   return {
     name: 'Docker',
     dataCenterId: 'DOCKER-1',
     image: image.name,
     env: { BERTH_DOCKER: host },
     instancesOf: async (endpointId) => {
-      const containers = await docker.listContainers({
+      const containers = await docker.get<ListedContainer[]>('/containers/json', {
         all: true,
         filters: { label: [`berth.label.endpoint=${endpointId}`] },
       });
       return new Map(containers.map(({ Id: id, Labels: labels }) => [labels['berth.instance'] ?? '', id]));
     },
-    networks: async () => (await docker.listNetworks()).map(({ Name: network }) => network),
+    networks: async () => (await docker.get<Network[]>('/networks')).map(({ Name: network }) => network),
     close: () => image.remove(),
   };
 }

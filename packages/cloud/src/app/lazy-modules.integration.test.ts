@@ -6,10 +6,10 @@ import { test } from 'node:test';
 const LATER = [
   'node_modules/@rgrove/parse-xml/',
   'node_modules/ajv/',
-  'node_modules/dockerode/',
   'node_modules/graphql/',
   'node_modules/pg/',
   'node_modules/tar-stream/',
+  'src/engines/docker/docker-engine.ts',
   'src/engines/kubernetes/client/',
   'src/store/postgres/',
   'src/store/sqlite/open-database.ts',
@@ -33,6 +33,20 @@ test('the server is loaded without what only some servers or requests need', () 
       [],
       `${part} is loaded at every start`,
     );
+});
+
+test('the Docker engine loads no package', () => {
+  const engine = JSON.stringify(new URL('../engines/docker/docker-engine.ts', import.meta.url));
+  const script = `
+    import { registerHooks } from 'node:module';
+    const loaded = [];
+    registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) });
+    await import(${engine});
+    process.stdout.write(JSON.stringify(loaded.filter((url) => url.includes('node_modules/'))));`;
+  assert.equal(
+    execFileSync(process.execPath, ['--input-type=module', '--eval', script], { encoding: 'utf8' }),
+    '[]',
+  );
 });
 
 test('the GraphQL library is not loaded with the routes', () => {

@@ -4,6 +4,7 @@ import type { VolumeSizeReader } from '../disk-guard.ts';
 import type { GpuAllocator } from '../gpu-allocator.ts';
 import { InstanceInventory, type InstanceInventoryDeps } from '../instance-inventory.ts';
 import { SegmentedLog } from '../logs/segmented-log.ts';
+import type { ListedContainer } from './client/docker-objects.ts';
 import type { DockerContainer } from './docker-container.ts';
 import type { Daemon } from './daemon.ts';
 import { DockerInstance, inspectContainer, removeContainer } from './docker-instance.ts';
@@ -11,12 +12,6 @@ import type { ContainerEvent } from './docker-events.ts';
 import { isInstanceId } from '../instance-id.ts';
 import { ownershipFilter, readLabels } from './container-labels.ts';
 import type { DockerNetworks } from './docker-networks.ts';
-
-interface ListedContainer {
-  Id: string;
-  State: string;
-  Labels: Record<string, string>;
-}
 
 export interface ContainerInventoryDeps extends InstanceInventoryDeps {
   daemon: Daemon;
@@ -144,7 +139,10 @@ export class ContainerInventory extends InstanceInventory<DockerInstance> {
   async #containers(): Promise<ListedContainer[]> {
     const { daemon, installation } = this.#deps;
     const containers = await daemon.call((client) =>
-      client.listContainers({ all: true, filters: ownershipFilter(installation) }),
+      client.get<ListedContainer[]>('/containers/json', {
+        all: true,
+        filters: ownershipFilter(installation),
+      }),
     );
     return containers.filter(({ Labels: labels }) => isInstanceId(readLabels(labels).id));
   }

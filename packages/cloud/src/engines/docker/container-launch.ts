@@ -1,5 +1,4 @@
 import { mkdir } from 'node:fs/promises';
-import type Docker from 'dockerode';
 import { BerthError } from '../../support/errors.ts';
 import type { Log } from '../../support/log.ts';
 import type { StartContext } from '../container-engine.ts';
@@ -11,10 +10,11 @@ import { parseReference } from '../image-reference.ts';
 import { checkMemory } from '../memory-check.ts';
 import type { PortPool } from '../port-pool.ts';
 import { type ContainerContext, containerName, containerOptions } from './container-options.ts';
+import type { InspectedContainer, InspectedImage } from './client/docker-objects.ts';
 import type { DockerContainer } from './docker-container.ts';
 import type { Daemon } from './daemon.ts';
 import { inspectContainer, removeContainer } from './docker-instance.ts';
-import { isWrongState, toStartError, daemonMessage } from './docker.errors.ts';
+import { isWrongState, toStartError, daemonMessage } from './client/docker.errors.ts';
 import type { DockerHostResources } from './docker-host-resources.ts';
 import { checkSandbox } from './container-sandbox.ts';
 import { accountNetworkName } from './docker-networks.ts';
@@ -128,7 +128,7 @@ async function resolvePythonHook(
     return undefined;
   }
   const { Config: config } = await daemon.call((client) =>
-    client.getImage(parseReference(image).full).inspect(),
+    client.get<InspectedImage>(`/images/${parseReference(image).full}/json`),
   );
   const variable = config.Env?.findLast((pair) => pair.startsWith('PYTHONPATH='));
   return { hook, imagePath: variable?.slice('PYTHONPATH='.length) };
@@ -151,18 +151,19 @@ async function run(
 ): Promise<DockerContainer> {
   const { daemon, signal } = deps;
   await using undo = new AsyncDisposableStack();
-  const container = await create(spec, context, deps);
-  undo.defer(() => removeContainer(daemon, container.id));
+  const containerId = await create(spec, context, deps);
+  undo.defer(() => removeContainer(daemon, containerId));
   try {
+    const client = await daemon.client();
     if (spec.command.entrypoint.length + spec.command.cmd.length > 0)
-      await checkProgram(container, await container.inspect());
+      await checkProgram(client, await client.get<InspectedContainer>(`/containers/${containerId}/json`));
     signal.throwIfAborted();
-    await container.start();
+    await client.post(`/containers/${containerId}/start`);
     signal.throwIfAborted();
   } catch (error) {
     throw signal.aborted ? signal.reason : toStartError(error);
   }
-  const running = await inspectContainer(daemon, container.id);
+  const running = await inspectContainer(daemon, containerId);
   if (running === undefined)
     throw new BerthError('unavailable', `the container of ${spec.id} was removed while it started`);
   undo.move();
@@ -189,13 +190,20 @@ const OPTIONAL_FEATURES = [
   },
 ] as const;
 
+/** Creates the container and answers with its id. */
 async function create(
   spec: InstanceSpec,
   context: ContainerContext,
   deps: Pick<ContainerLaunchDeps, 'daemon' | 'systemLog'>,
-): Promise<Docker.Container> {
-  const createContainer = (): Promise<Docker.Container> =>
-    deps.daemon.call((client) => client.createContainer(containerOptions(spec, context)));
+): Promise<string> {
+  const createContainer = async (): Promise<string> => {
+    const query = { name: containerName(spec.id) };
+    const body = containerOptions(spec, context);
+    const { Id: containerId } = await deps.daemon.call((client) =>
+      client.post<{ Id: string }>('/containers/create', { query, body }),
+    );
+    return containerId;
+  };
   try {
     return await createContainer();
   } catch (error) {

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
+import type { Network } from './client/docker-objects.ts';
 import type { Daemon } from './daemon.ts';
-import { isNotFound } from './docker.errors.ts';
+import { isNotFound } from './client/docker.errors.ts';
 
 /**
  * The host name under which a container reaches its host. For Docker it is configured per container, Podman
@@ -34,12 +35,7 @@ export interface ContainerNetwork {
 export async function networkOfContainers(daemon: Daemon): Promise<ContainerNetwork | undefined> {
   const name = (await daemon.isPodman()) ? DEFAULT_NETWORK.podman : DEFAULT_NETWORK.docker;
   try {
-    const { IPAM: ipam } = await daemon.call(
-      (client) =>
-        client.getNetwork(name).inspect() as Promise<{
-          IPAM?: { Config?: { Gateway?: string; Subnet?: string }[] | null };
-        }>,
-    );
+    const { IPAM: ipam } = await daemon.call((client) => client.get<Network>(`/networks/${name}`));
     // There may be an IPv4 and an IPv6 entry; containers use the first.
     const { Gateway: gateway, Subnet: subnet } = ipam?.Config?.[0] ?? {};
     if (subnet === undefined) return undefined;

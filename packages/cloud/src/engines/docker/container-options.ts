@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import type { ContainerCreateOptions, HostConfig } from 'dockerode';
+import type { ContainerOptions, HostConfig } from './client/docker-objects.ts';
 import type { GpuAllocation } from '../gpu-allocator.ts';
 import type { InstanceSpec, PythonHook } from '../instance.ts';
 import { prependPythonPath } from '../python-hook.ts';
@@ -46,11 +46,10 @@ export function containerName(id: string): string {
 }
 
 /** The options to create an instance's container. */
-export function containerOptions(spec: InstanceSpec, context: ContainerContext): ContainerCreateOptions {
+export function containerOptions(spec: InstanceSpec, context: ContainerContext): ContainerOptions {
   const { id, command } = spec;
   const ports = [...new Set(spec.ports.map(({ port }) => `${port}/tcp`))];
   return {
-    name: containerName(id),
     Image: parseReference(spec.image).full,
     ...(HOST_NAME.test(id) && { Hostname: id }),
     ...(command.entrypoint.length > 0 && { Entrypoint: [...command.entrypoint] }),

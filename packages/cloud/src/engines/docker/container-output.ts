@@ -2,7 +2,7 @@ import type { OutputQuery, OutputSource } from '../logs/output-log.ts';
 import type { SourceLine } from '../logs/source-line.ts';
 import type { Daemon } from './daemon.ts';
 import { openDaemonLog, readDaemonLog } from './daemon-log.ts';
-import { isNotFound } from './docker.errors.ts';
+import { isNotFound } from './client/docker.errors.ts';
 
 /** The output of a container, as the daemon keeps it. */
 export class ContainerOutput implements OutputSource {

@@ -1,9 +1,8 @@
 import { posix } from 'node:path';
-import type { Readable } from 'node:stream';
-import type Docker from 'dockerode';
-import type { ContainerInspectInfo } from 'dockerode';
 import { ruleError } from '../../support/errors.ts';
-import { isNotFound, daemonStatus } from './docker.errors.ts';
+import type { DockerClient } from './client/docker-client.ts';
+import type { InspectedContainer } from './client/docker-objects.ts';
+import { isNotFound, daemonStatus } from './client/docker.errors.ts';
 
 /** The search path of a container without PATH. */
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
@@ -13,11 +12,11 @@ const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/b
  * process, which exits with 127 at once.
  */
 export async function checkProgram(
-  container: Docker.Container,
-  { Path: program, Config: { Env: env, WorkingDir: folder } }: ContainerInspectInfo,
+  client: DockerClient,
+  { Id: containerId, Path: program, Config: { Env: env, WorkingDir: folder } }: InspectedContainer,
 ): Promise<void> {
   for (const path of candidatePaths(program, folder || '/', pathOf(env ?? [])))
-    if (await isThere(container, path)) return;
+    if (await isThere(client, containerId, path)) return;
   throw ruleError(`the command ${JSON.stringify(program)} was not found in the image`);
 }
 
@@ -30,10 +29,9 @@ export function candidatePaths(program: string, folder: string, path: string): s
   return path.split(':').map((entry) => posix.resolve(folder, entry, program));
 }
 
-async function isThere(container: Docker.Container, path: string): Promise<boolean> {
+async function isThere(client: DockerClient, containerId: string, path: string): Promise<boolean> {
   try {
-    const answer = (await container.infoArchive({ path })) as Readable;
-    answer.resume();
+    await client.head(`/containers/${containerId}/archive`, { path });
     return true;
   } catch (error) {
     if (isNotFound(error)) return false;

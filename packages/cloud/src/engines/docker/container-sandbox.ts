@@ -1,4 +1,4 @@
-import type { HostConfig } from 'dockerode';
+import type { HostConfig } from './client/docker-objects.ts';
 import { CONTAINER_PIDS, DEFAULT_CONTAINER_CAPABILITIES } from '../../domain/placement/container-sandbox.ts';
 import type { ContainerSandbox } from '../../domain/placement/container-sandbox.ts';
 import { BerthError } from '../../support/errors.ts';

@@ -1,11 +1,6 @@
-const NANOSECONDS_PER_SECOND = 1_000_000_000;
+import type { ContainerStats } from './client/docker-objects.ts';
 
-/** The fields of the daemon's statistics that are used here. */
-export interface ContainerStats {
-  read?: string;
-  cpu_stats?: { cpu_usage?: { total_usage?: number } };
-  memory_stats?: { usage?: number; stats?: { inactive_file?: number; total_inactive_file?: number } };
-}
+const NANOSECONDS_PER_SECOND = 1_000_000_000;
 
 /** CPU time since the start. */
 export function cpuSecondsOf({ cpu_stats: cpu }: ContainerStats): number {

@@ -3,22 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
-import { dockerClientOptions, findDaemon } from './daemon-discovery.ts';
-
-test('addresses in the format of DOCKER_HOST are parsed', () => {
-  assert.equal(dockerClientOptions('unix:///run/docker.sock').socketPath, '/run/docker.sock');
-  assert.deepEqual(dockerClientOptions('tcp://10.0.0.1:2375'), {
-    protocol: 'http',
-    host: '10.0.0.1',
-    port: '2375',
-  });
-  assert.deepEqual(dockerClientOptions('tcp://10.0.0.1:2376'), {
-    protocol: 'https',
-    host: '10.0.0.1',
-    port: '2376',
-  });
-  assert.deepEqual(dockerClientOptions('10.0.0.1'), { protocol: 'http', host: '10.0.0.1', port: '2375' });
-});
+import { findDaemon } from './daemon-discovery.ts';
 
 test('a daemon that does not answer in time is reported with how long was waited', async () => {
   const silent = createServer((socket) => socket.on('error', () => undefined)).listen(0, '127.0.0.1');
@@ -30,4 +15,8 @@ test('a daemon that does not answer in time is reported with how long was waited
     (error: Error) => !/waited/.test(error.message),
   );
   silent.close();
+});
+
+test('an address that cannot be parsed is reported like a daemon that is away', async () => {
+  await assert.rejects(findDaemon(['tcp://host:no']), { code: 'unavailable' });
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { FrameParser } from './stream-frames.ts';
+import { FrameParser } from './client/stream-frames.ts';
 import { LineAssembler } from './daemon-log-lines.ts';
 
 const STAMP = '2026-01-02T03:04:05.678901234Z';

@@ -1,5 +1,5 @@
 import { type SourceLine, withoutReturn } from '../logs/source-line.ts';
-import type { Frame } from './stream-frames.ts';
+import type { Frame } from './client/stream-frames.ts';
 
 /** Longer lines are split. */
 const MAX_LINE_BYTES = 64 * 1024;

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
-import type Docker from 'dockerode';
-import { FrameParser } from './stream-frames.ts';
+import type { DockerClient } from './client/docker-client.ts';
+import { FrameParser } from './client/stream-frames.ts';
 import type { SourceLine } from '../logs/source-line.ts';
 import { LineAssembler } from './daemon-log-lines.ts';
 
@@ -19,7 +19,7 @@ export interface DaemonLogQuery {
 
 /** The daemon's log of a container, a few lines at a time. */
 export async function* readDaemonLog(
-  client: Docker,
+  client: DockerClient,
   query: DaemonLogQuery,
 ): AsyncGenerator<SourceLine[], void, undefined> {
   const stream = await openDaemonLog(client, query);
@@ -35,43 +35,10 @@ export async function* readDaemonLog(
   if (rest.length > 0) yield rest;
 }
 
-interface DialRequest {
-  path: string;
-  method: 'GET';
-  isStream: true;
-  options: Record<string, unknown>;
-  statusCodes: Record<number, true | string>;
-  abortSignal: AbortSignal;
-}
-
-/** Uses modem.dial, because the library's call reads the whole log into memory without `follow`. */
 export function openDaemonLog(
-  client: Docker,
+  client: DockerClient,
   { container, since = 0, tail, follow = false, signal }: DaemonLogQuery,
 ): Promise<Readable> {
-  const modem = client.modem as {
-    dial(request: DialRequest, callback: (error: Error | null, stream: Readable) => void): void;
-  };
-  const options = {
-    follow,
-    since,
-    stdout: true,
-    stderr: true,
-    timestamps: true,
-    ...(tail !== undefined && { tail }),
-  };
-  const statusCodes = { 200: true as const, 404: 'no such container', 500: 'server error' };
-  return new Promise((resolve, reject) => {
-    modem.dial(
-      {
-        path: `/containers/${container}/logs?`,
-        method: 'GET',
-        isStream: true,
-        options,
-        statusCodes,
-        abortSignal: signal,
-      },
-      (error, stream) => (error === null ? resolve(stream) : reject(error)),
-    );
-  });
+  const query = { follow, since, stdout: true, stderr: true, timestamps: true, tail };
+  return client.stream('GET', `/containers/${container}/logs`, { query, signal });
 }

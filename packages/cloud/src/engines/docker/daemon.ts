@@ -1,18 +1,16 @@
-import type Docker from 'dockerode';
 import type { Clock } from '../../support/clock.ts';
 import { systemClock } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
-import { toDockerError } from './docker.errors.ts';
-import { findDaemon, dockerClientOptions, candidateHosts } from './daemon-discovery.ts';
-
-/** No request takes this long unless the daemon hangs. */
-const REQUEST_TIMEOUT_MS = 120_000;
+import { DockerClient } from './client/docker-client.ts';
+import type { DaemonVersion } from './client/docker-objects.ts';
+import { toDockerError } from './client/docker.errors.ts';
+import { findDaemon, candidateHosts } from './daemon-discovery.ts';
 
 /** The daemon that runs the containers: Docker, or Podman with the same API. */
 export class Daemon {
   readonly #host: string | undefined;
   readonly #env: NodeJS.ProcessEnv;
-  #client: Promise<Docker> | undefined;
+  #client: Promise<DockerClient> | undefined;
   #isPodman: boolean | undefined;
 
   /** Its times are those of the machine. */
@@ -36,7 +34,7 @@ export class Daemon {
   }
 
   /** The first daemon that answers is kept: it has the instances. */
-  client(): Promise<Docker> {
+  client(): Promise<DockerClient> {
     const client = (this.#client ??= this.#find());
     client.catch(() => {
       if (this.#client === client) this.#client = undefined;
@@ -44,27 +42,8 @@ export class Daemon {
     return client;
   }
 
-  /** Sends a request. Errors carry the daemon's message. */
-  async call<T>(request: (client: Docker) => Promise<T>, timeoutMs = REQUEST_TIMEOUT_MS): Promise<T> {
-    const client = await this.client();
-    const timeout = Promise.withResolvers<never>();
-    timeout.promise.catch(() => undefined);
-    const timer = setTimeout(
-      () =>
-        timeout.reject(new BerthError('unavailable', `Docker did not answer within ${timeoutMs / 1000} s`)),
-      timeoutMs,
-    );
-    try {
-      return await Promise.race([request(client), timeout.promise]);
-    } catch (error) {
-      throw error instanceof BerthError ? error : toDockerError(error);
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  /** Like call(), for requests that wait for an event. */
-  async callWithoutTimeout<T>(request: (client: Docker) => Promise<T>): Promise<T> {
+  /** Sends requests. Errors carry the daemon's message. */
+  async call<T>(request: (client: DockerClient) => Promise<T>): Promise<T> {
     try {
       return await request(await this.client());
     } catch (error) {
@@ -75,15 +54,13 @@ export class Daemon {
   /** Podman has the same API with a few differences. */
   async isPodman(): Promise<boolean> {
     this.#isPodman ??=
-      (await this.call((client) => client.version())).Components?.some(({ Name: name }) =>
-        /podman/i.test(name),
+      (await this.call((client) => client.get<DaemonVersion>('/version'))).Components?.some(
+        ({ Name: name }) => /podman/i.test(name),
       ) ?? false;
     return this.#isPodman;
   }
 
-  async #find(): Promise<Docker> {
-    const host = await findDaemon(candidateHosts(this.#host, this.#env));
-    const { default: Client } = await import('dockerode');
-    return new Client(dockerClientOptions(host));
+  async #find(): Promise<DockerClient> {
+    return new DockerClient(await findDaemon(candidateHosts(this.#host, this.#env)), this.#env);
   }
 }

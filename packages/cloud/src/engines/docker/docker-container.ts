@@ -1,7 +1,7 @@
-import type { ContainerInspectInfo } from 'dockerode';
 import { signalOf } from '../exit-code.ts';
 import type { GpuAllocation } from '../gpu-allocator.ts';
 import type { Instance } from '../instance.ts';
+import type { InspectedContainer } from './client/docker-objects.ts';
 import { readLabels } from './container-labels.ts';
 import { networkName } from './docker-networks.ts';
 
@@ -32,7 +32,7 @@ export interface DockerContainer {
 
 /** `toTime`: from a time by the daemon's clock. */
 export function containerFromInspect(
-  info: ContainerInspectInfo,
+  info: InspectedContainer,
   toTime: (at: number) => number = (at) => at,
 ): DockerContainer {
   const { installation, id, image, gpus, labels } = readLabels(info.Config.Labels);
@@ -66,7 +66,7 @@ export function containerFromInspect(
     isNew,
     outOfMemory,
     memoryInBytes: info.HostConfig.Memory ?? 0,
-    stopSignal: (info.Config as { StopSignal?: string }).StopSignal || 'SIGTERM',
+    stopSignal: info.Config.StopSignal || 'SIGTERM',
     ports: publishedPorts(info.NetworkSettings.Ports),
     address: network?.IPAddress ?? '',
     gateway: network?.Gateway ?? '',
@@ -80,9 +80,9 @@ function sharedNetwork(mode: string | undefined): string | undefined {
   return mode?.startsWith(NETWORK_PREFIX) === true ? mode.slice(NETWORK_PREFIX.length) : undefined;
 }
 
-function publishedPorts(ports: ContainerInspectInfo['NetworkSettings']['Ports'] | null): Map<number, number> {
+function publishedPorts(ports: InspectedContainer['NetworkSettings']['Ports']): Map<number, number> {
   return new Map(
-    Object.entries(ports ?? {}).flatMap(([inside, outside]: [string, { HostPort: string }[] | null]) =>
+    Object.entries(ports ?? {}).flatMap(([inside, outside]) =>
       outside?.[0] === undefined ? [] : [[Number.parseInt(inside, 10), Number(outside[0].HostPort)]],
     ),
   );

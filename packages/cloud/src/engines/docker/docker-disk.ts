@@ -1,4 +1,3 @@
-import type Docker from 'dockerode';
 import { ROOT_ACCOUNT_ID } from '../../domain/caller.ts';
 import {
   DiskGuard,
@@ -10,6 +9,8 @@ import {
 import { deletedFileBytes, folderBytes, readDisk } from '../disk-use.ts';
 import type { InstanceSpec } from '../instance.ts';
 import { type ContainerDisk, readLabels } from './container-labels.ts';
+import type { DockerClient } from './client/docker-client.ts';
+import type { ContainerProcesses, DaemonInfo, InspectedContainer } from './client/docker-objects.ts';
 import type { Daemon } from './daemon.ts';
 
 export interface DockerDiskDeps {
@@ -35,8 +36,7 @@ export function dockerDiskGuard({
     readDisk: async () => {
       folder ??= (async () =>
         (await isThisMachine())
-          ? (await daemon.call((client) => client.info() as Promise<{ DockerRootDir?: string }>))
-              .DockerRootDir
+          ? (await daemon.call((client) => client.get<DaemonInfo>('/info'))).DockerRootDir
           : undefined)();
       try {
         const found = await folder;
@@ -65,25 +65,19 @@ export function diskOf({ containerDiskInGb, mounts }: InstanceSpec): ContainerDi
   };
 }
 
-/** The fields of an inspected container that are used here. */
-interface Inspected {
-  SizeRw?: number;
-  Config: { Labels: Record<string, string> };
-  Mounts?: { Type: string; Source: string; Destination: string }[];
-}
-
 /**
  * What a container has written: to its own layer, to the volumes that its image declares, to files that it
  * has deleted and still holds, and to volumes.
  */
 export async function containerDisks(
-  container: Docker.Container,
+  client: DockerClient,
+  containerId: string,
   volumeSize: VolumeSizeReader | undefined,
 ): Promise<WritableDisk[]> {
-  const info = (await container.inspect({ size: true } as object)) as unknown as Inspected;
+  const info = await client.get<InspectedContainer>(`/containers/${containerId}/json`, { size: true });
   const { disk, labels } = readLabels(info.Config.Labels);
   const { sizeInGb, volumes = {} } = disk ?? {};
-  const mounts = info.Mounts ?? [];
+  const mounts = info.Mounts;
   const anonymous = mounts.filter(({ Type: type }) => type === 'volume');
   const limited = mounts.filter(({ Destination: path }) => volumes[path] !== undefined);
   const folders = [...anonymous, ...limited].map(({ Source: source }) => source);
@@ -93,7 +87,7 @@ export async function containerDisks(
   return [
     {
       name: 'its container disk',
-      bytes: own + (await deletedFileBytes(await processesOf(container))),
+      bytes: own + (await deletedFileBytes(await processesOf(client, containerId))),
       limitInGb: sizeInGb,
     },
     ...limited.flatMap((mount) => {
@@ -108,9 +102,11 @@ export async function containerDisks(
 }
 
 /** By the ids of the daemon's machine. */
-async function processesOf(container: Docker.Container): Promise<number[]> {
+async function processesOf(client: DockerClient, containerId: string): Promise<number[]> {
   try {
-    const { Processes: rows } = (await container.top({ ps_args: '-eo pid' })) as { Processes: string[][] };
+    const { Processes: rows } = await client.get<ContainerProcesses>(`/containers/${containerId}/top`, {
+      ps_args: '-eo pid',
+    });
     return rows.map(([pid]) => Number(pid)).filter((pid) => pid > 0);
   } catch {
     return [];

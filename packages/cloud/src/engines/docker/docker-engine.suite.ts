@@ -7,7 +7,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
-import Docker from 'dockerode';
 import { imageArchive } from '../../../../testing/src/docker-test-image.mjs';
 import { ManualClock } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
@@ -15,7 +14,8 @@ import type { InstanceEvent, InstanceSpec } from '../instance.ts';
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
 import { Daemon } from './daemon.ts';
 import { type DockerEngine, type DockerEngineOptions, createDockerEngine } from './docker-engine.ts';
-import { dockerClientOptions } from './daemon-discovery.ts';
+import { DockerClient } from './client/docker-client.ts';
+import type { InspectedContainer, ListedContainer } from './client/docker-objects.ts';
 import { ownershipFilter } from './container-labels.ts';
 import { DockerTestProxy } from './docker-test-proxy.ts';
 import { TestRegistry } from './docker-test-registry.ts';
@@ -26,7 +26,7 @@ const LONG_GRACE_MS = 60_000;
 /** Tests of what only this driver does. They need a daemon and the test image. */
 export function dockerEngineSuite(host: string, image: string): void {
   describe('the Docker engine by itself', () => {
-    const docker = new Docker(dockerClientOptions(host));
+    const docker = new DockerClient(host);
     let folder = '';
     let installation = '';
     let count = 0;
@@ -45,7 +45,10 @@ export function dockerEngineSuite(host: string, image: string): void {
       for (const { id } of await last.list()) await last.remove(id);
       for (const engine of opened) await engine.close();
       assert.deepEqual(
-        await docker.listContainers({ all: true, filters: ownershipFilter(installation) }),
+        await docker.get<ListedContainer[]>('/containers/json', {
+          all: true,
+          filters: ownershipFilter(installation),
+        }),
         [],
       );
       assert.deepEqual(
@@ -58,7 +61,11 @@ export function dockerEngineSuite(host: string, image: string): void {
     /** Other users of the daemon may have volumes of their own. */
     async function unusedVolumes(): Promise<string[]> {
       return (
-        (await docker.listVolumes({ filters: JSON.stringify({ dangling: ['true'] }) })).Volumes ?? []
+        (
+          await docker.get<{ Volumes: { Name: string }[] | null }>('/volumes', {
+            filters: { dangling: ['true'] },
+          })
+        ).Volumes ?? []
       ).map(({ Name: name }) => name);
     }
 
@@ -137,16 +144,16 @@ export function dockerEngineSuite(host: string, image: string): void {
         Config: config,
         HostConfig: hostConfig,
         NetworkSettings: network,
-      } = await docker.getContainer(`berth-${instanceSpec.id}`).inspect();
+      } = await docker.get<InspectedContainer>(`/containers/berth-${instanceSpec.id}/json`);
       assert.equal(name, `/berth-${instanceSpec.id}`);
-      assert.ok(config.Env.includes('PORT=80'));
+      assert.ok(config.Env?.includes('PORT=80'));
       assert.equal(config.Hostname, instanceSpec.id);
-      const { NCPU: cores } = (await docker.info()) as { NCPU: number };
+      const { NCPU: cores } = await docker.get<{ NCPU: number }>('/info');
       assert.deepEqual(
         [hostConfig.NanoCpus, hostConfig.Memory, hostConfig.Init, hostConfig.RestartPolicy?.Name || 'no'],
         [cores * 1e9, 512 * 1024 ** 2, true, 'no'],
       );
-      assert.equal(network.Ports['80/tcp']?.[0]?.HostIp, '127.0.0.1');
+      assert.equal(network.Ports?.['80/tcp']?.[0]?.HostIp, '127.0.0.1');
       assert.deepEqual(
         (await engine.list()).find(({ id }) => id === instanceSpec.id)?.labels,
         instanceSpec.labels,
@@ -214,9 +221,12 @@ export function dockerEngineSuite(host: string, image: string): void {
       await waitForLine(engine, instanceSpec.id, 'line 3');
       const following = lines(engine, instanceSpec.id, { follow: true, source: 'container' });
       await proxy.close();
-      const exec = await docker.getContainer(`berth-${instanceSpec.id}`).exec({ Cmd: ['touch', 'go'] });
-      (await exec.start({ Detach: true })).resume();
-      await docker.getContainer(`berth-${instanceSpec.id}`).wait();
+      const container = `/containers/berth-${instanceSpec.id}`;
+      const { Id: exec } = await docker.post<{ Id: string }>(`${container}/exec`, {
+        body: { Cmd: ['touch', 'go'] },
+      });
+      await docker.post(`/exec/${exec}/start`, { body: { Detach: true } });
+      await docker.wait(`${container}/wait`);
       await proxy.open();
       assert.equal((await ended).exitCode, 4);
       const written = (await following).map(({ line }) => line);
@@ -236,7 +246,7 @@ export function dockerEngineSuite(host: string, image: string): void {
       const ended = nextEnd(engine, instanceSpec.id);
       const handle = await engine.start(instanceSpec);
       await waitForLine(engine, instanceSpec.id, 'hello');
-      await docker.getContainer(`berth-${instanceSpec.id}`).remove({ force: true, v: true });
+      await docker.delete(`/containers/berth-${instanceSpec.id}`, { force: true, v: true });
       await ended;
       assert.equal(
         (await engine.list()).some(({ id }) => id === instanceSpec.id),
@@ -249,9 +259,8 @@ export function dockerEngineSuite(host: string, image: string): void {
     test('the container of an interrupted start is removed, containers of others are kept', async () => {
       const [ours, others] = await Promise.all(
         [installation, 'somebody-else'].map((owner) =>
-          docker.createContainer({
-            Image: image,
-            Labels: { 'berth.installation': owner, 'berth.instance': 'half' },
+          docker.post<{ Id: string }>('/containers/create', {
+            body: { Image: image, Labels: { 'berth.installation': owner, 'berth.instance': 'half' } },
           }),
         ),
       );
@@ -260,9 +269,10 @@ export function dockerEngineSuite(host: string, image: string): void {
         (await engine.list()).some(({ id }) => id === 'half'),
         false,
       );
-      await assert.rejects(ours?.inspect() ?? Promise.resolve(), /no such container/i);
-      assert.equal((await others?.inspect())?.State.Status, 'created');
-      await others?.remove({ v: true });
+      await assert.rejects(docker.get(`/containers/${ours?.Id}/json`), /no such container/i);
+      const { State: state } = await docker.get<InspectedContainer>(`/containers/${others?.Id}/json`);
+      assert.equal(state.Status, 'created');
+      await docker.delete(`/containers/${others?.Id}`, { v: true });
     });
 
     test('a system line comes after the output written before it', async () => {
@@ -349,7 +359,7 @@ export function dockerEngineSuite(host: string, image: string): void {
         await engine.start(again);
         await engine.remove(again.id);
         assert.equal(registry.requests, asked);
-        await docker.getImage(name).remove();
+        await docker.delete(`/images/${name}`);
       });
 
       test('an image that was pulled is deleted when nothing was started from it for long', async (context) => {
@@ -368,7 +378,7 @@ export function dockerEngineSuite(host: string, image: string): void {
         // An endpoint names it, or could be rolled back to it.
         assert.deepEqual(await engine.pruneImages(clock.now(), new Set(['local/x:1', name])), []);
         assert.deepEqual(await engine.pruneImages(clock.now(), none), [name]);
-        await assert.rejects(docker.getImage(name).inspect(), /no such image/i);
+        await assert.rejects(docker.get(`/images/${name}/json`), /no such image/i);
         assert.deepEqual(await engine.pruneImages(clock.now(), none), []);
       });
 

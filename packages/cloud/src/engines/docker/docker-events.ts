@@ -1,20 +1,13 @@
-import type { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Daemon } from './daemon.ts';
-import { jsonLines } from './json-lines.ts';
+import type { DaemonEvent, DaemonInfo } from './client/docker-objects.ts';
+import { jsonLines } from './client/json-lines.ts';
 import { ownershipFilter } from './container-labels.ts';
 
 /** Delays between attempts to reconnect; the last one repeats. */
 const RETRY_DELAYS_MS = [100, 250, 500, 1000, 2000, 5000];
 /** Events are requested from a little before the last known one: handling an event twice is harmless. */
 const OVERLAP_SECONDS = 1;
-
-interface DaemonEvent {
-  Action?: string;
-  Type?: string;
-  time?: number;
-  Actor?: { ID?: string; Attributes?: Record<string, string> };
-}
 
 /** A container of this installation ended or was removed. */
 export interface ContainerEvent {
@@ -71,17 +64,12 @@ export class DockerEvents {
     const { signal } = this.#closing;
     // The daemon's clock, not ours.
     this.#since ??= Math.floor(
-      Date.parse(
-        (await daemon.call((client) => client.info() as Promise<{ SystemTime: string }>)).SystemTime,
-      ) / 1000,
+      Date.parse((await daemon.call((client) => client.get<DaemonInfo>('/info'))).SystemTime ?? '') / 1000,
     );
     const client = await daemon.client();
     const filters = { type: ['container'], ...ownershipFilter(installation) };
-    const opening = client.getEvents({
-      since: this.#since - OVERLAP_SECONDS,
-      filters: JSON.stringify(filters),
-      abortSignal: signal,
-    }) as Promise<Readable>;
+    const query = { since: this.#since - OVERLAP_SECONDS, filters };
+    const opening = client.stream('GET', '/events', { query, signal });
     // A daemon may send its response only with the first event, so this does not wait for it.
     const [stream] = await Promise.all([opening, this.#deps.onConnected().then(onConnected)]);
     for await (const { Action: action, Actor: actor, time } of jsonLines<DaemonEvent>(stream)) {

@@ -3,13 +3,14 @@ import type { Duplex } from 'node:stream';
 import { PassThrough } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { setTimeout as pause } from 'node:timers/promises';
-import type Docker from 'dockerode';
 import { ruleError } from '../../support/errors.ts';
 import { signalOf } from '../exit-code.ts';
 import type { Execution, ExecutionOptions, TerminalSize } from '../instance.ts';
 import { EXECUTION_MARKER, isMarked, signalMarked } from '../marked-processes.ts';
-import { isNotFound, daemonStatus } from './docker.errors.ts';
-import { FrameParser } from './stream-frames.ts';
+import type { DockerClient } from './client/docker-client.ts';
+import type { InspectedExecution } from './client/docker-objects.ts';
+import { isNotFound, daemonStatus } from './client/docker.errors.ts';
+import { FrameParser } from './client/stream-frames.ts';
 
 /** Delays between polls of a command, the last one repeats: the daemon sends no event for it. */
 const POLL_DELAYS_MS = [1, 2, 5, 10, 20, 50, 100, 250];
@@ -21,7 +22,8 @@ const KILLED_EXIT_CODE = 137;
 
 /** Starts a command in a running container. */
 export async function startExecution(
-  container: Docker.Container,
+  client: DockerClient,
+  containerId: string,
   argv: readonly string[],
   { tty, env = {} }: ExecutionOptions,
 ): Promise<Execution> {
@@ -29,8 +31,8 @@ export async function startExecution(
   // The daemon has no call to signal a command; the marker finds the command and its children.
   const marker = randomUUID();
   const variables = { ...(tty !== undefined && { TERM: 'xterm-256color' }), ...env };
-  const exec = await container.exec({
-    Cmd: [...argv],
+  const exec = await createExecution(client, containerId, {
+    Cmd: argv,
     Env: [
       ...Object.entries(variables).map(([name, value]) => `${name}=${value}`),
       `${EXECUTION_MARKER}=${marker}`,
@@ -40,10 +42,10 @@ export async function startExecution(
     AttachStderr: true,
     Tty: tty !== undefined,
   });
-  const connection: Duplex = await exec.start({ hijack: true, stdin: true, Tty: tty !== undefined });
+  const connection = await client.upgrade(`${exec}/start`, { Detach: false, Tty: tty !== undefined });
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const delivered = pipeOutput(connection, tty !== undefined, stdout, stderr);
-  const state = await waitUntilStarted(exec);
+  const state = await waitUntilStarted(client, exec);
   if (state.exitCode !== null && NOT_RUN_EXIT_CODES.includes(state.exitCode) && state.pid === 0)
     throw ruleError(
       `the command ${JSON.stringify(argv[0])} could not be run in the container: ${(await readAll(stdout)).trim()}`,
@@ -51,7 +53,7 @@ export async function startExecution(
   const resize = async (size: TerminalSize): Promise<void> => {
     if (tty === undefined) return;
     try {
-      await exec.resize({ w: size.columns, h: size.rows });
+      await client.post(`${exec}/resize`, { query: { w: size.columns, h: size.rows } });
     } catch (error) {
       // The daemon refuses to resize a command that has ended. No response at all is an error.
       if (daemonStatus(error) === undefined) throw error;
@@ -59,7 +61,7 @@ export async function startExecution(
   };
   if (tty !== undefined) await resize(tty);
   const exited = delivered.then(async () => {
-    const exitCode = await exitCodeOf(exec);
+    const exitCode = await exitCodeOf(client, exec);
     return { exitCode, signal: signalOf(exitCode) };
   });
   // Callers may ignore the exit.
@@ -74,9 +76,15 @@ export async function startExecution(
       // With a local daemon, no program of the image is needed.
       if (isMarked(state.pid, EXECUTION_MARKER, marker) && signalMarked(EXECUTION_MARKER, marker, signal))
         return;
-      kill(container, marker, signal).catch(() => connection.destroy());
+      kill(client, containerId, marker, signal).catch(() => connection.destroy());
     },
   };
+}
+
+/** Answers with the path of the execution, which does not run yet. */
+async function createExecution(client: DockerClient, containerId: string, body: object): Promise<string> {
+  const { Id: id } = await client.post<{ Id: string }>(`/containers/${containerId}/exec`, { body });
+  return `/exec/${id}`;
 }
 
 /** Copies the stream to both outputs with back-pressure. Resolves at its end. */
@@ -109,19 +117,26 @@ async function pipeOutput(
 }
 
 /** The daemon reports a command as running before its process exists. */
-async function waitUntilStarted(exec: Docker.Exec): Promise<{ exitCode: number | null; pid: number }> {
+async function waitUntilStarted(
+  client: DockerClient,
+  exec: string,
+): Promise<{ exitCode: number | null; pid: number }> {
   for (let attempt = 0; ; attempt += 1) {
-    const { Running: running, ExitCode: exitCode, Pid: pid } = await exec.inspect();
+    const {
+      Running: running,
+      ExitCode: exitCode,
+      Pid: pid,
+    } = await client.get<InspectedExecution>(`${exec}/json`);
     if (pid > 0 || (!running && exitCode !== null) || attempt === MAX_START_POLLS)
       return { exitCode: running ? null : exitCode, pid };
     await waitBeforePoll(attempt);
   }
 }
 
-async function exitCodeOf(exec: Docker.Exec): Promise<number> {
+async function exitCodeOf(client: DockerClient, exec: string): Promise<number> {
   for (let attempt = 0; ; attempt += 1) {
     try {
-      const { Running: running, ExitCode: exitCode } = await exec.inspect();
+      const { Running: running, ExitCode: exitCode } = await client.get<InspectedExecution>(`${exec}/json`);
       if (!running) return exitCode ?? KILLED_EXIT_CODE;
     } catch (error) {
       // It was removed with its container.
@@ -136,13 +151,17 @@ async function waitBeforePoll(attempt: number): Promise<void> {
   await pause(POLL_DELAYS_MS[Math.min(attempt, POLL_DELAYS_MS.length - 1)]);
 }
 
-async function kill(container: Docker.Container, marker: string, signal: NodeJS.Signals): Promise<void> {
+async function kill(
+  client: DockerClient,
+  containerId: string,
+  marker: string,
+  signal: NodeJS.Signals,
+): Promise<void> {
   const find =
     `for p in /proc/[0-9]*; do grep -qs ${EXECUTION_MARKER}=${marker} $p/environ && kill -s ` +
     `${signal.slice('SIG'.length)} \${p#/proc/}; done; true`;
-  const exec = await container.exec({ Cmd: ['sh', '-c', find] });
-  // An unread response keeps its connection open.
-  (await exec.start({ Detach: true })).resume();
+  const exec = await createExecution(client, containerId, { Cmd: ['sh', '-c', find] });
+  await client.post(`${exec}/start`, { body: { Detach: true } });
 }
 
 async function readAll(stream: PassThrough): Promise<string> {

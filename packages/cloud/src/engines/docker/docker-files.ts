@@ -1,10 +1,11 @@
 import { posix } from 'node:path';
 import type { Readable } from 'node:stream';
-import type Docker from 'dockerode';
 import { BerthError, notFound, ruleError } from '../../support/errors.ts';
 import type { InstanceFile, InstanceFiles } from '../instance-files.ts';
+import type { DockerClient } from './client/docker-client.ts';
+import type { InspectedContainer, PathStat } from './client/docker-objects.ts';
 import type { Daemon } from './daemon.ts';
-import { toDockerError, isNotFound, daemonStatus, daemonMessage } from './docker.errors.ts';
+import { toDockerError, isNotFound, daemonStatus, daemonMessage } from './client/docker.errors.ts';
 
 const FOLDER_MODE_BIT = 2 ** 31;
 const LINK_MODE_BIT = 2 ** 27;
@@ -17,12 +18,11 @@ export interface DockerFilesDeps {
   containerId(id: string): Promise<string>;
 }
 
-interface PathStat {
-  name: string;
-  size: number;
-  mode: number;
-  mtime: string;
-  linkTarget: string;
+/** The container whose files are asked for. */
+interface Target {
+  client: DockerClient;
+  /** Its path in the API. */
+  container: string;
 }
 
 /**
@@ -37,10 +37,10 @@ export class DockerFiles implements InstanceFiles {
   }
 
   async stat(id: string, path: string): Promise<InstanceFile | undefined> {
-    const container = await this.#container(id);
-    let resolved = await this.#resolvePath(container, path);
+    const target = await this.#target(id);
+    let resolved = await this.#resolvePath(target, path);
     for (let links = 0; links < MAX_LINKS; links += 1) {
-      const found = await this.#stat(container, resolved);
+      const found = await this.#stat(target, resolved);
       if (found === undefined) return undefined;
       if ((found.mode & LINK_MODE_BIT) === 0 || found.linkTarget === '')
         return {
@@ -55,20 +55,20 @@ export class DockerFiles implements InstanceFiles {
   }
 
   async read(id: string, path: string): Promise<Readable> {
-    const container = await this.#container(id);
-    const resolved = await this.#resolvePath(container, path);
+    const target = await this.#target(id);
+    const resolved = await this.#resolvePath(target, path);
     try {
       // Follow a link to a folder instead of packing the link.
       const real = (await this.stat(id, resolved))?.kind === 'folder' ? `${resolved}/` : resolved;
-      return (await container.getArchive({ path: real })) as unknown as Readable;
+      return await target.client.stream('GET', `${target.container}/archive`, { query: { path: real } });
     } catch (error) {
       throw isNotFound(error) ? notFound('file', path) : asDockerError(error);
     }
   }
 
   async write(id: string, folder: string, tar: Readable): Promise<void> {
-    const container = await this.#container(id);
-    const path = await this.#resolvePath(container, folder);
+    const target = await this.#target(id);
+    const path = await this.#resolvePath(target, folder);
     const aborted = new AbortController();
     // The sender may disconnect early; the daemon would wait for the rest.
     const onClose = (): void => {
@@ -76,7 +76,8 @@ export class DockerFiles implements InstanceFiles {
     };
     tar.once('close', onClose).once('error', onClose);
     try {
-      await container.putArchive(tar, { path, abortSignal: aborted.signal });
+      const request = { query: { path }, upload: tar, signal: aborted.signal };
+      (await target.client.stream('PUT', `${target.container}/archive`, request)).resume();
     } catch (error) {
       if (aborted.signal.aborted) throw ruleError('the archive ended early');
       if (isNotFound(error)) throw notFound('folder', folder);
@@ -89,28 +90,27 @@ export class DockerFiles implements InstanceFiles {
     }
   }
 
-  async #stat(container: Docker.Container, path: string): Promise<PathStat | undefined> {
+  async #stat({ client, container }: Target, path: string): Promise<PathStat | undefined> {
     try {
-      const answer = (await container.infoArchive({ path })) as unknown as Readable & {
-        headers: Record<string, string>;
-      };
-      answer.resume();
-      return JSON.parse(
-        Buffer.from(answer.headers['x-docker-container-path-stat'] ?? '', 'base64').toString('utf8'),
-      ) as PathStat;
+      const headers = await client.head(`${container}/archive`, { path });
+      const stat = headers['x-docker-container-path-stat'];
+      return JSON.parse(Buffer.from(String(stat), 'base64').toString('utf8')) as PathStat;
     } catch (error) {
       if (isNotFound(error)) return undefined;
       throw asDockerError(error);
     }
   }
 
-  async #container(id: string): Promise<Docker.Container> {
-    return (await this.#deps.daemon.client()).getContainer(await this.#deps.containerId(id));
+  async #target(id: string): Promise<Target> {
+    const client = await this.#deps.daemon.client();
+    return { client, container: `/containers/${await this.#deps.containerId(id)}` };
   }
 
-  async #resolvePath(container: Docker.Container, path: string): Promise<string> {
+  async #resolvePath({ container }: Target, path: string): Promise<string> {
     if (path.startsWith('/')) return posix.normalize(path);
-    const { Config: config } = await this.#deps.daemon.call(() => container.inspect());
+    const { Config: config } = await this.#deps.daemon.call((client) =>
+      client.get<InspectedContainer>(`${container}/json`),
+    );
     return posix.join(config.WorkingDir || '/', path);
   }
 }

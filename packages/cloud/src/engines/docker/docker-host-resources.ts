@@ -5,6 +5,7 @@ import type { FileOwner } from '../../support/file-owner.ts';
 import { sequentialGpuIndexes } from '../gpu-allocator.ts';
 import { gpuCapacities, gpuIndexesByType } from '../machine.ts';
 import type { NvidiaSmiResult } from '../nvidia-smi.ts';
+import type { DaemonInfo } from './client/docker-objects.ts';
 import type { DaemonSecurity } from './container-sandbox.ts';
 import type { Daemon } from './daemon.ts';
 import type { Capacity, GpuCapacity } from '../../domain/placement/engine-capacity.ts';
@@ -13,19 +14,6 @@ const CACHE_TTL_MS = 60_000;
 const BYTES_PER_GB = 1024 ** 3;
 /** Storage drivers that can limit a container's disk; overlay2 can only on xfs. */
 const DISK_LIMIT_DRIVERS = ['btrfs', 'zfs', 'devicemapper'];
-
-/** The fields of the daemon's info that are used here. */
-export interface DaemonInfo {
-  NCPU?: number;
-  MemTotal?: number;
-  KernelVersion?: string;
-  Driver?: string;
-  DriverStatus?: [string, string][] | null;
-  Runtimes?: Record<string, unknown>;
-  SecurityOptions?: string[] | null;
-  DockerRootDir?: string;
-  DiscoveredDevices?: { ID?: string }[] | null;
-}
 
 /** The resources of the daemon's machine. */
 export interface DockerHostResources {
@@ -62,7 +50,7 @@ export function hostResourcesReader({
   return staleWhileRevalidate(
     async () => {
       const [info, gpuResult] = await Promise.all([
-        daemon.call((client) => client.info() as Promise<DaemonInfo>),
+        daemon.call((client) => client.get<DaemonInfo>('/info')),
         findGpus(),
       ]);
       return hostResourcesFrom(info, gpuResult, virtualGpus);

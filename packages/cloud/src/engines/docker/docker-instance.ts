@@ -1,4 +1,3 @@
-import type Docker from 'dockerode';
 import type { LogLimits } from '../../domain/limits.ts';
 import { BerthError } from '../../support/errors.ts';
 import { type Clock, fromWall } from '../../support/clock.ts';
@@ -21,11 +20,13 @@ import type { LogLine, LogQuery } from '../../domain/log-line.ts';
 import { type DockerContainer, containerFromInspect } from './docker-container.ts';
 import { ContainerOutput } from './container-output.ts';
 import { containerDisks } from './docker-disk.ts';
+import type { DockerClient } from './client/docker-client.ts';
+import type { ContainerStats, InspectedContainer } from './client/docker-objects.ts';
 import type { Daemon } from './daemon.ts';
 import { startExecution } from './docker-execution.ts';
-import { isNotFound, isWrongState } from './docker.errors.ts';
+import { isNotFound, isWrongState } from './client/docker.errors.ts';
 import { isListening } from './port-probe.ts';
-import { cpuSecondsOf, memoryOf, type ContainerStats } from './container-usage.ts';
+import { cpuSecondsOf, memoryOf } from './container-usage.ts';
 
 /** How long a found address is cached. */
 const ADDRESS_CACHE_TTL_MS = 1000;
@@ -182,8 +183,8 @@ export class DockerInstance implements ContainerInstance {
   /** Waits for the daemon to report the end. */
   async #waitForExit(signal: AbortSignal): Promise<void> {
     try {
-      await this.#deps.daemon.callWithoutTimeout((client) =>
-        client.getContainer(this.containerId).wait({ condition: 'not-running', abortSignal: signal }),
+      await this.#callDaemon((client) =>
+        client.wait(`${this.#path}/wait`, { condition: 'not-running' }, signal),
       );
     } catch (error) {
       if (!isNotFound(error) && !signal.aborted) throw error;
@@ -211,7 +212,7 @@ export class DockerInstance implements ContainerInstance {
       new BerthError('state', `${this.id} does not run`, { cause: error });
     if (!this.isRunning) throw notRunning();
     try {
-      return await this.#callContainer((container) => startExecution(container, argv, options));
+      return await this.#callDaemon((client) => startExecution(client, this.containerId, argv, options));
     } catch (error) {
       throw isWrongState(error) || isNotFound(error) ? notRunning(error) : error;
     }
@@ -234,8 +235,8 @@ export class DockerInstance implements ContainerInstance {
   /** Without GPUs, whose usage the engine adds. */
   async usage(): Promise<Omit<InstanceUsage, 'gpus'> | undefined> {
     if (!this.isRunning) return undefined;
-    const stats = await this.#callContainer(
-      (container) => container.stats({ stream: false, 'one-shot': true }) as Promise<ContainerStats>,
+    const stats = await this.#callDaemon((client) =>
+      client.get<ContainerStats>(`${this.#path}/stats`, { stream: false, 'one-shot': true }),
     ).catch((error: unknown) => (isWrongState(error) ? undefined : ignoreNotFound(error)));
     const at = Date.parse(stats?.read ?? '');
     // An ended container has a timestamp in the year 1.
@@ -244,7 +245,7 @@ export class DockerInstance implements ContainerInstance {
   }
 
   measureDisk(): Promise<WritableDisk[]> {
-    return this.#callContainer((container) => containerDisks(container, this.#deps.volumeSize));
+    return this.#callDaemon((client) => containerDisks(client, this.containerId, this.#deps.volumeSize));
   }
 
   /** Stops managing the instance, which keeps running. */
@@ -254,14 +255,18 @@ export class DockerInstance implements ContainerInstance {
 
   async #signal(signal: string): Promise<void> {
     try {
-      await this.#callContainer((container) => container.kill({ signal }));
+      await this.#callDaemon((client) => client.post(`${this.#path}/kill`, { query: { signal } }));
     } catch (error) {
       if (!isWrongState(error) && !isNotFound(error)) throw error;
     }
   }
 
-  #callContainer<T>(request: (container: Docker.Container) => Promise<T>): Promise<T> {
-    return this.#deps.daemon.call((client) => request(client.getContainer(this.containerId)));
+  get #path(): string {
+    return `/containers/${this.containerId}`;
+  }
+
+  #callDaemon<T>(request: (client: DockerClient) => Promise<T>): Promise<T> {
+    return this.#deps.daemon.call(request);
   }
 }
 
@@ -270,18 +275,20 @@ export async function inspectContainer(
   daemon: Daemon,
   nameOrId: string,
 ): Promise<DockerContainer | undefined> {
-  const info = await daemon.call((client) => client.getContainer(nameOrId).inspect()).catch(ignoreNotFound);
+  const info = await daemon
+    .call((client) => client.get<InspectedContainer>(`/containers/${nameOrId}/json`))
+    .catch(ignoreNotFound);
   return info === undefined ? undefined : containerFromInspect(info, (at) => fromWall(daemon.clock, at));
 }
 
 export async function removeContainer(daemon: Daemon, containerId: string): Promise<void> {
   try {
-    await daemon.call((client) => client.getContainer(containerId).remove({ force: true, v: true }));
+    await daemon.call((client) => client.delete(`/containers/${containerId}`, { force: true, v: true }));
   } catch (error) {
     // Another removal is in progress or has finished.
     if (isWrongState(error))
       await daemon
-        .call((client) => client.getContainer(containerId).wait({ condition: 'removed' }))
+        .call((client) => client.wait(`/containers/${containerId}/wait`, { condition: 'removed' }))
         .catch(ignoreNotFound);
     else ignoreNotFound(error);
   }

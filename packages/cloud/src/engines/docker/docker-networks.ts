@@ -5,9 +5,10 @@ import { BerthError } from '../../support/errors.ts';
 import type { Log } from '../../support/log.ts';
 import type { InstanceNetwork } from '../instance.ts';
 import { KeyedMutex } from '../../support/keyed-mutex.ts';
+import type { ListedContainer, Network } from './client/docker-objects.ts';
 import type { Daemon } from './daemon.ts';
 import { canForward } from './forward-policy.ts';
-import { isNotFound, isWrongState, daemonMessage } from './docker.errors.ts';
+import { isNotFound, isWrongState, daemonMessage } from './client/docker.errors.ts';
 import { formatIpv4, subnetBounds } from '../../support/subnet.ts';
 import { bridgeName, bridgePrefix } from './host-firewall.ts';
 import type { FirewallState, HostFirewall } from './host-firewall.ts';
@@ -22,13 +23,6 @@ const ACCOUNT_PREFIX_BITS = 22;
 const ALL_NETWORKS = '';
 const BRIDGE_OPTION = 'com.docker.network.bridge.name';
 const ADDRESSES_IN_USE = /overlap|already in use|already used/i;
-
-interface ListedNetwork {
-  Name: string;
-  Labels?: Record<string, string> | null;
-  Options?: Record<string, string> | null;
-  IPAM?: { Config?: { Subnet?: string }[] | null };
-}
 
 /** The network of an account. Installations that share a daemon may have accounts of the same id. */
 export function accountNetworkName(installation: string, accountId: string): string {
@@ -142,7 +136,10 @@ export class DockerNetworks {
     return this.#mutex.runExclusive(ALL_NETWORKS, async () => {
       const label = ownershipFilter(this.#installation).label;
       const left = await this.#daemon.call((client) =>
-        client.listContainers({ all: true, filters: { network: [networkName(name)], label } }),
+        client.get<ListedContainer[]>('/containers/json', {
+          all: true,
+          filters: { network: [networkName(name)], label },
+        }),
       );
       if (left.length > 0 || this.#pending.has(name)) return;
       await this.#remove(networkName(name));
@@ -165,7 +162,7 @@ export class DockerNetworks {
   async #firewallState(): Promise<Omit<FirewallState, 'installation'>> {
     const networks = await this.#list({});
     const [own] = ownershipFilter(this.#installation).label;
-    const isOwn = ({ Labels: labels }: ListedNetwork): boolean =>
+    const isOwn = ({ Labels: labels }: Network): boolean =>
       Object.entries(labels ?? {}).some(([name, value]) => `${name}=${value}` === own);
     const bridges = networks
       .filter(isOwn)
@@ -200,14 +197,16 @@ export class DockerNetworks {
     const bridge = bridgeName(this.#installation, name);
     const isPodman = await this.#daemon.isPodman();
     await this.#daemon.call((client) =>
-      client.createNetwork({
-        Name: networkName(name),
-        Driver: 'bridge',
-        CheckDuplicate: true,
-        EnableIPv6: false,
-        Labels: ownershipLabel(this.#installation),
-        IPAM: { Driver: 'default', ...(subnet !== null && { Config: [{ Subnet: subnet }] }) },
-        ...(!isPodman && { Options: { [BRIDGE_OPTION]: bridge } }),
+      client.post('/networks/create', {
+        body: {
+          Name: networkName(name),
+          Driver: 'bridge',
+          CheckDuplicate: true,
+          EnableIPv6: false,
+          Labels: ownershipLabel(this.#installation),
+          IPAM: { Driver: 'default', ...(subnet !== null && { Config: [{ Subnet: subnet }] }) },
+          ...(!isPodman && { Options: { [BRIDGE_OPTION]: bridge } }),
+        },
       }),
     );
     await this.updateFirewall();
@@ -224,8 +223,8 @@ export class DockerNetworks {
     );
   }
 
-  #list(filters: Record<string, string[]>): Promise<ListedNetwork[]> {
-    return this.#daemon.call((client) => client.listNetworks({ filters }) as Promise<ListedNetwork[]>);
+  #list(filters: Record<string, string[]>): Promise<Network[]> {
+    return this.#daemon.call((client) => client.get<Network[]>('/networks', { filters }));
   }
 
   async #exists(name: string): Promise<boolean> {
@@ -236,7 +235,7 @@ export class DockerNetworks {
 
   async #remove(full: string): Promise<void> {
     try {
-      await this.#daemon.call((client) => client.getNetwork(full).remove());
+      await this.#daemon.call((client) => client.delete(`/networks/${full}`));
     } catch (error) {
       // A container was attached, or it is deleted already.
       if (
@@ -249,7 +248,7 @@ export class DockerNetworks {
   }
 }
 
-function ipv4Subnets({ IPAM: ipam }: ListedNetwork): string[] {
+function ipv4Subnets({ IPAM: ipam }: Network): string[] {
   return (ipam?.Config ?? []).flatMap(({ Subnet: subnet }) =>
     subnet === undefined || subnet.includes(':') ? [] : [subnet],
   );

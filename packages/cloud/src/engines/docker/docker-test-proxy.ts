@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { dockerClientOptions } from './daemon-discovery.ts';
+import { parseDaemonAddress } from './client/daemon-address.ts';
 
 /** A proxy to the daemon whose connections can be cut. */
 export class DockerTestProxy {
@@ -18,9 +18,10 @@ export class DockerTestProxy {
   }
 
   async open(): Promise<void> {
-    const { socketPath, host, port } = dockerClientOptions(this.#target);
+    const address = parseDaemonAddress(this.#target);
     this.#server = createServer((socket) => {
-      const daemon = socketPath === undefined ? connect(Number(port), host) : connect(socketPath);
+      const daemon =
+        address.kind === 'socket' ? connect(address.socketPath) : connect(Number(address.port), address.host);
       for (const [one, other] of [
         [socket, daemon],
         [daemon, socket],

@@ -1,11 +1,11 @@
-import type { Readable } from 'node:stream';
 import { BerthError } from '../../support/errors.ts';
 import { SNAPSHOT_IMAGE_VARIABLE } from '../deployed-folders.ts';
 import type { InstanceSpec } from '../instance.ts';
+import type { InspectedImage } from './client/docker-objects.ts';
 import type { Daemon } from './daemon.ts';
-import { isNotFound, daemonStatus, daemonMessage } from './docker.errors.ts';
+import { isNotFound, daemonStatus, daemonMessage } from './client/docker.errors.ts';
 import { registryLogin, parseReference } from '../image-reference.ts';
-import { jsonLines } from './json-lines.ts';
+import { jsonLines } from './client/json-lines.ts';
 import { type PullMessage, PullProgress } from './pull-progress.ts';
 
 /** Messages of registries for errors that a retry does not fix. */
@@ -34,10 +34,11 @@ export async function ensureImage(
   await reportProgress(`Pulling the image ${image}.`);
   const client = await daemon.client();
   try {
-    const stream = (await client.pull(full, {
-      abortSignal: signal,
-      ...(registry !== undefined && { authconfig: registryLogin(image, registry) }),
-    })) as Readable;
+    const stream = await client.stream('POST', '/images/create', {
+      query: { fromImage: full },
+      headers: registryHeaders(image, registry),
+      signal,
+    });
     const progress = new PullProgress();
     for await (const message of jsonLines<PullMessage>(stream)) {
       if (message.error !== undefined) throw new Error(message.error);
@@ -67,13 +68,21 @@ export async function imageLookupProblem(
   const { full } = parseReference(image);
   try {
     if (await hasImage(daemon, full)) return undefined;
-    const login = registry === undefined ? {} : { authconfig: registryLogin(image, registry) };
-    await daemon.call((client) => client.getImage(full).distribution(login));
+    const headers = registryHeaders(image, registry);
+    await daemon.call((client) => client.get(`/distribution/${full}/json`, {}, { headers }));
     return undefined;
   } catch (error) {
     const problem = toPullError(image, error, registry !== undefined);
     return problem.code === 'rule' ? problem.message : undefined;
   }
+}
+
+/** The credentials for the daemon to use, if there are any. */
+function registryHeaders(image: string, registry: InstanceSpec['registry']): Record<string, string> {
+  if (registry === undefined) return {};
+  const login = Buffer.from(JSON.stringify(registryLogin(image, registry))).toString('base64');
+  // The alphabet for URLs, but padded, as the daemon reads it.
+  return { 'x-registry-auth': login.replaceAll('+', '-').replaceAll('/', '_') };
 }
 
 /** Nobody named this image for the endpoint, so the message says where it comes from. */
@@ -88,7 +97,7 @@ function withRunnerHint({ code, message, cause }: BerthError, folder: string): B
 
 async function hasImage(daemon: Daemon, image: string): Promise<boolean> {
   try {
-    await daemon.call((client) => client.getImage(image).inspect());
+    await daemon.call((client) => client.get<InspectedImage>(`/images/${image}/json`));
     return true;
   } catch (error) {
     if (isNotFound(error)) return false;

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import type { Clock } from '../../support/clock.ts';
 import { parseReference, referenceProblem } from '../image-reference.ts';
 import type { Daemon } from './daemon.ts';
-import { daemonStatus, isNotFound } from './docker.errors.ts';
+import { daemonStatus, isNotFound } from './client/docker.errors.ts';
 
 /** A container uses it, or another tag names it. */
 const CONFLICT = 409;
@@ -44,7 +44,7 @@ export class PulledImages {
     for (const [image, at] of [...lastUsed]) {
       if (at >= unusedSince || kept.has(image)) continue;
       try {
-        await daemon.call((client) => client.getImage(image).remove());
+        await daemon.call((client) => client.delete(`/images/${image}`));
         removed.push(image);
       } catch (error) {
         if (daemonStatus(error) === CONFLICT) continue;

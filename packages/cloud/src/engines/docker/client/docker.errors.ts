@@ -1,22 +1,41 @@
-import { BerthError, type ErrorCode } from '../../support/errors.ts';
+import type { IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { BerthError, type ErrorCode } from '../../../support/errors.ts';
 
-interface DaemonError extends Error {
-  statusCode?: number;
-  json?: { message?: string; cause?: string } | Buffer | null;
+const MAX_MESSAGE_LENGTH = 1000;
+
+/** The daemon's answer to a request that failed. */
+export class DockerApiError extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
 }
 
-/** The daemon's message, without the text that the library adds. */
+/** Reads why the daemon refused: Docker and Podman answer with JSON, a proxy in front of them perhaps not. */
+export async function readApiError(response: IncomingMessage): Promise<DockerApiError> {
+  const { statusCode = 0, statusMessage = '' } = response;
+  const answer = (await text(response).catch(() => '')).trim();
+  let message = answer.slice(0, MAX_MESSAGE_LENGTH);
+  try {
+    message = (JSON.parse(answer) as { message?: string }).message ?? message;
+  } catch {
+    // It is plain text.
+  }
+  return new DockerApiError(statusCode, message.trim() || `HTTP ${statusCode} ${statusMessage}`.trim());
+}
+
 export function daemonMessage(error: unknown): string {
-  const { json, message } = error as DaemonError;
-  if (json !== null && json !== undefined && 'message' in json && json.message) return json.message.trim();
-  return message.replace(/^\(HTTP code \d+\) [^-]*- /, '').trim();
+  // That no address of a host answers has a code only.
+  const { message, code, name } = error as NodeJS.ErrnoException;
+  return message.trim() || (code ?? name);
 }
 
 export function daemonStatus(error: unknown): number | undefined {
-  return (
-    (error as DaemonError).statusCode ??
-    (error instanceof BerthError ? daemonStatus(error.cause ?? {}) : undefined)
-  );
+  if (error instanceof DockerApiError) return error.status;
+  return error instanceof BerthError ? daemonStatus(error.cause) : undefined;
 }
 
 export function isNotFound(error: unknown): boolean {
