@@ -4,6 +4,7 @@ import { createApp } from './app.ts';
 import type { App } from './app.ts';
 import { listeningOrigin } from '../http/server-origin.ts';
 import { toListenError } from '../http/listen-errors.ts';
+import { releaseStartMemory } from './release-start-memory.ts';
 import type { RootKey } from './root-key.ts';
 import type { Config } from '../support/config/config.ts';
 import { DiskReserve, isDiskFull } from '../support/disk-reserve.ts';
@@ -41,7 +42,10 @@ export async function runServer({ config, warnings }: RunServerOptions): Promise
   process.stdout.write(startupMessage(shown, shownUrl, app.rootKey, isTerminal, signInUrl));
   if (isTerminal) app.rootKey.markShown();
 
+  const stopWaiting = releaseStartMemory();
+
   const signal = await stop;
+  stopWaiting();
   log.info({ signal }, 'stopping: requests under way may end');
   await closeWithTimeout(app, config.stopTimeout * 1000, log);
   rmSync(serverFile, { force: true });
