@@ -4,8 +4,11 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, relative } from 'node:path';
 import { inspect } from 'node:util';
 
-/** @param {AsyncIterable<{ type: string, data: any }>} events */
-export default async function* report(events) {
+/**
+ * @param {AsyncIterable<{ type: string, data: any }>} events
+ * @param {() => string} [closing] what is printed before the last line
+ */
+export default async function* report(events, closing = () => '') {
   let passed = 0;
   let failed = 0;
   let skipped = 0;
@@ -42,6 +45,7 @@ export default async function* report(events) {
   for (const failure of failures) yield failure;
   const list = process.env['BERTH_TEST_FAILED'];
   if (list !== undefined) writeFileSync(list, [...failedFiles].join(' '));
+  yield closing();
   yield `\n${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`;
 }
 

@@ -6,11 +6,12 @@
 // Without --unit a PostgreSQL is started for the run, and the Docker suites run where a daemon answers or can
 // be started, those of Kubernetes where its programs are.
 import { execFile } from 'node:child_process';
-import { globSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
-import { resolve } from 'node:path';
+import { globSync, mkdtempSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join, relative, resolve } from 'node:path';
 import { run } from 'node:test';
 import { endLeftoverProcesses } from './leftover-processes.mjs';
+import { longestFirst, TestDurations } from './test-durations.mjs';
 import report from './test-reporter.mjs';
 
 /** Files that need a Docker daemon. */
@@ -24,14 +25,6 @@ const INTEGRATION = /\.integration\.test\.ts$/;
 /** Building the container image takes minutes, and so do many kills. */
 const FILE_TIMEOUT_MS =
   process.env['BERTH_REQUIRE_IMAGE'] === '1' || process.argv.includes('--long') ? 1_500_000 : 400_000;
-/** The longest files start first, so that no processor is idle at the end; a file's place is its first match. */
-const START_ORDER = [
-  /^tests\/(?:docs|console|deploy)\/|published-packages|kubernetes|simulation/,
-  /docker/,
-  /^tests\//,
-  /\.integration\./,
-];
-
 /** It keeps all processors busy for a minute or two, and takes five times as long beside other files. */
 const ALONE = /simulation\/simulation\.test\.ts$/;
 
@@ -39,14 +32,15 @@ const words = process.argv.slice(2).filter((word) => !word.startsWith('--'));
 const unit = process.argv.includes('--unit');
 const concurrency = Number(flag('test-concurrency') ?? availableParallelism() + 2);
 
-let files = globSync(
-  unit
-    ? ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts']
-    : ['tests/**/*.test.ts', 'packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts'],
-)
-  .filter((file) => !unit || !INTEGRATION.test(file))
-  .filter((file) => words.length === 0 || words.some((word) => file.includes(word)))
-  .sort((one, other) => startOrder(one) - startOrder(other) || (one < other ? -1 : 1));
+let files = longestFirst(
+  globSync(
+    unit
+      ? ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts']
+      : ['tests/**/*.test.ts', 'packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts'],
+  )
+    .filter((file) => !unit || !INTEGRATION.test(file))
+    .filter((file) => words.length === 0 || words.some((word) => file.includes(word))),
+);
 if (files.length === 0) {
   process.stderr.write(`no test file matches ${words.join(' ')}\n`);
   process.exit(1);
@@ -56,6 +50,10 @@ process.env['NODE_COMPILE_CACHE'] ??= resolve('node_modules/.cache/tests');
 
 /** @type {(() => Promise<void>)[]} */
 const cleanups = [];
+/** Those that have not ended yet. @type {Set<string>} */
+let kubernetesFiles = new Set();
+/** @type {() => Promise<void>} */
+let stopKubernetes = async () => undefined;
 if (unit) process.env['BERTH_TEST_TIER'] = 'unit';
 else await startServices();
 if (process.argv.includes('--long')) process.env['BERTH_TEST_TIER'] = 'long';
@@ -64,9 +62,13 @@ endLeftoverProcesses((line) => process.stdout.write(line), { fileLimitMs: FILE_T
 const interrupted = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => interrupted.abort());
 const namePattern = flag('test-name-pattern');
+const folder = mkdtempSync(join(tmpdir(), 'berth-test-run-'));
+process.env['BERTH_TEST_USAGE'] = join(folder, 'usage');
+const durations = new TestDurations(process.env['BERTH_TEST_USAGE']);
 let failed = false;
-for await (const text of report(events())) process.stdout.write(text);
+for await (const text of report(events(), () => durations.end())) process.stdout.write(text);
 for (const cleanup of cleanups) await cleanup();
+rmSync(folder, { recursive: true });
 process.exit(failed || interrupted.signal.aborted ? 1 : 0);
 
 /** What the test runner reports of all files: of those that run alone, then of the others. */
@@ -82,64 +84,74 @@ async function* events() {
       ...(namePattern !== undefined && { testNamePatterns: new RegExp(namePattern) }),
     })) {
       const { type, data } = /** @type {{ type: string, data: any }} */ (event);
+      durations.observe({ type, data });
+      await stopKubernetesAfter(type, data);
       if (type === 'test:fail' && data.todo === undefined && data.skip === undefined) failed = true;
       yield { type, data };
     }
 }
 
-/** PostgreSQL, and Docker where a file needs it; without a daemon those files do not run. */
+/** PostgreSQL, and Docker and Kubernetes where a file needs them; without them those files do not run. */
 async function startServices() {
   // Once, before several files do it at the same time. A file that needs the console says why it cannot be built.
   const consoleBuild = files.some((file) => WITH_CONSOLE.test(file))
     ? new Promise((done) => execFile(process.execPath, ['scripts/build-console.mjs'], done))
     : undefined;
-  const { findOrStartDocker } = await import('../packages/testing/src/docker-daemon.mjs');
+  await Promise.all([startDocker(), startKubernetes(), startPostgres(), consoleBuild]);
+  if (files.length === 0) process.exit(0);
+}
+
+async function startPostgres() {
   const { createTemplateDatabase, startTestPostgres } = await import(
     '../packages/testing/src/postgres-server.mjs'
   );
-  const docker = files.some((file) => WITH_DOCKER.test(file)) ? await findOrStartDocker() : undefined;
-  if (docker !== undefined && 'reason' in docker) {
-    process.stdout.write(`the Docker suites did not run: ${docker.reason}\n`);
-    files = files.filter((file) => !WITH_DOCKER.test(file));
-    if (files.length === 0) process.exit(0);
-  }
-  if (docker !== undefined && 'host' in docker) {
-    process.env['BERTH_TEST_DOCKER_HOST'] = docker.host;
-    cleanups.push(() => docker.stop());
-  }
-  const kubernetes = await startKubernetes();
-  if (kubernetes !== undefined) cleanups.push(() => kubernetes.stop());
   const postgres = await startTestPostgres({ durable: false });
   const template = await createTemplateDatabase(postgres.url);
   process.env['BERTH_TEST_DATABASE_URL'] = postgres.url;
   process.env['BERTH_TEST_DATABASE_TEMPLATE'] = template.name;
-  cleanups.unshift(
-    () => template.drop(),
-    () => postgres.stop(),
-  );
-  await consoleBuild;
+  cleanups.push(async () => {
+    await template.drop();
+    await postgres.stop();
+  });
 }
 
-/** One cluster for all files of a run; without one, those files do not run. */
+async function startDocker() {
+  if (!files.some((file) => WITH_DOCKER.test(file))) return;
+  const { findOrStartDocker } = await import('../packages/testing/src/docker-daemon.mjs');
+  const docker = await findOrStartDocker();
+  if ('reason' in docker) {
+    process.stdout.write(`the Docker suites did not run: ${docker.reason}\n`);
+    files = files.filter((file) => !WITH_DOCKER.test(file));
+    return;
+  }
+  process.env['BERTH_TEST_DOCKER_HOST'] = docker.host;
+  cleanups.push(() => docker.stop());
+}
+
+/** One cluster for all files of a run. */
 async function startKubernetes() {
-  if (!files.some((file) => WITH_KUBERNETES.test(file))) return undefined;
+  if (!files.some((file) => WITH_KUBERNETES.test(file))) return;
   const { startKubernetes: start } = await import('../packages/testing/src/kubernetes/kubernetes-cluster.ts');
   const cluster = await start();
   if ('reason' in cluster) {
     process.stdout.write(`the Kubernetes suites did not run: ${cluster.reason}\n`);
     files = files.filter((file) => !WITH_KUBERNETES.test(file));
-    if (files.length === 0) process.exit(0);
-    return undefined;
+    return;
   }
   process.env['BERTH_TEST_KUBECONFIG'] = cluster.kubeconfig;
   process.env['BERTH_TEST_KUBERNETES_HOST'] = cluster.host;
-  return cluster;
+  kubernetesFiles = new Set(files.filter((file) => WITH_KUBERNETES.test(file)));
+  stopKubernetes = cluster.stop;
+  cleanups.push(() => stopKubernetes());
 }
 
-/** @param {string} file @returns {number} */
-function startOrder(file) {
-  const place = START_ORDER.findIndex((pattern) => pattern.test(file));
-  return place < 0 ? START_ORDER.length : place;
+/** A cluster works also where nobody asks it to: it ends with the last file that needs it. @param {string} type @param {any} data */
+async function stopKubernetesAfter(type, data) {
+  if (type !== 'test:summary' || data.file === undefined) return;
+  if (!kubernetesFiles.delete(relative(process.cwd(), data.file)) || kubernetesFiles.size > 0) return;
+  const stop = stopKubernetes;
+  stopKubernetes = async () => undefined;
+  await stop();
 }
 
 /** @param {string} name @returns {string | undefined} */
