@@ -31,6 +31,7 @@ import { PodFiles } from './pod-files.ts';
 import { PodInventory } from './pod-inventory.ts';
 import { INSTALLATION, labelValue, podName } from './pod-labels.ts';
 import { launchPod } from './pod-launch.ts';
+import { selectPod } from './pod-selection.ts';
 import { PodWaits } from './pod-waits.ts';
 import { PortForwards } from './port-forward.ts';
 import { TenantObjects } from './tenant-objects.ts';
@@ -187,6 +188,7 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
       client: this.#client,
       path: this.inventory.podsPath,
       query: { labelSelector: this.inventory.selector },
+      select: selectPod,
       onList: async (pods) => {
         for (const pod of pods) this.#waits.notify(pod);
         await this.inventory.open();

@@ -15,6 +15,7 @@ import { notRunning, runInPod, startPodExecution } from './pod-execution.ts';
 import type { InstanceDetails } from './pod-labels.ts';
 import { PodOutput } from './pod-output.ts';
 import type { PortForwards } from './port-forward.ts';
+import { selectPod } from './pod-selection.ts';
 import { isLost, podState } from './pod-state.ts';
 import { parseUsage, USAGE_COMMAND } from './pod-usage.ts';
 
@@ -43,7 +44,7 @@ export interface KubernetesInstanceOptions {
 /** One run of an instance, from the moment its pod runs. */
 export class KubernetesInstance implements ContainerInstance {
   readonly details: InstanceDetails;
-  readonly #deps: KubernetesInstanceOptions;
+  readonly #deps: Omit<KubernetesInstanceOptions, 'pod'>;
   readonly #log: OutputLog;
   readonly #path: string;
   readonly #gone = Promise.withResolvers<void>();
@@ -57,9 +58,10 @@ export class KubernetesInstance implements ContainerInstance {
   #isDeleted = false;
 
   constructor(options: KubernetesInstanceOptions) {
-    const { client, namespace, pod, details, clock } = options;
+    const { pod, ...deps } = options;
+    const { client, namespace, details, clock } = deps;
     this.details = details;
-    this.#deps = options;
+    this.#deps = deps;
     this.#pod = pod;
     this.#path = `/api/v1/namespaces/${namespace}/pods/${pod.metadata.name}`;
     this.#instance = this.#describe(pod, 'running');
@@ -287,7 +289,7 @@ export async function readPod(
   uid?: string,
 ): Promise<PodObject | undefined> {
   try {
-    const pod = await client.get<PodObject>(path);
+    const pod = selectPod(await client.get<PodObject>(path));
     return uid === undefined || pod.metadata.uid === uid ? pod : undefined;
   } catch (error) {
     if (isNotFound(error)) return undefined;

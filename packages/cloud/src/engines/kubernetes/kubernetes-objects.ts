@@ -37,12 +37,10 @@ export interface PodCondition {
   status: string;
   reason?: string;
   message?: string;
-  lastTransitionTime?: string;
 }
 
 export interface ContainerStatus {
   name: string;
-  containerID?: string;
   image?: string;
   state?: {
     waiting?: { reason?: string; message?: string };

@@ -35,7 +35,7 @@ class RecordingClient extends KubernetesClient {
     return found as T;
   }
 
-  override stream(): Promise<never> {
+  override sharedStream(): Promise<never> {
     return Promise.reject(new KubernetesApiError(404, 'NotFound', 'no output'));
   }
 }

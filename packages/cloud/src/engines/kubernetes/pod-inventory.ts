@@ -6,6 +6,7 @@ import { toKubernetesError } from './client/kubernetes.errors.ts';
 import { deletePod, KubernetesInstance } from './kubernetes-instance.ts';
 import type { ObjectList, PodObject, SecretObject } from './kubernetes-objects.ts';
 import { ownershipSelector, readDetails } from './pod-labels.ts';
+import { selectPod } from './pod-selection.ts';
 import { podState } from './pod-state.ts';
 import type { PortForwards } from './port-forward.ts';
 
@@ -71,14 +72,14 @@ export class PodInventory extends InstanceInventory<KubernetesInstance> {
 
   /** Adopts the pods of an earlier Berth process. Those that have not started may be of another server. */
   protected async recover(): Promise<void> {
-    const pods = await this.#list<PodObject>('pods');
+    const pods = await this.#listPods();
     for (const pod of pods) if (podState(pod).status !== 'starting') await this.#adopt(pod);
     await this.#removeOverdue(pods);
     await this.#removeOrphans(new Set(pods.map(({ metadata }) => metadata.name)));
   }
 
   async refresh(): Promise<void> {
-    await this.handleList(await this.#list<PodObject>('pods'));
+    await this.handleList(await this.#listPods());
   }
 
   /** Takes over a list of all pods. */
@@ -171,7 +172,7 @@ export class PodInventory extends InstanceInventory<KubernetesInstance> {
   async #removeOrphans(podNames: ReadonlySet<string>): Promise<void> {
     const { client, namespace, isLeading, onProblem } = this.#deps;
     try {
-      for (const { metadata } of await this.#list<SecretObject>('secrets')) {
+      for (const { metadata } of await this.#list<SecretObject>('secrets', withoutData)) {
         const age = Date.now() - Date.parse(metadata.creationTimestamp ?? '');
         const owner = metadata.name.replace(/-(?:env|pull)$/, '');
         if (podNames.has(owner) || age < ORPHAN_AGE_MS) continue;
@@ -185,7 +186,11 @@ export class PodInventory extends InstanceInventory<KubernetesInstance> {
     }
   }
 
-  async #list<T>(kind: 'pods' | 'secrets'): Promise<T[]> {
+  #listPods(): Promise<PodObject[]> {
+    return this.#list<PodObject>('pods', selectPod);
+  }
+
+  async #list<T>(kind: 'pods' | 'secrets', select: (object: T) => T): Promise<T[]> {
     const { client, namespace } = this.#deps;
     const objects: T[] = [];
     try {
@@ -195,7 +200,7 @@ export class PodInventory extends InstanceInventory<KubernetesInstance> {
           limit: PAGE,
           continue: next,
         });
-        objects.push(...page.items);
+        for (const item of page.items) objects.push(select(item));
         next = page.metadata.continue || undefined;
         if (next === undefined) return objects;
       }
@@ -203,4 +208,8 @@ export class PodInventory extends InstanceInventory<KubernetesInstance> {
       throw toKubernetesError(error);
     }
   }
+}
+
+function withoutData({ metadata }: SecretObject): SecretObject {
+  return { metadata };
 }

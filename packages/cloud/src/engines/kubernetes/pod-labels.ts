@@ -66,6 +66,12 @@ export function instanceMetadata(
   };
 }
 
+/** The annotation that `readDetails` reads. */
+export function detailsAnnotation({ annotations }: ObjectMetadata): Record<string, string> {
+  const text = annotations?.[DETAILS];
+  return text === undefined ? {} : { [DETAILS]: text };
+}
+
 /** Undefined for an object that Berth did not create. */
 export function readDetails({ annotations }: ObjectMetadata): InstanceDetails | undefined {
   const text = annotations?.[DETAILS];

@@ -34,7 +34,7 @@ export class PodOutput implements OutputSource {
   }: OutputQuery): AsyncGenerator<SourceLine[], void, undefined> {
     // The API server would wait for the kubelet for a long time.
     if (this.#isNodeLost()) throw new KubernetesApiError(404, 'NotFound', 'its node was lost');
-    const stream = await this.#client.stream(
+    const stream = await this.#client.sharedStream(
       `${this.#path}/log`,
       {
         timestamps: true,
@@ -45,7 +45,7 @@ export class PodOutput implements OutputSource {
       signal,
     );
     const lines = new TimedLines();
-    for await (const chunk of stream as AsyncIterable<Buffer>) {
+    for await (const chunk of stream) {
       const complete = lines.push(chunk);
       if (complete.length > 0) yield complete;
     }

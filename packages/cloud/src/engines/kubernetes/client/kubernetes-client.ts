@@ -1,16 +1,18 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import { setTimeout as pause } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import type WebSocket from 'ws';
-import { Agent as HttpAgent, request as requestHttp } from '../../../support/node-http.ts';
+import { Agent as HttpAgent, request as requestHttp, STATUS_CODES } from '../../../support/node-http.ts';
 import type { ClusterAccess, ClusterCredentials } from './cluster-access.ts';
 import { KubernetesApiError } from './kubernetes.errors.ts';
 import { RequestPace } from './request-pace.ts';
+import { answerOf, SharedConnections } from './shared-connections.ts';
 
 /** No plain request takes this long unless the API server hangs. */
 const REQUEST_TIMEOUT_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 15_000;
-/** Requests at once; watches, logs and commands have connections of their own. */
+/** Requests at once; watches and commands have connections of their own, and logs share others. */
 const MAX_CONNECTIONS = 16;
 /** Of one server to one cluster, whatever is to be started: the API server is there for others too. */
 const PACE = { perSecond: 200, burst: 400 };
@@ -25,6 +27,13 @@ export interface RequestOptions {
   signal?: AbortSignal;
 }
 
+/** The beginning of an answer. Its body is read as it comes, and throws if it breaks off. */
+interface Answer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  body: AsyncIterable<Buffer>;
+}
+
 /**
  * The dozen calls of the Kubernetes API that Berth needs. ARCHITECTURE.md says why this is not the official
  * client. Credentials that were refused are read again once.
@@ -34,6 +43,8 @@ export class KubernetesClient {
   #credentials: ClusterCredentials | undefined;
   #agent: HttpAgent | undefined;
   #streamAgent: HttpAgent | undefined;
+  /** Undefined where the API server does not speak HTTP/2. */
+  #shared: SharedConnections | undefined;
   #requests = 0;
   readonly #pace = new RequestPace(PACE);
 
@@ -76,15 +87,24 @@ export class KubernetesClient {
   }
 
   async request<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
-    const response = await this.#sendWithRetry(method, path, options, false);
-    const text = await readText(response);
-    if ((response.headers['content-type'] ?? '').includes('json')) return JSON.parse(text) as T;
+    const { headers, body } = await this.#withCredentials(() => this.#send(method, path, options, false));
+    const text = await readText(body);
+    if ((headers['content-type'] ?? '').includes('json')) return JSON.parse(text) as T;
     return text as T;
   }
 
-  /** A response whose body is read as it comes. Its connection is its own; the signal ends it. */
-  async stream(path: string, query: Query, signal: AbortSignal): Promise<IncomingMessage> {
-    return this.#sendWithRetry('GET', path, { query, signal }, true);
+  /** A body that is read as it comes. Its connection is its own; the signal ends it. */
+  async stream(path: string, query: Query, signal: AbortSignal): Promise<AsyncIterable<Buffer>> {
+    return (await this.#withCredentials(() => this.#send('GET', path, { query, signal }, true))).body;
+  }
+
+  /** The same, one of very many: they share connections, where the API server can do that. */
+  async sharedStream(path: string, query: Query, signal: AbortSignal): Promise<AsyncIterable<Buffer>> {
+    const answer = await this.#withCredentials(
+      async () =>
+        (await this.#sendShared(path, query, signal)) ?? this.#send('GET', path, { query, signal }, true),
+    );
+    return answer.body;
   }
 
   /**
@@ -119,7 +139,7 @@ export class KubernetesClient {
       socket.once('unexpected-response', (_, response) => {
         // The answer says why; that the socket did not open adds nothing.
         socket.off('error', reject).on('error', () => undefined);
-        void toApiError(response)
+        void toApiError(toAnswer(response))
           .then(reject, reject)
           .finally(() => socket.terminate());
       });
@@ -129,21 +149,51 @@ export class KubernetesClient {
   close(): void {
     this.#agent?.destroy();
     this.#streamAgent?.destroy();
+    this.#shared?.destroy();
   }
 
-  async #sendWithRetry(
-    method: string,
-    path: string,
-    options: RequestOptions,
-    isStream: boolean,
-  ): Promise<IncomingMessage> {
+  async #withCredentials(send: () => Promise<Answer>): Promise<Answer> {
     try {
-      return await this.#send(method, path, options, isStream);
+      return await send();
     } catch (error) {
       if (!(error instanceof KubernetesApiError) || error.status !== 401) throw error;
       (await this.#openAccess()).forgetCredentials();
-      return this.#send(method, path, options, isStream);
+      return send();
     }
+  }
+
+  /** Undefined if the API server does not speak HTTP/2. */
+  async #sendShared(path: string, query: Query, signal: AbortSignal): Promise<Answer | undefined> {
+    const access = await this.#openAccess();
+    const credentials = await access.credentials();
+    const url = urlOf(access.server, path, query);
+    this.#connectWith(credentials, url);
+    const shared = this.#shared;
+    if (shared === undefined) return undefined;
+    await this.#keepPace(signal);
+    const { authorization } = credentials;
+    const stream = await shared.request(
+      {
+        ':path': url.pathname + url.search,
+        accept: 'application/json',
+        ...(authorization !== undefined && { authorization }),
+      },
+      signal,
+    );
+    if (stream === undefined) {
+      if (this.#shared === shared) this.#shared = undefined;
+      return undefined;
+    }
+    this.#requests += 1;
+    const answer = await answerOf(stream, CONNECT_TIMEOUT_MS);
+    if (answer.status >= 400) throw await toApiError(answer);
+    return answer;
+  }
+
+  async #keepPace(signal: AbortSignal | undefined): Promise<void> {
+    const wait = this.#pace.waitMs(performance.now());
+    if (wait > 0) await pause(wait, undefined, signal && { signal });
+    signal?.throwIfAborted();
   }
 
   async #send(
@@ -157,20 +207,19 @@ export class KubernetesClient {
       signal,
     }: RequestOptions,
     isStream: boolean,
-  ): Promise<IncomingMessage> {
-    const wait = this.#pace.waitMs(performance.now());
-    if (wait > 0) await pause(wait, undefined, signal && { signal });
-    signal?.throwIfAborted();
+  ): Promise<Answer> {
+    await this.#keepPace(signal);
     const access = await this.#openAccess();
     const credentials = await access.credentials();
     const url = urlOf(access.server, path, query);
     const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
     const send = url.protocol === 'http:' ? requestHttp : requestHttps;
+    this.#connectWith(credentials, url);
     this.#requests += 1;
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       const request = send(url, {
         method,
-        agent: this.#agentFor(url.protocol, credentials, isStream),
+        agent: isStream ? this.#streamAgent : this.#agent,
         ...(signal !== undefined && { signal }),
         headers: {
           accept: 'application/json',
@@ -194,20 +243,23 @@ export class KubernetesClient {
       });
       request.end(payload);
     });
-    if ((response.statusCode ?? 500) >= 400) throw await toApiError(response);
-    return response;
+    const answer = toAnswer(response);
+    if (answer.status >= 400) throw await toApiError(answer);
+    return answer;
   }
 
   /** Connections are kept and used again; new credentials need new ones. */
-  #agentFor(protocol: string, credentials: ClusterCredentials, isStream: boolean): HttpAgent {
-    if (this.#credentials?.tls !== credentials.tls) {
-      this.#credentials = credentials;
-      const Agent = protocol === 'http:' ? HttpAgent : HttpsAgent;
-      const tls = withoutUndefined(credentials.tls);
-      this.#agent = new Agent({ keepAlive: true, maxSockets: MAX_CONNECTIONS, ...tls });
-      this.#streamAgent = new Agent({ keepAlive: false, ...tls });
-    }
-    return (isStream ? this.#streamAgent : this.#agent) as HttpAgent;
+  #connectWith(credentials: ClusterCredentials, server: URL): void {
+    // A token that was read again comes with the same certificates.
+    if (this.#credentials !== undefined && isDeepStrictEqual(this.#credentials.tls, credentials.tls)) return;
+    this.#credentials = credentials;
+    const isPlain = server.protocol === 'http:';
+    const Agent = isPlain ? HttpAgent : HttpsAgent;
+    const tls = withoutUndefined(credentials.tls);
+    this.#agent = new Agent({ keepAlive: true, maxSockets: MAX_CONNECTIONS, ...tls });
+    this.#streamAgent = new Agent({ keepAlive: false, ...tls });
+    this.#shared?.retire();
+    this.#shared = isPlain ? undefined : new SharedConnections(server, tls);
   }
 }
 
@@ -215,16 +267,19 @@ function withoutUndefined<T extends object>(value: T): T {
   return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as T;
 }
 
-async function readText(response: IncomingMessage): Promise<string> {
+function toAnswer(response: IncomingMessage): Answer {
+  return { status: response.statusCode ?? 500, headers: response.headers, body: response };
+}
+
+async function readText(body: AsyncIterable<Buffer>): Promise<string> {
   const chunks: Buffer[] = [];
-  for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
+  for await (const chunk of body) chunks.push(chunk);
   return Buffer.concat(chunks).toString('utf8');
 }
 
-async function toApiError(response: IncomingMessage): Promise<KubernetesApiError> {
-  const text = await readText(response).catch(() => '');
-  const status = response.statusCode ?? 500;
-  const retryAfter = Number(response.headers['retry-after']);
+async function toApiError({ status, headers, body }: Answer): Promise<KubernetesApiError> {
+  const text = await readText(body).catch(() => '');
+  const retryAfter = Number(headers['retry-after']);
   let message = text.slice(0, 1000);
   let reason = '';
   try {
@@ -237,7 +292,7 @@ async function toApiError(response: IncomingMessage): Promise<KubernetesApiError
   return new KubernetesApiError(
     status,
     reason,
-    message || (response.statusMessage ?? 'no reason given'),
+    message || (STATUS_CODES[status] ?? 'no reason given'),
     Number.isFinite(retryAfter) && retryAfter > 0 ? retryAfter * 1000 : undefined,
   );
 }

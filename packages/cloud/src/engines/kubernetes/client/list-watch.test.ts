@@ -52,6 +52,13 @@ describe('the list-watch loop', () => {
       client,
       path: '/pods',
       query: { labelSelector: 'a=b' },
+      select: ({ metadata: { name, uid, resourceVersion } }) => ({
+        metadata: {
+          name: name.toUpperCase(),
+          uid,
+          ...(resourceVersion !== undefined && { resourceVersion }),
+        },
+      }),
       onList: async (objects) =>
         void seen.push(`list ${objects.map(({ metadata }) => metadata.name).join(',')}`),
       onChange: async (type, { metadata }) => void seen.push(`${type} ${metadata.name}`),
@@ -70,8 +77,8 @@ describe('the list-watch loop', () => {
       response.write(`${JSON.stringify({ type: 'BOOKMARK', object: object('', 7) })}\n`);
     };
     const { loop, seen, sees } = follow();
-    await sees('ADDED b');
-    assert.deepEqual(seen, ['list a', 'ADDED b']);
+    await sees('ADDED B');
+    assert.deepEqual(seen, ['list A', 'ADDED B']);
     assert.match(requests[1] ?? '', /resourceVersion=5/);
     assert.ok((loop.ageMs ?? Infinity) < 60_000);
     await loop.close();
@@ -91,8 +98,8 @@ describe('the list-watch loop', () => {
         response.end(`${JSON.stringify({ type: 'ERROR', object: { code: 410, message: 'too old' } })}\n`);
     };
     const { loop, seen, sees } = follow();
-    await sees('list a', 2);
-    assert.deepEqual(seen, ['list a', 'MODIFIED a', 'list a']);
+    await sees('list A', 2);
+    assert.deepEqual(seen, ['list A', 'MODIFIED A', 'list A']);
     assert.match(requests[3] ?? '', /resourceVersion=8/);
     await loop.close();
   });
@@ -113,7 +120,7 @@ describe('the list-watch loop', () => {
       list(response, ['a']);
     };
     const { loop, sees, problems } = follow({ idleMs: 20 });
-    await sees('list a', 2);
+    await sees('list A', 2);
     assert.ok(problems.length >= 1);
     await loop.close();
   });

@@ -20,6 +20,8 @@ export interface ListWatchOptions<T> {
   client: Pick<KubernetesClient, 'get' | 'stream'>;
   path: string;
   query: Query;
+  /** Takes what is needed of an object, so that the rest is not kept in memory. */
+  select?: (object: T) => T;
   /** All objects that there are, after every list. */
   onList: (objects: T[]) => Promise<void>;
   onChange: (type: 'ADDED' | 'MODIFIED' | 'DELETED', object: T) => Promise<void>;
@@ -104,7 +106,7 @@ export class ListWatch<T extends KubernetesObject> {
   }
 
   async #list(): Promise<string> {
-    const { client, path, query, onList } = this.#options;
+    const { client, path, query, select = same, onList } = this.#options;
     const { signal } = this.#closing;
     const objects: T[] = [];
     for (let next: string | undefined; ; ) {
@@ -113,7 +115,7 @@ export class ListWatch<T extends KubernetesObject> {
         { ...query, limit: PAGE, continue: next },
         { signal },
       );
-      objects.push(...page.items);
+      for (const item of page.items) objects.push(select(item));
       next = page.metadata.continue || undefined;
       if (next !== undefined) continue;
       this.#lastContact = performance.now();
@@ -143,7 +145,7 @@ export class ListWatch<T extends KubernetesObject> {
   }
 
   async #watchOnce(from: string, until: number, onContact: () => void): Promise<string> {
-    const { client, path, query, onChange } = this.#options;
+    const { client, path, query, select = same, onChange } = this.#options;
     const idle = new AbortController();
     const idleTimer = setTimeout(
       () => idle.abort(new Error('the watch was silent')),
@@ -174,13 +176,17 @@ export class ListWatch<T extends KubernetesObject> {
             object.message ?? 'the watch failed',
           );
         version = object.metadata.resourceVersion ?? version;
-        if (type !== 'BOOKMARK') await onChange(type, object);
+        if (type !== 'BOOKMARK') await onChange(type, select(object));
       }
       return version;
     } finally {
       clearTimeout(idleTimer);
     }
   }
+}
+
+function same<T>(object: T): T {
+  return object;
 }
 
 /** One JSON object per line. */
