@@ -5,6 +5,8 @@ export const TICK_MS = 500;
  * wake-up may be lost.
  */
 export const RESYNC_MS = 5_000;
+/** How often an endpoint at rest is reconciled: what begins its work says so, but that may be lost. */
+export const REST_MS = 30_000;
 /** How often unneeded instances are searched for, where several servers may have started some. */
 export const SWEEP_MS = 5_000;
 /** How often what engines run is compared with the records. */

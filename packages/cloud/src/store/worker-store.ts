@@ -15,6 +15,8 @@ export interface WorkerStore {
   deleteEndedWorkers(endedBefore: number): Promise<Worker[]>;
   /** Endpoints that need looking after: a minimum of workers, living workers, or waiting jobs. */
   listActiveEndpoints(): Promise<string[]>;
+  /** Endpoints with waiting jobs. */
+  listQueuedEndpoints(): Promise<string[]>;
   /** Newest first. */
   listReleases(endpointId: string, page: { limit: number; before?: number }): Promise<Release[]>;
   findRelease(endpointId: string, version: number): Promise<Release | undefined>;

@@ -1,6 +1,6 @@
 import { hasRecovered, NO_CRASHES, describeCrashes } from './crash-backoff.ts';
 import type { CrashHistory } from './crash-backoff.ts';
-import { activityOf, isActive, trackWorker } from './tracked-worker.ts';
+import { activityOf, isActive, isResting, trackWorker } from './tracked-worker.ts';
 import type { TrackedWorker } from './tracked-worker.ts';
 import type { ScaledWorker } from '../../domain/endpoints/worker-scaling.ts';
 import type { Worker } from '../../domain/endpoints/worker-record.ts';
@@ -18,6 +18,9 @@ export class EndpointWorkerSet {
   throttled = 0;
   /** Requests in flight and waiting, as the gateway counts them. */
   demand = 0;
+  /** How many times jobs were queued since the set was created. */
+  #queuings = 0;
+  #rest: { queuings: number; workersMin: number; until: number } | undefined;
 
   constructor(endpointId: string) {
     this.endpointId = endpointId;
@@ -34,6 +37,37 @@ export class EndpointWorkerSet {
     if (this.#version !== undefined) this.crashes = NO_CRASHES;
     this.#version = version;
     return true;
+  }
+
+  onJobQueued(): void {
+    this.#queuings += 1;
+  }
+
+  /** To be asked before the load is read: a job may be queued while it is. */
+  get queuings(): number {
+    return this.#queuings;
+  }
+
+  /** It was found without load, with this many workers to keep. */
+  setRest(rest: { queuings: number; workersMin: number; until: number } | undefined): void {
+    this.#rest = rest;
+  }
+
+  /**
+   * Whether there is nothing to do for it: no load, and as many workers as it keeps, all of them ready and idle.
+   */
+  isAtRest(now: number): boolean {
+    const rest = this.#rest;
+    return (
+      rest !== undefined &&
+      rest.queuings === this.#queuings &&
+      now < rest.until &&
+      this.#version !== null &&
+      this.crashes.count === 0 &&
+      this.placementFailure === undefined &&
+      this.workers.size === rest.workersMin &&
+      [...this.workers.values()].every(isResting)
+    );
   }
 
   add(record: Worker): TrackedWorker {

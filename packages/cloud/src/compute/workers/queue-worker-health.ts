@@ -37,6 +37,17 @@ export class QueueWorkerHealth {
     this.#apply(worker, this.#deps.queue.heartbeats.statusOf(endpointId, id), now);
   }
 
+  /** As `refresh`; whether the worker need not be checked now. */
+  isKnownAlive(worker: TrackedWorker, now: number): boolean {
+    this.refresh(worker, now);
+    const { endpointId, id } = worker.record;
+    const { heartbeats } = this.#deps.queue;
+    return (
+      (heartbeats.statusOf(endpointId, id) !== undefined && heartbeats.isAlive(endpointId, id) === true) ||
+      isRecent(worker.checkedAt, HEALTH_CHECK_INTERVAL_MS, now)
+    );
+  }
+
   /**
    * As `refresh`, and for a worker without a heartbeat here, with those of other servers. A worker without
    * any is drained: it takes no jobs, and would keep another from being started.

@@ -56,6 +56,11 @@ export function isActive({ record }: Pick<TrackedWorker, 'record'>): boolean {
   return record.state === 'ready' || record.state === 'starting';
 }
 
+/** Whether it is ready for work, has none, and nothing is wrong with it. */
+export function isResting({ record, busy, unhealthyReason, failedChecks }: TrackedWorker): boolean {
+  return record.state === 'ready' && !busy && unhealthyReason === null && failedChecks === 0;
+}
+
 export type WorkerActivity = 'idle' | 'initializing' | 'running' | 'unhealthy';
 
 /** What a worker does, as it is counted; undefined for one that ends before it was ready. */

@@ -6,7 +6,7 @@ import { workerStartTimeoutMs } from '../../domain/endpoints/worker-start-timeou
 import { placeWorker, reserveCapacity } from '../../domain/placement/worker-placement.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import { describeExit } from '../crash-summary.ts';
-import { STOP_GRACE_MS } from '../reconcile-settings.ts';
+import { REST_MS, STOP_GRACE_MS } from '../reconcile-settings.ts';
 import { Reconciler, type ReconcilePolicy } from '../reconciler.ts';
 import { isCrashLooping, nextStartAt } from './crash-backoff.ts';
 import { endpointLoad } from './endpoint-load.ts';
@@ -44,7 +44,10 @@ class WorkerPolicy implements ReconcilePolicy {
     const { events } = this.#deps;
     const { registry, termination, scaleUpTrigger, pool } = this.components;
     this.#unsubscribe = [
-      events.subscribe('jobs.queued', ({ endpointId }) => scaleUpTrigger.onJobQueued(endpointId)),
+      events.subscribe('jobs.queued', ({ endpointId }) => {
+        registry.find(endpointId)?.onJobQueued();
+        scaleUpTrigger.onJobQueued(endpointId);
+      }),
       events.subscribe('worker.refresh-requested', ({ endpointId, workerId }) => {
         const worker = registry.findWorker(endpointId, workerId);
         if (worker !== undefined) void termination.drain(worker, null);
@@ -73,12 +76,26 @@ class WorkerPolicy implements ReconcilePolicy {
     return this.components.removals.isRemoving(endpointId);
   }
 
-  async listDue(): Promise<Iterable<string>> {
-    return this.components.registry.endpointIds();
+  /** Reconciling reads the load from the store: of thousands of endpoints, only of those that are not at rest. */
+  async listDue(now: number): Promise<Iterable<string>> {
+    return this.components.registry.endpointIds().filter((endpointId) => !this.#isAtRest(endpointId, now));
   }
 
-  listUnreconciled(): Promise<Iterable<string>> {
-    return this.#deps.store.listActiveEndpoints();
+  async listUnreconciled(): Promise<Iterable<string>> {
+    const { store, clock } = this.#deps;
+    const [active, queued] = await Promise.all([store.listActiveEndpoints(), store.listQueuedEndpoints()]);
+    const now = clock.now();
+    const waiting = new Set(queued);
+    return active.filter((endpointId) => waiting.has(endpointId) || !this.#isAtRest(endpointId, now));
+  }
+
+  #isAtRest(endpointId: string, now: number): boolean {
+    const { registry, queueHealth } = this.components;
+    const workerSet = registry.find(endpointId);
+    if (workerSet?.isAtRest(now) !== true) return false;
+    const areAlive = [...workerSet.workers.values()].every((worker) => queueHealth.isKnownAlive(worker, now));
+    // Their heartbeats may just have said that they are not idle any more.
+    return areAlive && workerSet.isAtRest(now);
   }
 
   /** The log of a worker is found by its record, so both are kept equally long. */
@@ -126,6 +143,7 @@ class WorkerPolicy implements ReconcilePolicy {
     const now = clock.now();
     await Promise.all([...workerSet.workers.values()].map((worker) => this.#check(worker, endpoint, now)));
     this.#drain(workerSet, ({ record }) => record.version < endpoint.version);
+    const { queuings } = workerSet;
     const load = await endpointLoad(
       endpoint,
       workerSet.demand + requests.remoteDemand(endpointId),
@@ -142,6 +160,10 @@ class WorkerPolicy implements ReconcilePolicy {
     if (missing > 0) await this.#startWorkers(workerSet, endpoint, missing, now);
     else workerSet.clearPlacementFailure();
     workerSet.resetCrashesIfRecovered(load.waiting, now);
+    const hasLoad = load.waiting + load.overdue + load.inProgress > 0 || endpoint.type === 'LOAD_BALANCER';
+    workerSet.setRest(
+      hasLoad ? undefined : { queuings, workersMin: endpoint.workersMin, until: now + REST_MS },
+    );
     if (
       workerSet.workers.size === 0 &&
       load.waiting === 0 &&

@@ -21,6 +21,7 @@ test('the record of an ended worker is kept as long as its log', async () => {
       return [];
     },
     listActiveEndpoints: async () => [],
+    listQueuedEndpoints: async () => [],
   };
   const reconciler = createWorkerReconciler({
     store,
@@ -41,6 +42,7 @@ test("heartbeats apply to queue workers; a load balancing worker keeps its healt
       sampleWorker('w', { endpointId: 'e', state: 'ready', handle: '{}', startedAt: 1, readyAt: 2 }),
     ],
     listActiveEndpoints: async () => [],
+    listQueuedEndpoints: async () => [],
   };
   const engine = {
     list: async () => [{ id: 'w', status: 'running', startedAt: 1, labels: { kind: 'worker' } }],

@@ -71,6 +71,14 @@ export function workersTable(database: Database, sealer: Sealer, usage?: UsageRu
         return found.map(({ id }) => id);
       }),
 
+    listQueuedEndpoints: () =>
+      database.read(function* () {
+        const found = yield* rows<{ id: string }>(
+          sql`select endpoint_id as id from job_counts group by endpoint_id having sum(queued) > 0`,
+        );
+        return found.map(({ id }) => id);
+      }),
+
     listReleases: (endpointId, { limit, before }) =>
       database.read(function* () {
         const older = before === undefined ? sql`` : sql` and version < ${before}`;

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { beforeEach, describe, test } from 'node:test';
+import { CancellationRegistry } from '../../queue/cancellation-registry.ts';
+import { WORKER_TIMEOUT_MS } from '../../queue/connected-worker.ts';
+import { WorkerHeartbeats } from '../../queue/worker-heartbeats.ts';
+import { sampleEndpoint } from '../../resources/endpoints/endpoint.fixture.ts';
+import { ManualClock } from '../../support/clock.ts';
+import { EventBus } from '../../support/event-bus.ts';
+import { createLog } from '../../support/log.ts';
+import type { CloudEvents } from '../../domain/events.ts';
+import { HEALTH_CHECK_INTERVAL_MS, REST_MS } from '../reconcile-settings.ts';
+import type { WorkerDeps } from './worker-components.ts';
+import { createWorkerReconciler } from './worker-policy.ts';
+import { sampleWorker } from './worker.fixture.ts';
+
+describe('an endpoint at rest', () => {
+  let clock: ManualClock;
+  let heartbeats: WorkerHeartbeats;
+  let events: EventBus<CloudEvents>;
+  let policy: ReturnType<typeof createWorkerReconciler>['policy'];
+  let waiting: number;
+  /** Called while the load is read. */
+  let onCount: () => void;
+  let queued: string[];
+
+  beforeEach(async () => {
+    clock = new ManualClock();
+    heartbeats = new WorkerHeartbeats(clock);
+    events = new EventBus();
+    waiting = 0;
+    onCount = () => undefined;
+    queued = [];
+    const deps = {
+      store: {
+        listActiveEndpoints: async () => ['e'],
+        listQueuedEndpoints: async () => queued,
+        saveWorker: async () => undefined,
+      },
+      queue: {
+        heartbeats,
+        cancellations: new CancellationRegistry(clock, heartbeats),
+        reaper: { isUnresponsive: async () => false },
+        workers: async () => [],
+        countWaiting: async () => {
+          onCount();
+          return { waiting, late: 0 };
+        },
+        counts: async () => ({ inProgress: 0 }),
+      },
+      engines: new Map(),
+      events,
+      endpoint: async () => ({ ...sampleEndpoint, id: 'e', workersMin: 1, workersMax: 2 }),
+      clock,
+      log: createLog({ level: 'silent', format: 'json' }),
+    } as unknown as WorkerDeps;
+    ({ policy } = createWorkerReconciler(deps));
+    policy.start();
+    const record = sampleWorker('w', { endpointId: 'e', state: 'ready', readyAt: 1 });
+    policy.components.registry
+      .getOrCreate('e')
+      .add({ ...record, version: (await deps.endpoint('e'))?.version ?? 0 });
+    heartbeats.recordHeartbeat('e', 'w');
+    await policy.reconcile('e');
+  });
+
+  const due = async (): Promise<string[]> => [...(await policy.listDue(clock.now()))];
+  const unreconciled = async (): Promise<string[]> => [...(await policy.listUnreconciled())];
+
+  test('is left alone', async () => {
+    assert.deepEqual([await due(), await unreconciled()], [[], []]);
+    clock.advance(HEALTH_CHECK_INTERVAL_MS + 1);
+    assert.deepEqual(await due(), []);
+  });
+
+  test('is due when a job is queued, also while its load is read', async () => {
+    events.publish('jobs.queued', { endpointId: 'e' });
+    assert.deepEqual(await due(), ['e']);
+    onCount = () => events.publish('jobs.queued', { endpointId: 'e' });
+    await policy.reconcile('e');
+    assert.deepEqual(await due(), ['e']);
+    onCount = () => undefined;
+    await policy.reconcile('e');
+    assert.deepEqual(await due(), []);
+  });
+
+  test('is due while jobs wait, also where the event was lost', async () => {
+    queued = ['e'];
+    assert.deepEqual([await due(), await unreconciled()], [[], ['e']]);
+    waiting = 1;
+    await policy.reconcile('e');
+    assert.deepEqual(await due(), ['e']);
+  });
+
+  test('is due when a worker is silent, and when its owner changed it', async () => {
+    clock.advance(WORKER_TIMEOUT_MS - HEALTH_CHECK_INTERVAL_MS);
+    await policy.reconcile('e');
+    clock.advance(HEALTH_CHECK_INTERVAL_MS - 1);
+    assert.deepEqual(await due(), []);
+    clock.advance(1);
+    assert.deepEqual(await due(), ['e']);
+    heartbeats.recordHeartbeat('e', 'w');
+    assert.deepEqual(await due(), []);
+    policy.onEndpointChanged('e');
+    assert.deepEqual(await due(), ['e']);
+  });
+
+  test('is looked at again after a while', async () => {
+    clock.advance(REST_MS);
+    heartbeats.recordHeartbeat('e', 'w');
+    assert.deepEqual(await due(), ['e']);
+  });
+});
