@@ -107,7 +107,7 @@ export async function createEngines(
             dockerWorkerUrl(),
           ),
         });
-  const { keepDays, maxGb } = config.pythonEnvironments;
+  const { keepDays, maxGb, installUv } = config.pythonEnvironments;
   const processEngine = new ProcessEngine({
     ...machine,
     ids,
@@ -115,7 +115,7 @@ export async function createEngines(
     users: parseUserRange(config.process.users) ?? DEFAULT_USER_RANGE,
     readablePaths: config.process.readablePaths === 'none' ? [] : config.process.readablePaths,
     ownPorts: [config.port, config.tls.redirectPort].filter((port) => port > 0),
-    python: { eviction: { keepMs: keepDays * MS_PER_DAY, maxBytes: maxGb * BYTES_PER_GB } },
+    python: { installUv, eviction: { keepMs: keepDays * MS_PER_DAY, maxBytes: maxGb * BYTES_PER_GB } },
     deployedImages: () => store.endpoints.listLocalImages(),
   });
   const engines = new Map<string, InstanceEngine>([['process', processEngine]]);

@@ -70,6 +70,7 @@ async function ensurePython(
     path,
     imagePaths,
     workerPackage: PYTHON_WORKER_PACKAGE,
+    installUv: true,
     clock: systemClock,
     ids: randomIds,
     deployedImages: () => Promise.resolve([]),

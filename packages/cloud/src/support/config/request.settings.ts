@@ -105,6 +105,13 @@ export const requestSettings = {
       'for the longest time are deleted; they are built again when they are needed. One that a ' +
       'worker or pod runs with stays.',
   }),
+  'pythonEnvironments.installUv': defineSetting({
+    type: booleanType(['on', 'off']),
+    default: true,
+    description:
+      'Whether Berth installs uv for its Python environments where it is not on PATH: from the package ' +
+      'index of pip, at the first build. Off: pip installs the packages, which takes many times as long.',
+  }),
   rateLimits: defineSetting({
     type: booleanType(['on', 'off']),
     default: true,

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { BerthError } from '../../../support/errors.ts';
 import { removeTree } from '../../../support/remove-tree.ts';
 import { buildVariables, type RunBuildCommand } from './build-command.ts';
+import type { BuildTool } from './build-tools.ts';
 import type { PythonInterpreter } from './python-interpreters.ts';
 import type { PythonDependencies, PythonProject } from './python-project.ts';
 
@@ -21,8 +22,7 @@ const NOTICE = /^\[notice\]|^WARNING: (?:You are using pip version|There was an 
 export interface EnvironmentBuild {
   project: PythonProject;
   interpreter: PythonInterpreter;
-  /** The path of uv; undefined to use venv and pip. */
-  uv: string | undefined;
+  tool: BuildTool;
   /** Becomes the environment. It must stay at this path: scripts in it name it. */
   folder: string;
   owner: string;
@@ -50,11 +50,13 @@ export function bytecodeCache(folder: string): string {
  * Everything below the folder is written by the commands, which may run as another user.
  */
 export async function buildEnvironment(build: EnvironmentBuild): Promise<void> {
-  const { project, interpreter, folder, uv } = build;
+  const { project, interpreter, folder } = build;
+  const { uv, variables } = build.tool;
   const { dependencies, installsOwnFiles } = project;
   const tmp = join(folder, 'tmp');
   const source = installsOwnFiles ? join(folder, 'source') : project.folder;
-  const env = buildVariables({ home: build.home, tmp, root: folder });
+  // What the operator sets for uv comes first.
+  const env = { ...variables, ...buildVariables({ home: build.home, tmp, root: folder }) };
   const command: RunStep = (argv, cwd = source, onLine = build.onLine) =>
     runStep({ ...build, onLine }, argv, cwd, env);
   const python = join(folder, 'bin', 'python3');
@@ -81,6 +83,9 @@ export async function buildEnvironment(build: EnvironmentBuild): Promise<void> {
       '-m',
       'compileall',
       '-qq',
+      // One for each processor.
+      '-j',
+      '0',
       '-x',
       NOT_COMPILED,
       join(folder, 'lib'),
@@ -101,22 +106,22 @@ const PIP_INSTALL = [
 ] as const;
 
 async function install(
-  { folder, uv, interpreter }: EnvironmentBuild,
+  { folder, tool: { uv }, interpreter }: EnvironmentBuild,
   dependencies: PythonDependencies,
   python: string,
   source: string,
   command: RunStep,
 ): Promise<void> {
-  const tool: [string, ...string[]] =
+  const installer: [string, ...string[]] =
     uv === undefined
       ? [...(await findPip(interpreter.path, python, command)), ...PIP_INSTALL]
       : [uv, 'pip', 'install', '--python', python];
   if (dependencies.file === 'requirements.txt' || (!dependencies.isPackage && uv !== undefined))
-    return command([...tool, '-r', dependencies.file]);
-  if (dependencies.isPackage) return command([...tool, source]);
+    return command([...installer, '-r', dependencies.file]);
+  if (dependencies.isPackage) return command([...installer, source]);
   const list = join(folder, 'tmp', 'requirements.txt');
   await command([interpreter.path, '-I', READ_DEPENDENCIES, dependencies.file, list]);
-  await command([...tool, '-r', list]);
+  await command([...installer, '-r', list]);
 }
 
 /** The pip of the machine can install into an environment since 22.3, which saves seconds. */
@@ -142,7 +147,7 @@ function ignoreSyntaxErrors(error: unknown): void {
 }
 
 async function runStep(
-  { run, onLine, signal, owner, folder, interpreter, uv }: EnvironmentBuild,
+  { run, onLine, signal, owner, folder, interpreter, tool: { uv } }: EnvironmentBuild,
   argv: readonly [string, ...string[]],
   cwd: string,
   env: Record<string, string>,

@@ -7,16 +7,13 @@ import { BerthError } from '../../../support/errors.ts';
 import type { Ids } from '../../../support/ids.ts';
 import { staleWhileRevalidate } from '../../../support/stale-while-revalidate.ts';
 import { runBuildCommand, type RunBuildCommand } from './build-command.ts';
+import { findBuildTools, type BuildTool } from './build-tools.ts';
 import { EnvironmentBuilds } from './environment-builds.ts';
-import { buildEnvironment } from './environment-build.ts';
+import { buildEnvironment, type EnvironmentBuild } from './environment-build.ts';
 import { environmentsToEvict, type EvictionRules } from './environment-eviction.ts';
 import { EnvironmentStore, type StoredEnvironment } from './environment-store.ts';
-import {
-  chooseInterpreter,
-  findInterpreters,
-  findUv,
-  type PythonInterpreter,
-} from './python-interpreters.ts';
+import { chooseInterpreter, findInterpreters, type PythonInterpreter } from './python-interpreters.ts';
+import { UvProgram } from './uv-program.ts';
 import { dependencyFiles, readPythonProject, type PythonProject } from './python-project.ts';
 
 /** Changes when environments are built in another way, so that none of before is used. */
@@ -33,6 +30,8 @@ export interface PythonEnvironmentsOptions {
   ids: Ids;
   /** The path of uv; null to do without. Default: from PATH. */
   uv?: string | null;
+  /** Whether uv is installed where it is not on PATH. */
+  installUv?: boolean;
   interpreters?: () => Promise<PythonInterpreter[]>;
   run?: RunBuildCommand;
 }
@@ -60,12 +59,15 @@ export class PythonEnvironments {
   readonly #options: PythonEnvironmentsOptions;
   readonly #store: EnvironmentStore;
   readonly #builds: EnvironmentBuilds<StoredEnvironment>;
+  readonly #ownUv: UvProgram | undefined;
   #interpreters: () => Promise<PythonInterpreter[]>;
 
   constructor(options: PythonEnvironmentsOptions) {
     this.#options = options;
     this.#store = new EnvironmentStore(options.path, options.ids);
     this.#builds = new EnvironmentBuilds(options.clock);
+    this.#ownUv =
+      options.installUv === true ? new UvProgram({ ...options, home: process.env['HOME'] }) : undefined;
     this.#interpreters = this.#freshInterpreters();
   }
 
@@ -141,35 +143,59 @@ export class PythonEnvironments {
     onLine: (line: string) => void,
     signal: AbortSignal,
   ): Promise<StoredEnvironment> {
-    const { run = runBuildCommand, workerPackage } = this.#options;
-    const uv = this.#options.uv === undefined ? await findUv() : (this.#options.uv ?? undefined);
-    const names = project.dependencies?.file ?? 'no dependencies';
-    onLine(
-      `Building the Python environment: Python ${interpreter.version}, ${names}, with ` +
-        `${uv === undefined ? 'pip' : 'uv'}.`,
-    );
-    const folder = await this.#store.createFolder(owner, key);
+    const folder = await this.#createFolder(owner, key);
+    const home = await this.#homeOf(owner);
+    const { uv, run = runBuildCommand } = this.#options;
+    const tools = await findBuildTools(
+      { uv, run, ownUv: project.dependencies === null ? undefined : this.#ownUv },
+      interpreter,
+      { folder, home, tmp: join(folder, 'tmp'), owner },
+      onLine,
+      signal,
+    ).catch((error: unknown) => this.#discard(folder, error));
+    const attempt = (tool: BuildTool, place: string): Promise<StoredEnvironment> =>
+      this.#buildWith(tool, { project, interpreter, folder: place, owner, home, onLine, signal }, key);
+    const [first, second] = tools;
     try {
-      await mkdir(join(folder, 'tmp'), { mode: 0o700 });
-      await buildEnvironment({
-        project,
-        interpreter,
-        uv,
-        folder,
-        owner,
-        home: await this.#homeOf(owner),
-        workerPackage: { folder: workerPackage, version: await sdkVersion(workerPackage) },
-        run,
-        onLine,
-        signal,
-      });
+      return await attempt(first, folder);
+    } catch (error) {
+      if (second === undefined || signal.aborted) throw error;
+      onLine('uv could not build the Python environment; pip tries it.');
+      return attempt(second, await this.#createFolder(owner, key));
+    }
+  }
+
+  async #buildWith(
+    tool: BuildTool,
+    build: Omit<EnvironmentBuild, 'tool' | 'workerPackage' | 'run'>,
+    key: string,
+  ): Promise<StoredEnvironment> {
+    const { run = runBuildCommand, workerPackage } = this.#options;
+    const { project, interpreter, folder, owner, onLine } = build;
+    onLine(
+      `Building the Python environment: Python ${interpreter.version}, ` +
+        `${project.dependencies?.file ?? 'no dependencies'}, with ${tool.uv === undefined ? 'pip' : 'uv'}.`,
+    );
+    try {
+      const version = await sdkVersion(workerPackage);
+      await buildEnvironment({ ...build, tool, workerPackage: { folder: workerPackage, version }, run });
       const built = await this.#store.publish(owner, key, folder);
       onLine('The Python environment is ready.');
       return built;
     } catch (error) {
-      await this.#store.discard(folder);
-      throw error;
+      return this.#discard(folder, error);
     }
+  }
+
+  async #createFolder(owner: string, key: string): Promise<string> {
+    const folder = await this.#store.createFolder(owner, key);
+    await mkdir(join(folder, 'tmp'), { mode: 0o700 });
+    return folder;
+  }
+
+  async #discard(folder: string, error: unknown): Promise<never> {
+    await this.#store.discard(folder);
+    throw error;
   }
 
   /** The operator's own builds use the operator's caches and configuration files of pip and uv. */
