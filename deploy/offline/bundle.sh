@@ -1,7 +1,7 @@
 #!/bin/sh
 # Puts everything that an installation without internet needs into one archive: images, chart and files.
 #   deploy/offline/bundle.sh ARCHIVE [IMAGE...]
-# Without images: Berth of this version, PostgreSQL and Caddy as in compose.yaml. It needs Docker; the chart is packed
+# Without images: Berth of this version and its runner with Python, and PostgreSQL and Caddy as in compose.yaml. It needs Docker; the chart is packed
 # with Helm where it is installed, and as a folder in an archive otherwise.
 set -eu
 archive=${1:?usage: bundle.sh ARCHIVE [IMAGE...]}
@@ -9,7 +9,7 @@ shift
 deploy=$(cd "$(dirname "$0")/.." && pwd)
 version=$(sed -n 's/^appVersion: *//p' "$deploy/helm/berth/Chart.yaml")
 if [ $# -eq 0 ]; then
-  set -- "ghcr.io/berth-cloud/berth:$version" $(sed -n 's/.*_IMAGE:-\(.*\)}$/\1/p' "$deploy/compose.yaml" | grep -v berth-cloud)
+  set -- "ghcr.io/berth-cloud/berth:$version" "ghcr.io/berth-cloud/runner-python:$version" $(sed -n 's/.*_IMAGE:-\(.*\)}$/\1/p' "$deploy/compose.yaml" | grep -v berth-cloud)
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

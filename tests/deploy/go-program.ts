@@ -12,6 +12,10 @@ export const PEBBLE = { name: 'pebble', module: 'github.com/letsencrypt/pebble/v
 export const COMPOSE = { name: 'docker-compose', module: 'github.com/docker/compose/v2/cmd@v2.40.3' };
 
 export const HELM = { name: 'helm', module: 'helm.sh/helm/v3/cmd/helm@v3.22.0' };
+export const ACTIONLINT = {
+  name: 'actionlint',
+  module: 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.12',
+};
 export const KUBECONFORM = {
   name: 'kubeconform',
   module: 'github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0',
