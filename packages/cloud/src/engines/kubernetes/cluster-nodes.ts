@@ -3,9 +3,10 @@ import type { Clock } from '../../support/clock.ts';
 import { staleWhileRevalidate } from '../../support/stale-while-revalidate.ts';
 import type { KubernetesClient } from './client/kubernetes-client.ts';
 import { toKubernetesError } from './client/kubernetes.errors.ts';
+import { listObjects } from './client/list-objects.ts';
 import { gpuCapacity, gpusInUse } from './gpu-nodes.ts';
 import { nodesToCome } from './node-pools.ts';
-import type { NodeObject, ObjectList, PodObject } from './kubernetes-objects.ts';
+import type { NodeObject, PodObject } from './kubernetes-objects.ts';
 import type { ClusterSettings } from './kubernetes-options.ts';
 import { parseQuantity } from './quantity.ts';
 
@@ -31,17 +32,33 @@ export function clusterNodesReader({
     .join(',');
   return staleWhileRevalidate(
     async () => {
-      const { items } = await client
-        .get<ObjectList<NodeObject>>('/api/v1/nodes', labelSelector === '' ? {} : { labelSelector })
-        .catch((error: unknown) => {
-          throw toKubernetesError(error);
-        });
-      return items;
+      try {
+        const query = labelSelector === '' ? {} : { labelSelector };
+        return (await listObjects(client, '/api/v1/nodes', query, selectNode)).objects;
+      } catch (error) {
+        throw toKubernetesError(error);
+      }
     },
     CACHE_TTL_MS,
     clock,
     (error) => onProblem('the nodes of the Kubernetes cluster could not be read', error),
   );
+}
+
+/** What is read of a node: without its images and addresses. */
+function selectNode({ metadata: { name, uid, labels = {} }, spec, status }: NodeObject): NodeObject {
+  const { allocatable: resources = {}, conditions = [], nodeInfo: { architecture } = {} } = status;
+  return {
+    metadata: { name, uid, labels },
+    spec: spec.unschedulable === true ? { unschedulable: true } : {},
+    status: {
+      allocatable: resources,
+      conditions: conditions
+        .filter(({ type }) => type === 'Ready')
+        .map(({ type, status: is }) => ({ type, status: is })),
+      ...(architecture !== undefined && { nodeInfo: { architecture } }),
+    },
+  };
 }
 
 /** Whether instances can be started on it. */

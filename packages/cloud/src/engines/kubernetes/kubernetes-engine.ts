@@ -5,7 +5,6 @@ import type {
   Capacity,
   EngineCapabilities,
 } from '../../domain/placement/engine-capacity.ts';
-import { cacheWithTtl } from '../../support/cache-with-ttl.ts';
 import { systemClock } from '../../support/clock.ts';
 import { BerthError } from '../../support/errors.ts';
 import { ContainerEngine, type StartContext } from '../container-engine.ts';
@@ -14,12 +13,11 @@ import type { LogLine, LogQuery } from '../../domain/log-line.ts';
 import { isInstanceId } from '../instance-id.ts';
 import type { Instance, InstanceHandle, InstanceSpec, InstanceUsage } from '../instance.ts';
 import { KubernetesClient } from './client/kubernetes-client.ts';
-import { toKubernetesError } from './client/kubernetes.errors.ts';
 import { ListWatch } from './client/list-watch.ts';
 import { lazyClusterAccess } from './client/lazy-cluster-access.ts';
 import { clusterCapacity, clusterNodesReader, isUsable } from './cluster-nodes.ts';
 import { discardPod, type KubernetesInstance, readPod } from './kubernetes-instance.ts';
-import type { NodeObject, ObjectList, PodObject } from './kubernetes-objects.ts';
+import type { NodeObject, PodObject } from './kubernetes-objects.ts';
 import {
   type ClusterSettings,
   DEFAULT_CLUSTER_SETTINGS,
@@ -30,6 +28,7 @@ import { PeerPods } from './peer-pods.ts';
 import { PodFiles } from './pod-files.ts';
 import { PodInventory } from './pod-inventory.ts';
 import { INSTALLATION, labelValue, podName } from './pod-labels.ts';
+import { GpuPods } from './gpu-pods.ts';
 import { launchPod } from './pod-launch.ts';
 import { selectPod } from './pod-selection.ts';
 import { PodWaits } from './pod-waits.ts';
@@ -37,7 +36,6 @@ import { PortForwards } from './port-forward.ts';
 import { TenantObjects } from './tenant-objects.ts';
 import { VolumeServerPods } from './volume-server-pods.ts';
 
-const PODS_CACHE_TTL_MS = 1000;
 /** The API server sends a bookmark every minute. */
 const WATCH_FRESH_MS = 75_000;
 
@@ -64,7 +62,7 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
   readonly #claims: KubernetesVolumes;
   readonly #volumeServers: VolumeServerPods;
   readonly #nodes: () => Promise<readonly NodeObject[]>;
-  readonly #pods: () => Promise<readonly PodObject[]>;
+  readonly #gpuPods: GpuPods;
   readonly #peers: PeerPods;
   readonly #isLeading: () => boolean;
   #watch: ListWatch<PodObject> | undefined;
@@ -126,7 +124,12 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
       clock,
       onProblem: (what, error) => this.logProblem(what, error),
     });
-    this.#pods = cacheWithTtl(() => this.#listPods(), PODS_CACHE_TTL_MS, clock);
+    this.#gpuPods = new GpuPods({
+      client: this.#client,
+      namespace,
+      gpuResource: this.#settings.gpuResource,
+      onProblem: (what, error) => this.logProblem(what, error),
+    });
     this.files = new PodFiles(async (id) => (await this.find(id)) ?? (await this.known(id)));
   }
 
@@ -145,8 +148,7 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
     const hasGpus =
       this.#settings.nodePools.length > 0 ||
       nodes.some(({ status }) => this.#settings.gpuResource in (status.allocatable ?? {}));
-    // Pods are listed only to see which GPUs they hold: a list of thousands takes long.
-    return clusterCapacity(nodes, hasGpus ? await this.#pods() : [], this.#settings);
+    return clusterCapacity(nodes, hasGpus ? await this.#gpuPods.list() : [], this.#settings);
   }
 
   isolation(): Promise<AccountIsolation> {
@@ -242,7 +244,7 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
   protected async closeConnections(): Promise<void> {
     this.#claims.close();
     await this.#forwards?.close();
-    await this.#watch?.close();
+    await Promise.all([this.#watch?.close(), this.#gpuPods.close()]);
     this.#client.close();
   }
 
@@ -252,14 +254,5 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
     const pod = await readPod(this.#client, path);
     if (pod?.metadata.labels?.[INSTALLATION] === labelValue(this.#installation))
       await discardPod(this.#client, path, pod);
-  }
-
-  async #listPods(): Promise<PodObject[]> {
-    try {
-      const { items } = await this.#client.get<ObjectList<PodObject>>(this.inventory.podsPath);
-      return items.filter(({ status }) => status?.phase === 'Running' || status?.phase === 'Pending');
-    } catch (error) {
-      throw toKubernetesError(error);
-    }
   }
 }

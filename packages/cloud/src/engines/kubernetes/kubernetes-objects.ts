@@ -57,11 +57,11 @@ export interface ContainerStatus {
 
 export interface NodeObject extends KubernetesObject {
   metadata: ObjectMetadata;
-  spec: { unschedulable?: boolean; taints?: { key: string; value?: string; effect: string }[] };
+  spec: { unschedulable?: boolean };
   status: {
     allocatable?: Record<string, string>;
     conditions?: { type: string; status: string }[];
-    nodeInfo?: { architecture?: string; osImage?: string };
+    nodeInfo?: { architecture?: string };
   };
 }
 

@@ -3,14 +3,14 @@ import { InstanceInventory, type InstanceInventoryDeps } from '../instance-inven
 import { SegmentedLog } from '../logs/segmented-log.ts';
 import type { KubernetesClient } from './client/kubernetes-client.ts';
 import { toKubernetesError } from './client/kubernetes.errors.ts';
+import { listObjects } from './client/list-objects.ts';
 import { deletePod, KubernetesInstance } from './kubernetes-instance.ts';
-import type { ObjectList, PodObject, SecretObject } from './kubernetes-objects.ts';
+import type { PodObject, SecretObject } from './kubernetes-objects.ts';
 import { ownershipSelector, readDetails } from './pod-labels.ts';
 import { selectPod } from './pod-selection.ts';
 import { podState } from './pod-state.ts';
 import type { PortForwards } from './port-forward.ts';
 
-const PAGE = 500;
 /** A secret without a pod is of a start that was interrupted, unless it is this new. */
 const ORPHAN_AGE_MS = 60_000;
 const OVERDUE_MARGIN_MS = 60_000;
@@ -192,18 +192,9 @@ export class PodInventory extends InstanceInventory<KubernetesInstance> {
 
   async #list<T>(kind: 'pods' | 'secrets', select: (object: T) => T): Promise<T[]> {
     const { client, namespace } = this.#deps;
-    const objects: T[] = [];
     try {
-      for (let next: string | undefined; ; ) {
-        const page = await client.get<ObjectList<T>>(`/api/v1/namespaces/${namespace}/${kind}`, {
-          labelSelector: this.selector,
-          limit: PAGE,
-          continue: next,
-        });
-        for (const item of page.items) objects.push(select(item));
-        next = page.metadata.continue || undefined;
-        if (next === undefined) return objects;
-      }
+      const path = `/api/v1/namespaces/${namespace}/${kind}`;
+      return (await listObjects(client, path, { labelSelector: this.selector }, select)).objects;
     } catch (error) {
       throw toKubernetesError(error);
     }

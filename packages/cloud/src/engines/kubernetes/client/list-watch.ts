@@ -1,14 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { KubernetesClient, Query } from './kubernetes-client.ts';
 import { KubernetesApiError } from './kubernetes.errors.ts';
+import { listObjects } from './list-objects.ts';
 
 export interface KubernetesObject {
   metadata: { name: string; uid: string; resourceVersion?: string };
-}
-
-interface ObjectList<T> {
-  metadata: { resourceVersion: string; continue?: string };
-  items: T[];
 }
 
 interface WatchEvent<T> {
@@ -45,7 +41,6 @@ const TIMING: ListWatchTiming = {
   minBackoffMs: 200,
   maxBackoffMs: 30_000,
 };
-const PAGE = 500;
 const GONE = 410;
 const TOO_MANY_REQUESTS = 429;
 
@@ -108,20 +103,10 @@ export class ListWatch<T extends KubernetesObject> {
   async #list(): Promise<string> {
     const { client, path, query, select = same, onList } = this.#options;
     const { signal } = this.#closing;
-    const objects: T[] = [];
-    for (let next: string | undefined; ; ) {
-      const page = await client.get<ObjectList<T>>(
-        path,
-        { ...query, limit: PAGE, continue: next },
-        { signal },
-      );
-      for (const item of page.items) objects.push(select(item));
-      next = page.metadata.continue || undefined;
-      if (next !== undefined) continue;
-      this.#lastContact = performance.now();
-      await onList(objects);
-      return page.metadata.resourceVersion;
-    }
+    const { objects, resourceVersion } = await listObjects(client, path, query, select, { signal });
+    this.#lastContact = performance.now();
+    await onList(objects);
+    return resourceVersion;
   }
 
   /** Returns when it is time to list again. */
