@@ -15,7 +15,9 @@ const CONNECT_TIMEOUT_MS = 15_000;
 /** Requests at once; watches and commands have connections of their own, and logs share others. */
 const MAX_CONNECTIONS = 16;
 /** Of one server to one cluster, whatever is to be started: the API server is there for others too. */
-const PACE = { perSecond: 200, burst: 400 };
+const PACE = { perSecond: 140, burst: 300 };
+/** Beside it: thousands of logs that are followed again after a break do not delay starts. */
+const SHARED_STREAM_PACE = { perSecond: 60, burst: 100 };
 
 export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
@@ -47,6 +49,7 @@ export class KubernetesClient {
   #shared: SharedConnections | undefined;
   #requests = 0;
   readonly #pace = new RequestPace(PACE);
+  readonly #sharedStreamPace = new RequestPace(SHARED_STREAM_PACE);
 
   constructor(openAccess: () => Promise<ClusterAccess>) {
     this.#openAccess = openAccess;
@@ -170,7 +173,7 @@ export class KubernetesClient {
     this.#connectWith(credentials, url);
     const shared = this.#shared;
     if (shared === undefined) return undefined;
-    await this.#keepPace(signal);
+    await keepPace(this.#sharedStreamPace, signal);
     const { authorization } = credentials;
     const stream = await shared.request(
       {
@@ -190,12 +193,6 @@ export class KubernetesClient {
     return answer;
   }
 
-  async #keepPace(signal: AbortSignal | undefined): Promise<void> {
-    const wait = this.#pace.waitMs(performance.now());
-    if (wait > 0) await pause(wait, undefined, signal && { signal });
-    signal?.throwIfAborted();
-  }
-
   async #send(
     method: string,
     path: string,
@@ -208,7 +205,7 @@ export class KubernetesClient {
     }: RequestOptions,
     isStream: boolean,
   ): Promise<Answer> {
-    await this.#keepPace(signal);
+    await keepPace(this.#pace, signal);
     const access = await this.#openAccess();
     const credentials = await access.credentials();
     const url = urlOf(access.server, path, query);
@@ -261,6 +258,12 @@ export class KubernetesClient {
     this.#shared?.retire();
     this.#shared = isPlain ? undefined : new SharedConnections(server, tls);
   }
+}
+
+async function keepPace(pace: RequestPace, signal: AbortSignal | undefined): Promise<void> {
+  const wait = pace.waitMs(performance.now());
+  if (wait > 0) await pause(wait, undefined, signal && { signal });
+  signal?.throwIfAborted();
 }
 
 function withoutUndefined<T extends object>(value: T): T {
