@@ -32,6 +32,8 @@ export interface OwnedInstance {
 
 export interface CountedEndpoint extends Pick<Endpoint, 'id' | 'name' | 'type' | 'workersMax'> {
   jobs: JobCounts;
+  /** Whether a job that failed is still stored: their number counts those of all time. */
+  failedStored: boolean;
 }
 
 export interface FailedPod {

@@ -7,6 +7,8 @@ export interface ActiveEndpoint extends EndpointHealth {
   id: string;
   name: string;
   workersMax: number;
+  /** Whether any of the failed jobs is still stored. Left out by an earlier version. */
+  failedStored?: boolean;
 }
 
 /** The whole account in numbers, however much it has. */

@@ -1,20 +1,17 @@
-import { useMemo, useState } from 'react';
+import { useMemo } from 'react';
 import { queryText } from '../api/client.ts';
-import { useApi, useWrite } from '../api/queries.ts';
-import type { Account, AccountLimits } from '../api/resources.ts';
+import { useApi } from '../api/queries.ts';
 import { usePermissions } from '../api/session.ts';
-import { Badge } from '../components/badge.tsx';
 import { Chart } from '../components/chart.tsx';
-import { FormDialog } from '../components/form-dialog.tsx';
-import { Segmented, SelectField, TextField } from '../components/form.tsx';
-import { formatBytes, formatCount, formatMoney } from '../components/format.ts';
+import { Segmented } from '../components/form.tsx';
+import { formatMoney } from '../components/format.ts';
 import { Card, Page, Stat } from '../components/page.tsx';
-import { ResourceList } from '../components/resource-list.tsx';
 import { Loaded } from '../components/states.tsx';
 import { DataTable } from '../components/table.tsx';
 import { useUrlState } from '../components/url-state.ts';
 import { costByGroup, costSeries, groupedRecords, lastDays } from './billing-sums.ts';
 import type { BillingRecord } from './billing-sums.ts';
+import { Limits, OtherAccounts } from './billing-limits.tsx';
 
 type View = 'day' | 'pod' | 'endpoint' | 'volume' | 'cluster' | 'account';
 
@@ -157,108 +154,4 @@ function Costs({ records, view, days }: { records: BillingRecord[]; view: View; 
       )}
     </div>
   );
-}
-
-function Limits() {
-  const limits = useApi<AccountLimits>('/v2/account/limits');
-  return (
-    <Card flush title="Limits of this account">
-      <Loaded of={limits}>
-        {({ limits: rows }) => (
-          <DataTable
-            label="Limits"
-            rows={rows}
-            rowKey={({ name }) => name}
-            columns={[
-              { header: 'Limit', cell: ({ name }) => LIMIT_WORDS[name] ?? name },
-              { header: 'Used', kind: 'number', cell: ({ name, used }) => amountOf(name, used) },
-              {
-                header: 'At most',
-                kind: 'number',
-                cell: ({ name, limit }) => (limit === null ? 'no limit' : amountOf(name, limit)),
-              },
-              { header: 'State', cell: ({ warning }) => (warning ? <Badge tone="warn">near</Badge> : '') },
-            ]}
-          />
-        )}
-      </Loaded>
-    </Card>
-  );
-}
-
-/** For operators: the limits of every account. */
-function OtherAccounts() {
-  const accounts = useApi<{ accounts: Account[] }>('/v2/accounts');
-  const save = useWrite('/v2/accounts', '/v2/account/limits');
-  const [edited, setEdited] = useState<Account>();
-  const [name, setName] = useState('pods');
-  const [value, setValue] = useState('');
-  return (
-    <>
-      <ResourceList
-        label="Accounts"
-        title="Accounts"
-        of={{ ...accounts, data: accounts.data?.accounts } as never}
-        rowKey={(account: Account) => account.id}
-        rowName={(account) => account.name}
-        searchText={({ name: text, id }) => `${text} ${id}`}
-        columns={[
-          { header: 'Name', cell: (account) => account.name },
-          { header: 'Id', cell: ({ id }) => <code>{id}</code> },
-          {
-            header: 'Status',
-            cell: ({ status }) => <Badge tone={status === 'active' ? 'good' : 'warn'}>{status}</Badge>,
-          },
-        ]}
-        rowActions={(account) => [{ label: 'Set a limit', onSelect: () => setEdited(account) }]}
-        empty={null}
-      />
-      <FormDialog
-        open={edited !== undefined}
-        onClose={() => setEdited(undefined)}
-        title={`A limit of ${edited?.name ?? ''}`}
-        description="Bytes, US dollars a month, or how many. Empty removes the limit."
-        submit="Set"
-        onSubmit={() =>
-          save.mutateAsync({
-            path: `/v2/accounts/${edited?.id ?? ''}/limits`,
-            method: 'PATCH',
-            body: { [name]: value === '' ? null : Number(value) },
-          })
-        }
-      >
-        <SelectField
-          label="Limit"
-          value={name}
-          onChange={(event) => setName(event.target.value)}
-          options={Object.entries(LIMIT_WORDS)}
-        />
-        <TextField
-          label="At most"
-          type="number"
-          min={0}
-          value={value}
-          onChange={(event) => setValue(event.target.value)}
-        />
-      </FormDialog>
-    </>
-  );
-}
-
-const LIMIT_WORDS: Record<string, string> = {
-  queuedJobs: 'Jobs that wait',
-  queuedBytes: 'Bytes of jobs that wait',
-  logBytes: 'Bytes of logs',
-  volumeBytes: 'Bytes of volumes',
-  imageBytes: 'Bytes of deployed folders',
-  workers: 'Workers',
-  pods: 'Pods',
-  gpus: 'GPUs',
-  requests: 'Requests a minute',
-  spendPerMonth: 'US dollars a month',
-};
-
-function amountOf(name: string, value: number): string {
-  if (name.endsWith('Bytes')) return formatBytes(value);
-  return name === 'spendPerMonth' ? formatMoney(value) : formatCount(value);
 }

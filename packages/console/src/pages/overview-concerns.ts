@@ -1,4 +1,6 @@
 import type { AccountOverview } from '../api/overview.ts';
+import { plural } from '../components/format.ts';
+import { LIMIT_WORDS } from './limit-words.ts';
 
 export interface Concern {
   id: string;
@@ -25,7 +27,7 @@ export function concernsOf(
   limits: readonly LimitUse[],
 ): Concern[] {
   const concerns: Concern[] = [];
-  for (const { id, name, workersMax, jobs, workers } of active) {
+  for (const { id, name, workersMax, failedStored, jobs, workers } of active) {
     const add = (kind: string, status: string, detail: string): void =>
       void concerns.push({
         id: `${id} ${kind}`,
@@ -35,19 +37,20 @@ export function concernsOf(
         status,
       });
     if (workers.unhealthy > 0)
-      add('unhealthy', 'UNHEALTHY', `${workers.unhealthy} workers fail again and again`);
+      add('unhealthy', 'UNHEALTHY', `${plural(workers.unhealthy, 'worker')} failing again and again`);
     if (jobs.inQueue > 0 && jobs.inProgress + workers.ready + workers.initializing === 0)
       add(
         'waiting',
         'IN_QUEUE',
         workersMax === 0
-          ? `${jobs.inQueue} jobs wait; it may have no workers`
-          : `${jobs.inQueue} jobs wait and no worker runs`,
+          ? `${plural(jobs.inQueue, 'job')} waiting; it may have no workers`
+          : `${plural(jobs.inQueue, 'job')} waiting and no worker runs`,
       );
-    if (jobs.failed > 0)
-      add('failed', 'FAILED', `${jobs.failed} jobs failed; their inputs are kept for a retry`);
+    // Of failed jobs that are not stored any more, there is nothing to see.
+    if (jobs.failed > 0 && failedStored !== false)
+      add('failed', 'FAILED', `${plural(jobs.failed, 'job')} failed`);
     if (workers.throttled > 0)
-      add('throttled', 'THROTTLED', `${workers.throttled} workers find no place to run`);
+      add('throttled', 'THROTTLED', `no place to run for ${plural(workers.throttled, 'worker')}`);
   }
   for (const { id, name, statusDetail } of pods.failed)
     concerns.push({ id, to: `/pods/${id}`, title: name, detail: statusDetail ?? '', status: 'ERROR' });
@@ -56,7 +59,7 @@ export function concernsOf(
       concerns.push({
         id: `limit ${name}`,
         to: '/billing',
-        title: `Limit: ${name}`,
+        title: `Limit: ${LIMIT_WORDS[name] ?? name}`,
         detail: `${Math.round((used / limit) * 100)} % is used`,
         status: used >= limit ? 'ERROR' : 'PENDING',
       });

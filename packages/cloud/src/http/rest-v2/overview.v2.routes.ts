@@ -1,7 +1,7 @@
 import { POD_STATUSES } from '../../domain/pods/pod-record.ts';
 import type { AllServices } from '../../resources/resources.ts';
 import { MAX_OVERVIEW_ENDPOINTS, MAX_OVERVIEW_PODS } from '../../resources/overview/account-overview.ts';
-import { integer, list, named, nullable, object, stringEnum, text } from '../rest/json-schema.ts';
+import { boolean, integer, list, named, nullable, object, stringEnum, text } from '../rest/json-schema.ts';
 import type { Operation } from '../rest/rest-operation.ts';
 import { operation } from '../rest/rest-operation.ts';
 
@@ -25,6 +25,7 @@ const activeEndpoint = object({
     failed: integer(),
     retried: integer(),
   }),
+  failedStored: boolean({ description: 'Whether any of the failed jobs is still stored' }),
   workers,
 });
 const overview = named(

@@ -19,25 +19,30 @@ export function overviewTable(database: Database): OverviewStore {
           completed: number;
           failed: number;
           retried: number;
+          failed_stored: number;
         }>(sql`select endpoint.id, endpoint.name, endpoint.type, endpoint.workers_max,
             coalesce(sum(counted.queued), 0) as queued, coalesce(sum(counted.running), 0) as running,
             coalesce(sum(counted.completed), 0) as completed, coalesce(sum(counted.failed), 0) as failed,
-            coalesce(sum(counted.retried), 0) as retried
+            coalesce(sum(counted.retried), 0) as retried,
+            case when coalesce(sum(counted.failed), 0) > 0 and exists (select 1 from jobs
+              where jobs.endpoint_id = endpoint.id and jobs.status in ('FAILED', 'TIMED_OUT'))
+              then 1 else 0 end as failed_stored
           from endpoints as endpoint left join job_counts as counted on counted.endpoint_id = endpoint.id
           where endpoint.account_id = ${accountId}
           group by endpoint.id, endpoint.name, endpoint.type, endpoint.workers_max`);
-        return found.map(({ id, name, type, workers_max, queued, running, completed, failed, retried }) => ({
-          id,
-          name,
-          type,
-          workersMax: workers_max,
+        return found.map((endpoint) => ({
+          id: endpoint.id,
+          name: endpoint.name,
+          type: endpoint.type,
+          workersMax: endpoint.workers_max,
           jobs: {
-            inQueue: Number(queued),
-            inProgress: Number(running),
-            completed: Number(completed),
-            failed: Number(failed),
-            retried: Number(retried),
+            inQueue: Number(endpoint.queued),
+            inProgress: Number(endpoint.running),
+            completed: Number(endpoint.completed),
+            failed: Number(endpoint.failed),
+            retried: Number(endpoint.retried),
           },
+          failedStored: Number(endpoint.failed_stored) === 1,
         }));
       }),
 
