@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { CHECKSUM_HEADERS, createChecksum } from './s3-checksums.ts';
-import type { Checksum } from './s3-checksums.ts';
+import type { ChecksumName } from '../../support/checksums.ts';
+import { StreamChecksums } from '../../support/stream-checksums.ts';
+import { CHECKSUM_HEADERS } from './s3-checksums.ts';
 import { decodeAwsChunked } from './aws-chunked.ts';
 import { UNSIGNED_PAYLOAD } from '../../auth/s3-authenticator.ts';
 import type { AuthenticatedS3Request } from '../../auth/s3-authenticator.ts';
@@ -88,34 +88,29 @@ function payloadLength({ headers }: IncomingMessage, chunked: boolean): number {
 
 interface ExpectedChecksum {
   header: string;
-  checksum: Checksum;
+  name: ChecksumName;
   /** Undefined if it is in the trailer. */
   value: string | undefined;
 }
 
 function expectedChecksums({ headers }: IncomingMessage, chunked: boolean): ExpectedChecksum[] {
-  const expected = CHECKSUM_HEADERS.flatMap((header): ExpectedChecksum[] => {
-    const [value, checksum] = [headers[header], createChecksum(header)];
-    return typeof value === 'string' && checksum !== undefined ? [{ header, checksum, value }] : [];
+  const expected = [...CHECKSUM_HEADERS].flatMap(([header, name]): ExpectedChecksum[] => {
+    const value = headers[header];
+    return typeof value === 'string' ? [{ header, name, value }] : [];
   });
   const md5 = headers['content-md5'];
   if (typeof md5 === 'string') {
     if (Buffer.from(md5, 'base64').length !== 16)
       throw new S3Error('InvalidDigest', 'Content-MD5 must be an MD5 in base64');
-    const hash = createHash('md5');
-    expected.push({
-      header: 'content-md5',
-      checksum: { update: (bytes) => void hash.update(bytes), digest: () => hash.digest('base64') },
-      value: md5,
-    });
+    expected.push({ header: 'content-md5', name: 'md5', value: md5 });
   }
   const announced =
     chunked && typeof headers['x-amz-trailer'] === 'string'
       ? headers['x-amz-trailer'].split(',').map((name) => name.trim().toLowerCase())
       : [];
   for (const header of announced) {
-    const checksum = createChecksum(header);
-    if (checksum !== undefined) expected.push({ header, checksum, value: undefined });
+    const name = CHECKSUM_HEADERS.get(header);
+    if (name !== undefined) expected.push({ header, name, value: undefined });
   }
   return expected;
 }
@@ -128,21 +123,30 @@ async function* verifyChecksums(
   trailers: () => ReadonlyMap<string, string>,
   found: Record<string, string>,
 ): AsyncGenerator<Uint8Array> {
-  const sha256 = /^[0-9a-f]{64}$/.test(payload) ? createHash('sha256') : undefined;
-  for await (const piece of bytes) {
-    sha256?.update(piece);
-    for (const { checksum } of expected) checksum.update(piece);
-    yield piece;
-  }
-  if (sha256 !== undefined && sha256.digest('hex') !== payload)
-    throw new S3Error('XAmzContentSHA256Mismatch', 'the SHA-256 of the body is not the signed one', {
-      ClientComputedContentSHA256: payload,
-    });
-  for (const { header, checksum, value = trailers().get(header) } of expected) {
-    const digest = checksum.digest();
-    if (value === undefined)
-      throw new S3Error('InvalidRequest', `the trailer ${header} was announced but not sent`);
-    if (value !== digest) throw new S3Error('BadDigest', `${header} is ${value}, but the body has ${digest}`);
-    if (header !== 'content-md5') found[header] = digest;
+  const isSigned = /^[0-9a-f]{64}$/.test(payload);
+  const checksums = new StreamChecksums([
+    ...(isSigned ? (['sha256'] as const) : []),
+    ...expected.map(({ name }) => name),
+  ]);
+  try {
+    for await (const piece of bytes) {
+      await checksums.update(piece);
+      yield piece;
+    }
+    const digests = await checksums.digests();
+    if (isSigned && digests.shift()?.toString('hex') !== payload)
+      throw new S3Error('XAmzContentSHA256Mismatch', 'the SHA-256 of the body is not the signed one', {
+        ClientComputedContentSHA256: payload,
+      });
+    for (const { header, value = trailers().get(header) } of expected) {
+      const digest = digests.shift()?.toString('base64') ?? '';
+      if (value === undefined)
+        throw new S3Error('InvalidRequest', `the trailer ${header} was announced but not sent`);
+      if (value !== digest)
+        throw new S3Error('BadDigest', `${header} is ${value}, but the body has ${digest}`);
+      if (header !== 'content-md5') found[header] = digest;
+    }
+  } finally {
+    checksums.close();
   }
 }

@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto';
 import type { BigIntStats } from 'node:fs';
 import { open, rm } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { BerthError } from '../../support/errors.ts';
 import { syncInTurn } from '../../support/file-syncs.ts';
+import { StreamChecksums } from '../../support/stream-checksums.ts';
 import { createDirectory } from './volume-directory.ts';
 
 /** Chunks of a stream are buffered up to this many bytes before they are written. */
@@ -29,17 +29,18 @@ export async function receiveFile(
 ): Promise<ReceivedFile> {
   await createDirectory(dirname(path));
   const handle = await open(path, 'wx', 0o644);
+  const checksums = new StreamChecksums(['md5']);
   try {
-    const md5 = createHash('md5');
-    const written = await writeAll(handle, bytes, length, (chunk) => md5.update(chunk));
+    const written = await writeAll(handle, bytes, length, checksums);
     if (written !== length)
       throw new BerthError('malformed', `the body ended after ${written} of ${length} bytes`);
-    await syncInTurn(handle);
-    return { path, md5: md5.digest('hex'), stats: await handle.stat({ bigint: true }) };
+    const [[md5 = Buffer.alloc(0)]] = await Promise.all([checksums.digests(), syncInTurn(handle)]);
+    return { path, md5: md5.toString('hex'), stats: await handle.stat({ bigint: true }) };
   } catch (error) {
     await rm(path, { force: true });
     throw error;
   } finally {
+    checksums.close();
     await handle.close();
   }
 }
@@ -48,7 +49,7 @@ async function writeAll(
   handle: FileHandle,
   bytes: AsyncIterable<Uint8Array>,
   length: number,
-  each: (chunk: Uint8Array) => void,
+  checksums: StreamChecksums,
 ): Promise<number> {
   let total = 0;
   let buffered: Uint8Array[] = [];
@@ -58,7 +59,7 @@ async function writeAll(
     total += chunk.length;
     if (total > length)
       throw new BerthError('malformed', `the body is longer than the ${length} bytes that were announced`);
-    each(chunk);
+    await checksums.update(chunk);
     buffered.push(chunk);
     size += chunk.length;
     if (size < WRITE_BUFFER_BYTES) continue;
