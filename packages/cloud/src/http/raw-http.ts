@@ -4,6 +4,7 @@ import { ServerResponse } from '../support/node-http.ts';
 import { LightCancelSignal } from '../support/cancel-signal.ts';
 import type { CancelSignal } from '../support/cancel-signal.ts';
 import { BerthError } from '../support/errors.ts';
+import { heavyTurns } from '../support/fair-turns.ts';
 
 /**
  * The busy interfaces are served without a web framework: it would take more time than everything
@@ -148,16 +149,23 @@ export function sendNoContent(response: BasicResponse): void {
  * discarded, so that the response arrives.
  */
 export async function readBody(request: BasicRequest, limit: number): Promise<string> {
-  if (request.body === undefined) return (await readStream(request as IncomingMessage, limit)).toString();
+  if (request.body === undefined)
+    return joined(await readPieces(request as IncomingMessage, limit)).toString();
   if (request.body.length > limit) throw tooLarge(limit);
   return request.body;
 }
 
+/** To join and decode so much takes a millisecond: bodies of accounts do so in turns. */
+const HEAVY_BODY_BYTES = 512 * 1024;
+
 /** The same for text that is stored as received: a body that is not UTF-8 is refused. */
-export async function readUtf8Body(request: BasicRequest, limit: number): Promise<string> {
+export async function readUtf8Body(request: BasicRequest, limit: number, accountId: string): Promise<string> {
   const buffered = bufferedUtf8Body(request, limit);
   if (buffered !== undefined) return buffered;
-  const bytes = await readStream(request as IncomingMessage, limit);
+  const pieces = await readPieces(request as IncomingMessage, limit);
+  const size = pieces.reduce((sum, { length }) => sum + length, 0);
+  if (size >= HEAVY_BODY_BYTES) await heavyTurns.next(accountId);
+  const bytes = joined(pieces);
   if (!isUtf8(bytes)) throw notUtf8();
   return bytes.toString();
 }
@@ -175,7 +183,11 @@ function notUtf8(): BerthError {
   return new BerthError('malformed', 'the body is not valid JSON: it is not UTF-8');
 }
 
-function readStream(request: IncomingMessage, limit: number): Promise<Buffer> {
+function joined(pieces: readonly Buffer[]): Buffer {
+  return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces);
+}
+
+function readPieces(request: IncomingMessage, limit: number): Promise<Buffer[]> {
   const announced = Number(request.headers['content-length'] ?? 0);
   if (announced > limit) {
     request.resume();
@@ -192,7 +204,7 @@ function readStream(request: IncomingMessage, limit: number): Promise<Buffer> {
         reject(tooLarge(limit));
       }
     });
-    request.on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
+    request.on('end', () => resolve(chunks));
     request.on('error', reject);
     request.on('close', () => {
       if (!request.complete) reject(new BerthError('malformed', 'the request ended before its body did'));

@@ -17,22 +17,51 @@ export interface NewLogRecord {
 }
 
 const NEWLINE = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
 const CHECKPOINT_BYTE = 0x3d;
 const CHECKPOINT_PREFIX = '= ';
 const SOURCE_LETTERS: Readonly<Record<LogSource, string>> = { container: 'c', system: 's' };
 
-/** A batch of records, followed by the checkpoint that commits it. */
-export function formatBatch(records: readonly NewLogRecord[], mark: string): Buffer {
-  const parts: Buffer[] = [];
-  for (const { ts, source, line } of records) {
-    parts.push(
-      Buffer.from(`${ts} ${SOURCE_LETTERS[source]} `),
-      typeof line === 'string' ? Buffer.from(line.replaceAll('\n', ' ')) : line,
-      Buffer.of(NEWLINE),
-    );
+/** Several lines of one moment. Each ends with a newline. */
+export interface NewLogLines {
+  ts: number;
+  source: LogSource;
+  lines: Buffer;
+  count: number;
+}
+
+/**
+ * A batch of records, followed by the checkpoint that commits it. A program may write 100,000 lines a second, and
+ * nobody is served meanwhile: a line among others takes 0.2 µs here, and 1.3 µs with a buffer for each of its parts.
+ */
+export function formatBatch(records: readonly (NewLogRecord | NewLogLines)[], mark: string): Buffer {
+  return Buffer.concat([
+    ...records.map((record) => {
+      const prefix = Buffer.from(`${record.ts} ${SOURCE_LETTERS[record.source]} `);
+      if ('lines' in record) return withPrefix(record, prefix);
+      const { line } = record;
+      const text = typeof line === 'string' ? Buffer.from(line.replaceAll('\n', ' ')) : line;
+      return Buffer.concat([prefix, text, Buffer.of(NEWLINE)]);
+    }),
+    formatCheckpoint(mark),
+  ]);
+}
+
+function withPrefix({ lines, count }: NewLogLines, prefix: Buffer): Buffer {
+  const batch = Buffer.allocUnsafe(lines.length + count * prefix.length);
+  let at = 0;
+  for (let from = 0; from < lines.length; ) {
+    batch.set(prefix, at);
+    at += prefix.length;
+    let byte: number;
+    do {
+      byte = lines[from] as number;
+      batch[at] = byte;
+      at += 1;
+      from += 1;
+    } while (byte !== NEWLINE);
   }
-  parts.push(formatCheckpoint(mark));
-  return Buffer.concat(parts);
+  return batch;
 }
 
 export function formatCheckpoint(mark: string): Buffer {
@@ -84,4 +113,23 @@ export function splitLines(bytes: Buffer): { lines: Buffer[]; rest: Buffer } {
     start = end + 1;
   }
   return { lines, rest: bytes.subarray(start) };
+}
+
+/**
+ * The complete lines at the begin, if they can be logged as they are: none is over the limit or ends with a carriage
+ * return.
+ */
+export function plainLines(
+  bytes: Buffer,
+  maxLineBytes: number,
+): { lines: Buffer; count: number } | undefined {
+  let count = 0;
+  let start = 0;
+  for (let at = 0; at < bytes.length; at += 1) {
+    if (bytes[at] !== NEWLINE) continue;
+    if (at - start > maxLineBytes || (at > start && bytes[at - 1] === CARRIAGE_RETURN)) return undefined;
+    count += 1;
+    start = at + 1;
+  }
+  return { lines: bytes.subarray(0, start), count };
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DEFAULT_LOG_LIMITS } from '../../domain/limits.ts';
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
 import { LogReader } from './log-reader.ts';
-import type { NewLogRecord } from './log-record.ts';
+import type { NewLogLines, NewLogRecord } from './log-record.ts';
 import { formatBatch, formatCheckpoint, readCommitted } from './log-record.ts';
 import type { LogSegment } from './log-segment.ts';
 import { firstSeqOf, segmentAt } from './log-segment.ts';
@@ -76,7 +76,7 @@ export class SegmentedLog {
   }
 
   /** Without a mark the last one is kept. */
-  append(records: readonly NewLogRecord[], mark?: string): Promise<void> {
+  append(records: readonly (NewLogRecord | NewLogLines)[], mark?: string): Promise<void> {
     return this.#runInOrder(async () => {
       const file = (this.#file ??= await this.#openFile());
       const active = this.#segments.at(-1) as LogSegment;
@@ -94,7 +94,7 @@ export class SegmentedLog {
         throw error;
       }
       active.bytes += batch.length;
-      this.#nextSeq += records.length;
+      for (const record of records) this.#nextSeq += 'lines' in record ? record.count : 1;
       this.#checkpoint = newMark;
       if (active.bytes >= this.#segmentBytes) await this.#closeFile();
     });

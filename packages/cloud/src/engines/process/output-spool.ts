@@ -4,18 +4,27 @@ import { open } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { formatBytes } from '../../support/byte-size.ts';
 import { type Clock, fromWall, monotonicNow } from '../../support/clock.ts';
-import type { NewLogRecord } from '../logs/log-record.ts';
-import { splitLines } from '../logs/log-record.ts';
+import { heavyTurns } from '../../support/fair-turns.ts';
+import type { NewLogLines, NewLogRecord } from '../logs/log-record.ts';
+import { plainLines, splitLines } from '../logs/log-record.ts';
 import type { SegmentedLog } from '../logs/segmented-log.ts';
 import { deleteOutputFile, listOutputFiles, type OutputFile, sizeOf } from './output-files.ts';
 import { OutputRate } from '../logs/output-rate.ts';
 
 const CHUNK_BYTES = 256 * 1024;
+/** So much takes 0.5 ms, and in short lines that have to be looked at one by one 5 ms. */
+const HEAVY_BYTES = 64 * 1024;
 /** Longer lines are split. */
 const MAX_LINE_BYTES = 64 * 1024;
 /** Of output that comes too fast, the newest files are kept. */
 const KEPT_FILES = 2;
 const CARRIAGE_RETURN = 0x0d;
+
+interface LoggableOutput {
+  output: ({ line: Buffer } | { lines: Buffer; count: number })[];
+  bytes: number;
+  newlines: number;
+}
 
 export interface OutputSpoolOptions {
   /** The folder of the output writer. */
@@ -183,8 +192,9 @@ export class OutputSpool {
     if (file === undefined) return false;
     const { log, clock } = this.#options;
     const read = await readChunk(file.handle, this.#offset);
+    if (read.length >= HEAVY_BYTES) await heavyTurns.next(this.#options.run);
     const chunk = this.#carried.length === 0 ? read : Buffer.concat([this.#carried, read]);
-    const { lines, bytes, newlines } = this.#linesIn(chunk, isLast);
+    const { output, bytes, newlines } = this.#plainOutput(chunk, isLast) ?? this.#linesIn(chunk, isLast);
     if (bytes === 0) return false;
     // Taken after the read: a line must not be dated before it was written.
     const ts = this.#isFirstDrain ? await this.#timeOfFirstOutput(file.handle) : clock.now();
@@ -192,7 +202,11 @@ export class OutputSpool {
     this.#carried = Buffer.alloc(0);
     this.#lines += newlines;
     this.#rate.add(bytes, monotonicNow(this.#options.clock));
-    const records: NewLogRecord[] = lines.map((line) => ({ ts, source: 'container', line }));
+    const records: (NewLogRecord | NewLogLines)[] = output.map((one) => ({
+      ts,
+      source: 'container',
+      ...one,
+    }));
     if (this.#skippedLines > 0) records.unshift({ ts, source: 'system', line: this.#skipMessage() });
     await log.append(records, this.#mark());
     this.#skippedLines = 0;
@@ -208,11 +222,22 @@ export class OutputSpool {
     return at < this.#openedAt ? at : clock.now();
   }
 
+  /** What most output is: whole lines, logged as they are. Undefined where each has to be looked at. */
+  #plainOutput(chunk: Buffer, isLast: boolean): LoggableOutput | undefined {
+    if (this.#isSplitting) return undefined;
+    const plain = plainLines(chunk, MAX_LINE_BYTES);
+    if (plain === undefined) return undefined;
+    const { lines, count } = plain;
+    const rest = chunk.length - lines.length;
+    if (rest >= MAX_LINE_BYTES || (isLast && rest > 0)) return undefined;
+    return { output: count === 0 ? [] : [{ lines, count }], bytes: lines.length, newlines: count };
+  }
+
   /**
    * The lines that can be logged now, and the bytes they take. A line without a newline waits for it, unless
    * it is over the limit or the output has ended.
    */
-  #linesIn(chunk: Buffer, isLast: boolean): { lines: Buffer[]; bytes: number; newlines: number } {
+  #linesIn(chunk: Buffer, isLast: boolean): LoggableOutput {
     const { lines, rest } = splitLines(chunk);
     const ready: Buffer[] = [];
     let bytes = 0;
@@ -228,7 +253,7 @@ export class OutputSpool {
       bytes += readyBytes;
       this.#isSplitting = true;
     }
-    return { lines: ready, bytes, newlines: lines.length };
+    return { output: ready.map((line) => ({ line })), bytes, newlines: lines.length };
   }
 
   #mark(): string {

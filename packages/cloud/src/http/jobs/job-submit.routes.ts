@@ -61,10 +61,10 @@ async function runSync(deps: JobRoutesDeps, call: JobCall): Promise<void> {
  */
 async function readLongBody(
   { authenticator, endpoints }: JobRoutesDeps,
-  { request, endpoint }: JobCall,
+  { request, endpoint, key }: JobCall,
   limit: number,
 ): Promise<string> {
-  const text = await readUtf8Body(request, limit);
+  const text = await readUtf8Body(request, limit, key.accountId);
   checkScope(await authenticator.authenticate(bearerOrBareKey(request.headers.authorization)), {
     scope: 'serverless',
     mode: 'write',

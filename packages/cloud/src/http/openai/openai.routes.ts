@@ -111,7 +111,7 @@ export class OpenAiRoutes {
   ): Promise<void> {
     const { queue } = this.#deps;
     const signal = AbortSignal.any([abortOnClose(response), this.#closing.signal]);
-    const body = await readUtf8Body(request, MAX_RUNSYNC_BODY_BYTES);
+    const body = await readUtf8Body(request, MAX_RUNSYNC_BODY_BYTES, accountId);
     const call = request.method === 'GET' ? getCall(route) : postCall(route, body);
     const timeoutMs = endpoint.executionTimeout === 0 ? endpoint.jobTtl : endpoint.executionTimeout;
     const submitted = {
