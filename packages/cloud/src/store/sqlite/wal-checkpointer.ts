@@ -23,6 +23,13 @@ const FRAME_BYTES = PAGE_BYTES + 24;
  * it. A transaction may follow when the log is as large as it may get.
  */
 const KEPT_WAL_BYTES = (MIN_WAL_PAGES + 200) * FRAME_BYTES;
+/**
+ * While SQLite copies the log, nobody is served, and writes wait until that is on the disk. 64 MB of large jobs take 80 to
+ * 160 ms to copy, as much of small jobs a third, since they write the same pages again. So the log gets as long as the
+ * last copy says that this time allows, but long enough to be worth four syncs of the disk.
+ */
+const MAX_COPY_MS = 40;
+const MIN_COPY_PAGES = 4_000;
 /** On a full disk, a checkpoint that gains little or fails is not made again for so long. */
 const MIN_RETRY_INTERVAL_MS = 1_000;
 const MIN_GAIN_PAGES = 50;
@@ -65,6 +72,8 @@ export class WalCheckpointer {
   readonly #maxPages: number;
   readonly #logSize: StatementSync;
   #limitPages = MIN_WAL_PAGES;
+  /** After so many pages a checkpoint is made, so that its copy is short. */
+  #copyPages = MIN_COPY_PAGES;
   #commits = 0;
   #checkedAt = 0;
   /** The last checkpoint for want of space. */
@@ -93,7 +102,7 @@ export class WalCheckpointer {
     this.#commits = 0;
     this.#checkedAt = now;
     if (this.#running !== undefined || this.#closed) return;
-    if (Number(this.#logSize.get()?.['log']) < this.#limitPages) return;
+    if (Number(this.#logSize.get()?.['log']) < Math.min(this.#limitPages, this.#copyPages)) return;
     this.#running = this.#checkpointBeside(disk, writes).finally(() => (this.#running = undefined));
   }
 
@@ -165,7 +174,10 @@ export class WalCheckpointer {
       return writes.resume();
     }
     try {
+      const pages = Number(this.#logSize.get()?.['log']);
+      const start = performance.now();
       this.#withoutSync('pragma wal_checkpoint(passive)');
+      this.#copyPages = pagesInTime(pages, performance.now() - start);
       this.#isUnsynced = true;
       await this.#syncDatabase();
       this.#isUnsynced = false;
@@ -206,6 +218,11 @@ export class WalCheckpointer {
     const keptBytes = this.#limitPages === MIN_WAL_PAGES ? KEPT_WAL_BYTES : -1;
     this.#connection.exec(`pragma journal_size_limit = ${keptBytes}`);
   }
+}
+
+/** How long the log may get, after a copy of so many pages took so long. */
+export function pagesInTime(pages: number, milliseconds: number): number {
+  return Math.max(MIN_COPY_PAGES, Math.floor((pages * MAX_COPY_MS) / Math.max(1, milliseconds)));
 }
 
 /**
