@@ -74,26 +74,24 @@ export async function buildEnvironment(build: EnvironmentBuild): Promise<void> {
   // A build of the project writes beside its files, and the image must not change.
   if (installsOwnFiles) await command([python, '-I', COPY_SOURCE, project.folder, source], folder);
   if (dependencies !== null) await install(build, dependencies, python, source, command);
-  // Here and not at the first start: that one is waited for.
-  await command(
-    [
-      python,
-      '-X',
-      `pycache_prefix=${bytecodeCache(folder)}`,
-      '-m',
-      'compileall',
-      '-qq',
-      // One for each processor.
-      '-j',
-      '0',
-      '-x',
-      NOT_COMPILED,
-      join(folder, 'lib'),
-    ],
-    folder,
-  ).catch(ignoreSyntaxErrors);
   await removeTree(tmp);
   if (installsOwnFiles && !project.isEditable) await removeTree(source);
+}
+
+/**
+ * Compiles the modules of a complete environment, for the starts to come. It takes longer than to install them, and
+ * the first start needs few of them: nobody waits for it.
+ */
+export async function compileEnvironment(build: EnvironmentBuild): Promise<void> {
+  const { folder, home } = build;
+  const python = join(folder, 'bin', 'python3');
+  const cache = `pycache_prefix=${bytecodeCache(folder)}`;
+  await runStep(
+    build,
+    [python, '-X', cache, '-m', 'compileall', '-qq', '-x', NOT_COMPILED, join(folder, 'lib')],
+    folder,
+    buildVariables({ home, tmp: folder, root: folder }),
+  ).catch(ignoreSyntaxErrors);
 }
 
 const PIP_INSTALL = [

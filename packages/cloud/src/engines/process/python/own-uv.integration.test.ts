@@ -45,7 +45,7 @@ describe('environments on a machine without uv', () => {
     for (const name of ['PIP_NO_INDEX', 'PIP_FIND_LINKS', 'UV_FIND_LINKS', 'PATH'])
       if (saved[name] === undefined) delete process.env[name];
       else process.env[name] = saved[name];
-    rmSync(base, { recursive: true, force: true });
+    rmSync(base, { recursive: true, force: true, maxRetries: 10 });
   });
 
   const path = (): string => join(base, 'environments');
@@ -59,6 +59,7 @@ describe('environments on a machine without uv', () => {
       { onLine: (line) => lines.push(line), signal: new AbortController().signal },
     );
     assert.ok(built !== undefined && existsSync(join(built.folder, 'bin/python3')));
+    await environments.compiled();
     return lines.filter((line) => /^(?:Installing uv|uv could|Building|The Python)/.test(line));
   };
   const open = (): PythonEnvironments =>

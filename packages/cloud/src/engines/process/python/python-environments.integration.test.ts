@@ -34,7 +34,8 @@ after(() => {
     if (before_[name] === undefined) delete process.env[name];
     else process.env[name] = before_[name];
   }
-  rmSync(base, { recursive: true, force: true });
+  // A compilation that a test did not wait for may still write.
+  rmSync(base, { recursive: true, force: true, maxRetries: 10 });
 });
 
 function folder(files: Record<string, string>): string {
@@ -150,6 +151,7 @@ for (const tool of ['pip', 'uv'] as const) {
         lines.some((line) => /tiny/.test(line)),
         lines.join('\n'),
       );
+      await environments.compiled();
       assert.ok(readdirSync(join(environment, 'pycache')).length > 0, 'its modules are not compiled');
     });
 
@@ -197,6 +199,24 @@ describe('environments', () => {
     const { environments: restarted, runs: laterRuns } = open({ path: join(dirname(dirname(one))) });
     assert.equal(await ensure(restarted, folder(files)), one);
     assert.equal(laterRuns(), 0);
+  });
+
+  test('are ready before their modules are compiled, which ends with the server', async () => {
+    let aborted = false;
+    const { environments } = open({
+      run: (command, onLine, abort) => {
+        if (!command.argv.includes('compileall')) return runBuildCommand(command, onLine, abort);
+        return new Promise((_, reject) =>
+          abort.addEventListener('abort', () => {
+            aborted = true;
+            reject(abort.reason as Error);
+          }),
+        );
+      },
+    });
+    await ensure(environments, folder({ 'requirements.txt': 'tiny\n' }));
+    await environments.close();
+    assert.ok(aborted);
   });
 
   test('get no secret of Berth', async () => {
@@ -257,6 +277,7 @@ describe('environments', () => {
     const { environments, path } = open({ clock });
     const image = folder({ 'berth.json': JSON.stringify({ python: minor() }) });
     const built = await ensure(environments, image);
+    await environments.compiled();
     clock.advance(2 * HOUR);
     await environments.sweep(() => true, []);
     await environments.sweep(() => false, [{ image: 'local/app', folder: image, owner: 'root' }]);
@@ -265,6 +286,7 @@ describe('environments', () => {
     await environments.sweep(() => false, [{ image: 'local/app', folder: image, owner: 'ann' }]);
     assert.equal(existsSync(built), false);
     assert.ok(existsSync(other));
+    await environments.compiled();
     clock.advance(2 * HOUR);
     await environments.sweep(() => false, []);
     assert.deepEqual(readdirSync(path), [], 'the caches of an account are left');

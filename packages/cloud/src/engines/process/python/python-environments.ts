@@ -9,7 +9,7 @@ import { staleWhileRevalidate } from '../../../support/stale-while-revalidate.ts
 import { runBuildCommand, type RunBuildCommand } from './build-command.ts';
 import { findBuildTools, type BuildTool } from './build-tools.ts';
 import { EnvironmentBuilds } from './environment-builds.ts';
-import { buildEnvironment, type EnvironmentBuild } from './environment-build.ts';
+import { buildEnvironment, compileEnvironment, type EnvironmentBuild } from './environment-build.ts';
 import { environmentsToEvict, type EvictionRules } from './environment-eviction.ts';
 import { EnvironmentStore, type StoredEnvironment } from './environment-store.ts';
 import { chooseInterpreter, findInterpreters, type PythonInterpreter } from './python-interpreters.ts';
@@ -60,6 +60,9 @@ export class PythonEnvironments {
   readonly #store: EnvironmentStore;
   readonly #builds: EnvironmentBuilds<StoredEnvironment>;
   readonly #ownUv: UvProgram | undefined;
+  /** The environments whose modules are being compiled, by their folder. */
+  readonly #compilations = new Map<string, Promise<void>>();
+  readonly #closed = new AbortController();
   #interpreters: () => Promise<PythonInterpreter[]>;
 
   constructor(options: PythonEnvironmentsOptions) {
@@ -119,7 +122,7 @@ export class PythonEnvironments {
     const evicted = environmentsToEvict(
       environments,
       {
-        isRunning: ({ folder }) => isRunning(folder),
+        isRunning: ({ folder }) => isRunning(folder) || this.#compilations.has(folder),
         isDeployed: ({ owner, key }) => needed.has(`${owner}/${key}`),
       },
       { ...eviction, keepMs },
@@ -131,8 +134,15 @@ export class PythonEnvironments {
   }
 
   /** Ends the builds in progress. */
-  close(): Promise<void> {
-    return this.#builds.close(new BerthError('unavailable', 'the server is stopping'));
+  async close(): Promise<void> {
+    this.#closed.abort();
+    await this.#builds.close(new BerthError('unavailable', 'the server is stopping'));
+    await this.compiled();
+  }
+
+  /** Resolves when no modules are being compiled. */
+  async compiled(): Promise<void> {
+    await Promise.all(this.#compilations.values());
   }
 
   async #build(
@@ -178,13 +188,24 @@ export class PythonEnvironments {
     );
     try {
       const version = await sdkVersion(workerPackage);
-      await buildEnvironment({ ...build, tool, workerPackage: { folder: workerPackage, version }, run });
+      const whole = { ...build, tool, workerPackage: { folder: workerPackage, version }, run };
+      await buildEnvironment(whole);
       const built = await this.#store.publish(owner, key, folder);
       onLine('The Python environment is ready.');
+      if (built.folder === folder) this.#compile(whole);
       return built;
     } catch (error) {
       return this.#discard(folder, error);
     }
+  }
+
+  /** Whether it succeeds or not, the environment works. */
+  #compile(build: EnvironmentBuild): void {
+    const { folder } = build;
+    const compilation = compileEnvironment({ ...build, onLine: () => undefined, signal: this.#closed.signal })
+      .catch(() => undefined)
+      .finally(() => this.#compilations.delete(folder));
+    this.#compilations.set(folder, compilation);
   }
 
   async #createFolder(owner: string, key: string): Promise<string> {
