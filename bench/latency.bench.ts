@@ -1,7 +1,7 @@
 import type { BenchContext, Database } from './support/bench-context.ts';
 import { JOB_BODY } from './support/job-body.ts';
 import { MILLISECONDS } from './support/bench-report.ts';
-import type { Figures, Report } from './support/bench-report.ts';
+import type { Report } from './support/bench-report.ts';
 import type { CleanupScope } from './support/cleanup-scope.ts';
 import { withCleanup } from './support/cleanup-scope.ts';
 import { median } from './support/statistics.ts';
@@ -44,55 +44,40 @@ export async function latency(bench: BenchContext): Promise<void> {
     `warm runsync with one idle worker on the fast channel, ${seconds} s a round, each side alone with the bare server`,
   );
   if (!tools.wrk) return report.missingTool('wrk', 'apt install wrk', 'latency');
-  printTimes(report, [
-    await measure(bench, (stage) => runsync(bench, stage, 'SQLite')),
-    await measure(bench, (stage) => runsync(bench, stage, 'PostgreSQL')),
-  ]);
+  for (const database of ['SQLite', 'PostgreSQL'] as const)
+    printTimes(report, await measure(bench, (stage) => runsync(bench, stage, database)));
   // Last: where it is not there yet, it takes minutes to install.
   const python = await bench.pythonSdk();
   if ('reason' in python)
     return report.missingTool('the Python worker SDK', python.reason, 'latency beside its local server');
-  printTimes(report, [
-    await measure(bench, async (stage) => ({
-      name: "the Python SDK's local server",
-      url: `${(await startPythonServer(stage, python.path)).url}/runsync`,
-    })),
-  ]);
+  const local = await measure(bench, async (stage) => ({
+    name: "the Python SDK's local server",
+    url: `${(await startPythonServer(stage, python.path)).url}/runsync`,
+  }));
+  printTimes(report, local);
 }
 
-function printTimes(report: Report, sides: readonly Measured[]): void {
-  for (const clients of CLIENTS) {
+function printTimes(report: Report, { name: side, database, times }: Measured): void {
+  for (const [clients, found] of times) {
     const title = clients === 1 ? '1 client' : `${clients} clients`;
     for (const [name, bare] of [
       ['p50', 'bare50'],
       ['p99', 'bare99'],
     ] as const) {
-      report.figures(
-        `${title}, ${name}`,
-        MILLISECONDS,
-        sides.flatMap(({ name: side, times }): Figures[] => {
-          const found = times.get(clients);
-          return found === undefined
-            ? []
-            : [
-                { name: `${ECHO} beside it`, values: found[bare] },
-                { name: side, values: found[name] },
-              ];
-        }),
-      );
-      for (const { name: side, database, times } of sides) {
-        const found = times.get(clients);
-        const measured = median(found?.[name] ?? []) / median(found?.bare50 ?? []);
-        report.print(`${title}, ${name} in round trips: ${side} ${measured.toFixed(1)}`);
-        if (clients === 1 && database === 'SQLite')
-          report.bar({
-            part: 'latency',
-            what: `runsync on SQLite, ${title}, ${name}`,
-            bar: `<= ${BARS[name]} round trips`,
-            measured: measured.toFixed(1),
-            met: measured <= BARS[name],
-          });
-      }
+      report.figures(`${title}, ${name}`, MILLISECONDS, [
+        { name: `${ECHO} beside it`, values: found[bare] },
+        { name: side, values: found[name] },
+      ]);
+      const measured = median(found[name]) / median(found.bare50);
+      report.print(`${title}, ${name} in round trips: ${side} ${measured.toFixed(1)}`);
+      if (clients === 1 && database === 'SQLite')
+        report.bar({
+          part: 'latency',
+          what: `runsync on SQLite, ${title}, ${name}`,
+          bar: `<= ${BARS[name]} round trips`,
+          measured: measured.toFixed(1),
+          met: measured <= BARS[name],
+        });
     }
   }
 }
