@@ -1,5 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { BerthError } from '../../support/errors.ts';
 import type { Clock } from '../../support/clock.ts';
 import { fromWall } from '../../support/clock.ts';
 import type { LogLimits } from '../../domain/limits.ts';
@@ -16,7 +15,7 @@ import type {
 import type { WritableDisk, VolumeSizeReader } from '../disk-guard.ts';
 import { SegmentedLog } from '../logs/segmented-log.ts';
 import { joinCgroup, removeCgroup } from './cgroups.ts';
-import { startExecution } from './process-execution.ts';
+import { type CommandTarget, startInstanceCommand, waitForSandbox } from './instance-command.ts';
 import type { InstanceFolder, SavedInstance, StartedProcesses } from './instance-folder.ts';
 import { findListeningSocket } from './listening-sockets.ts';
 import {
@@ -25,14 +24,12 @@ import {
   isAlive,
   recentInstanceProcesses,
   findInstanceProcesses,
-  findSandboxProcesses,
   sendSignal,
 } from './instance-processes.ts';
 import { sampleResources } from './resource-sample.ts';
 import { throttle } from '../../support/throttle.ts';
-import { asUser, inCgroup, inSandbox } from './isolation/account-command.ts';
 import { processDisks } from './process-disk.ts';
-import { bootId, environmentOf, type ProcessEntry, userOf } from './process-table.ts';
+import { bootId } from './process-table.ts';
 import { OutputSpool } from './output-spool.ts';
 import { watchFolder } from './watch-folder.ts';
 
@@ -42,9 +39,6 @@ const ADDRESS_CACHE_TTL_MS = 1000;
 const CAPTURE_INTERVAL_MS = 10;
 /** How often it is reported that the log cannot be written. */
 const CAPTURE_PROBLEM_INTERVAL_MS = 60_000;
-/** How long a command waits for a sandbox that is being made. */
-const SANDBOX_TIMEOUT_MS = 10_000;
-const SANDBOX_POLL_INTERVAL_MS = 5;
 /** The longest delay of a timer. */
 const MAX_GRACE_MS = 2 ** 31 - 1;
 /** How long the log of an ended instance waits for its last output. */
@@ -276,7 +270,7 @@ export class ProcessInstance {
    */
   #sendTermination(): void {
     if (this.saved.namespaces !== true) return this.#terminateGroup();
-    this.#sandbox()
+    waitForSandbox(this.#commandTarget)
       .catch(() => undefined)
       .then(() => this.#terminateGroup())
       .catch((error: unknown) => this.#deps.onProblem(`${this.id} could not be asked to end`, error));
@@ -313,57 +307,8 @@ export class ProcessInstance {
     return capture?.log ?? SegmentedLog.openReadOnly(this.#deps.logFolder);
   }
 
-  async exec(argv: readonly string[], { tty, env: added }: ExecutionOptions): Promise<Execution> {
-    const sandbox = this.saved.namespaces === true ? await this.#sandbox() : undefined;
-    const own = this.#deps.env ?? environmentOf(this.#environmentPid(sandbox));
-    if (!this.isRunning || own === undefined) throw new BerthError('state', `${this.id} does not run`);
-    const asTenant = this.#tenantCommand(sandbox);
-    const { pid, execution } = await startExecution({
-      argv,
-      cwd: this.folder.root,
-      env: { ...own, ...added },
-      ...(tty === undefined ? {} : { tty }),
-      ...(asTenant === undefined ? {} : { asTenant }),
-    });
-    if (this.saved.cgroup !== null && asTenant === undefined) await joinCgroup(this.saved.cgroup, pid);
-    return execution;
-  }
-
-  /**
-   * The processes of a sandbox that is complete: its command runs as the account's user. Before that its
-   * first process still sees the files of the machine.
-   */
-  async #sandbox(): Promise<{ init: ProcessEntry; command: ProcessEntry }> {
-    const since = performance.now();
-    while (this.isRunning && performance.now() - since < SANDBOX_TIMEOUT_MS) {
-      const found = findSandboxProcesses(this.#selector);
-      if (found !== undefined && userOf(found.command.pid) === this.saved.user?.uid) return found;
-      await pause(SANDBOX_POLL_INTERVAL_MS);
-    }
-    throw new BerthError('state', `${this.id} does not run`);
-  }
-
-  #tenantCommand(
-    sandbox: { init: ProcessEntry } | undefined,
-  ): ((command: readonly string[]) => readonly string[]) | undefined {
-    const { user, cgroup } = this.saved;
-    if (user === undefined) return undefined;
-    const { root } = this.folder;
-    return (command) => {
-      const argv =
-        sandbox === undefined
-          ? asUser(user, root, command)
-          : inSandbox(sandbox.init.pid, root, user, command);
-      return cgroup === null ? argv : inCgroup(cgroup, argv);
-    };
-  }
-
-  /**
-   * The process whose environment is the instance's. The supervisor of an account's instance has Berth's own.
-   */
-  #environmentPid(sandbox: { command: ProcessEntry } | undefined): number {
-    const { supervisor, child } = this.#deps.started;
-    return this.saved.user === undefined ? supervisor.pid : (sandbox?.command ?? child).pid;
+  async exec(argv: readonly string[], options: ExecutionOptions): Promise<Execution> {
+    return startInstanceCommand(this.#commandTarget, argv, options);
   }
 
   address(port: number): InstanceAddress | undefined {
@@ -399,6 +344,12 @@ export class ProcessInstance {
     this.#capture?.watcher.close();
     await this.#capture?.spool.close();
     await this.#capture?.log.end();
+  }
+
+  get #commandTarget(): CommandTarget {
+    const { saved, folder } = this;
+    const { started, env } = this.#deps;
+    return { saved, folder, started, env, selector: this.#selector, isRunning: () => this.isRunning };
   }
 
   get #selector(): ProcessSelector {
