@@ -1,13 +1,11 @@
 import { constants } from 'node:fs';
-import type { BigIntStats, Stats } from 'node:fs';
-import { chown, copyFile, open, rename, rm } from 'node:fs/promises';
+import type { BigIntStats } from 'node:fs';
+import { open, rm } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { KeyedMutex } from '../../support/keyed-mutex.ts';
-import type { FileOwner } from '../../support/file-owner.ts';
 import type { Ids } from '../../support/ids.ts';
-import { syncInTurn } from '../../support/file-syncs.ts';
 import { BerthError, ruleError } from '../../support/errors.ts';
 import { temporaryName } from '../../support/temporary-name.ts';
 import { ObjectMetadataStore, derivedEtag, type StoredObject } from './object-metadata.ts';
@@ -26,6 +24,7 @@ import type { ReceivedFile } from './receive-file.ts';
 import { listObjects } from './object-listing.ts';
 import type { ObjectListing, ObjectListingQuery } from './object-listing.ts';
 import { objectPath } from './object-key.ts';
+import { giveFile, isForeign, moveFile } from './volume-file.ts';
 import type { VolumeUsageMeter } from './volume-usage.ts';
 
 /** An open object: all reads are from one file, even if another one replaces it. */
@@ -134,7 +133,7 @@ export class VolumeObjects {
           if ((await lstatIfExists(directory.pathOf(name)))?.isDirectory() === true)
             throw isDirectoryError(key);
           await giveFile(path, await this.#deps.directory.fileOwner());
-          await move(
+          await moveFile(
             path,
             directory.pathOf(name),
             directory.pathOf(temporaryName(name, this.#deps.ids.resource())),
@@ -371,31 +370,4 @@ function isDirectoryError(key: string): BerthError {
 function isDirectoryConflict(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException).code ?? '';
   return code === 'EISDIR' || code === 'ENOTEMPTY' || code === 'EEXIST';
-}
-
-/** A file of somebody else with several names: one of them may be elsewhere, and the account only linked it. */
-function isForeign(stats: Stats, owner: FileOwner | undefined): boolean {
-  return owner !== undefined && stats.isFile() && stats.uid !== owner.uid && stats.nlink > 1;
-}
-
-/** The file is still in a folder of Berth. */
-async function giveFile(path: string, owner: FileOwner | undefined): Promise<void> {
-  if (owner !== undefined) await chown(path, owner.uid, owner.gid);
-}
-
-/** Renames the file. If the volume is on another file system, copies it beside the target first. */
-async function move(from: string, to: string, beside: string): Promise<void> {
-  try {
-    await rename(from, to);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error;
-    try {
-      await copyFile(from, beside, constants.COPYFILE_EXCL);
-      const copy = await open(beside, 'r+');
-      await syncInTurn(copy).finally(() => copy.close());
-      await rename(beside, to);
-    } finally {
-      await rm(beside, { force: true });
-    }
-  }
 }
