@@ -23,7 +23,7 @@ function upToDate() {
 function install() {
   process.stdout.write(
     production
-      ? 'installing dependencies, about 170 MB: half a minute with a fast network\n'
+      ? 'installing dependencies, about 150 MB: half a minute with a fast network\n'
       : 'installing development dependencies: a minute or two with a fast network\n',
   );
   const omit = production ? ['--omit=dev', '--omit=optional'] : [];
