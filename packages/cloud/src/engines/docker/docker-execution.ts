@@ -14,8 +14,8 @@ import { FrameParser } from './client/stream-frames.ts';
 
 /** Delays between polls of a command, the last one repeats: the daemon sends no event for it. */
 const POLL_DELAYS_MS = [1, 2, 5, 10, 20, 50, 100, 250];
-/** After this many polls, about a second, the command counts as started. */
-const MAX_START_POLLS = 10;
+/** After this many polls, about eight seconds, the command counts as started. */
+const MAX_START_POLLS = 40;
 /** Exit codes of shells: could not be executed, not found. */
 const NOT_RUN_EXIT_CODES = [126, 127];
 const KILLED_EXIT_CODE = 137;
