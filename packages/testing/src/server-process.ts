@@ -1,6 +1,9 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { chownSync, mkdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createApiClient } from './api-client.ts';
 import type { ApiClient } from './api-client.ts';
 import type { TestDatabase } from './test-database.ts';
@@ -51,6 +54,7 @@ export async function startServerProcess(
       BERTH_ROOT_KEY: ROOT_KEY,
       BERTH_DATABASE_URL: database.url,
       BERTH_LOG_FORMAT: 'json',
+      ...(user !== undefined && { NODE_COMPILE_CACHE: compileCacheOf(user) }),
       ...env,
     },
   });
@@ -83,6 +87,14 @@ export async function startServerProcess(
       await ended;
     },
   };
+}
+
+/** Another user cannot write to that of the tests, and would compile all sources at each start. */
+function compileCacheOf(user: number): string {
+  const folder = join(tmpdir(), `berth-test-compile-cache-${user}`);
+  mkdirSync(folder, { recursive: true });
+  if (process.getuid?.() === 0) chownSync(folder, user, user);
+  return folder;
 }
 
 /** The address in the line that the program prints when it serves. */
