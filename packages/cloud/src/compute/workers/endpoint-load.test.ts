@@ -33,4 +33,15 @@ test('the load of an endpoint: waiting jobs, or the requests that the gateway co
     inProgress: 0,
   });
   assert.equal(calls.length, 1);
+  // Without a job in the queue, none is counted.
+  const empty = {
+    ...queue,
+    counts: async () => ({ completed: 9, failed: 9, inProgress: 3, inQueue: 0, retried: 0 }),
+  };
+  assert.deepEqual(await endpointLoad({ ...endpoint, type: 'QUEUE' }, 7, empty, 10_000), {
+    waiting: 0,
+    overdue: 0,
+    inProgress: 3,
+  });
+  assert.equal(calls.length, 1);
 });

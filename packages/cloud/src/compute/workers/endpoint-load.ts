@@ -10,12 +10,14 @@ export async function endpointLoad(
   now: number,
 ): Promise<EndpointLoad> {
   if (endpoint.type === 'LOAD_BALANCER') return { waiting: requests, overdue: 0, inProgress: 0 };
+  const { inQueue, inProgress } = await queue.counts(endpoint.id);
+  // Most endpoints have no job: one question less to the store.
+  if (inQueue === 0) return { waiting: 0, overdue: 0, inProgress };
   const { waiting, late } = await queue.countWaiting(
     endpoint.id,
     now - endpoint.scalerValue * 1000,
     jobCountLimit(endpoint),
   );
-  const { inProgress } = await queue.counts(endpoint.id);
   return { waiting, overdue: late, inProgress };
 }
 

@@ -54,7 +54,8 @@ export class EndpointWorkerSet {
   }
 
   /**
-   * Whether there is nothing to do for it: no load, and as many workers as it keeps, all of them ready and idle.
+   * Whether there is nothing to do for it: no load, and as many workers as it keeps, which are idle or being
+   * started.
    */
   isAtRest(now: number): boolean {
     const rest = this.#rest;

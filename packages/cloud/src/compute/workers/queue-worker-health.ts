@@ -4,7 +4,7 @@ import type { JobQueue } from '../../queue/job-queue.ts';
 import { isRecent } from '../../support/clock.ts';
 import { HEALTH_CHECK_INTERVAL_MS } from '../reconcile-settings.ts';
 import type { WorkerTermination } from './worker-termination.ts';
-import type { TrackedWorker } from './tracked-worker.ts';
+import { isLaunching, type TrackedWorker } from './tracked-worker.ts';
 import type { WorkerRegistry } from './worker-registry.ts';
 
 /**
@@ -43,6 +43,7 @@ export class QueueWorkerHealth {
     const { endpointId, id } = worker.record;
     const { heartbeats } = this.#deps.queue;
     return (
+      isLaunching(worker) ||
       (heartbeats.statusOf(endpointId, id) !== undefined && heartbeats.isAlive(endpointId, id) === true) ||
       isRecent(worker.checkedAt, HEALTH_CHECK_INTERVAL_MS, now)
     );

@@ -56,9 +56,21 @@ export function isActive({ record }: Pick<TrackedWorker, 'record'>): boolean {
   return record.state === 'ready' || record.state === 'starting';
 }
 
-/** Whether it is ready for work, has none, and nothing is wrong with it. */
-export function isResting({ record, busy, unhealthyReason, failedChecks }: TrackedWorker): boolean {
-  return record.state === 'ready' && !busy && unhealthyReason === null && failedChecks === 0;
+/**
+ * Whether it is ready for work, has none, and nothing is wrong with it; or its engine is still starting it, which
+ * says when that has ended.
+ */
+export function isResting(worker: TrackedWorker): boolean {
+  const { record, busy, unhealthyReason, failedChecks } = worker;
+  return (
+    isLaunching(worker) ||
+    (record.state === 'ready' && !busy && unhealthyReason === null && failedChecks === 0)
+  );
+}
+
+/** Whether its container does not run yet. */
+export function isLaunching({ record, runningSince }: TrackedWorker): boolean {
+  return record.state === 'starting' && runningSince === null;
 }
 
 export type WorkerActivity = 'idle' | 'initializing' | 'running' | 'unhealthy';

@@ -41,11 +41,11 @@ describe('an endpoint at rest', () => {
         cancellations: new CancellationRegistry(clock, heartbeats),
         reaper: { isUnresponsive: async () => false },
         workers: async () => [],
-        countWaiting: async () => {
+        countWaiting: async () => ({ waiting, late: 0 }),
+        counts: async () => {
           onCount();
-          return { waiting, late: 0 };
+          return { inQueue: waiting, inProgress: 0 };
         },
-        counts: async () => ({ inProgress: 0 }),
       },
       engines: new Map(),
       events,
@@ -101,6 +101,16 @@ describe('an endpoint at rest', () => {
     heartbeats.recordHeartbeat('e', 'w');
     assert.deepEqual(await due(), []);
     policy.onEndpointChanged('e');
+    assert.deepEqual(await due(), ['e']);
+  });
+
+  test('is due when the container of a worker runs, and not while its engine starts it', async () => {
+    const [worker] = policy.components.registry.workersOf('e');
+    assert.ok(worker !== undefined);
+    worker.record = { ...worker.record, id: 'other', state: 'starting', readyAt: null };
+    clock.advance(HEALTH_CHECK_INTERVAL_MS + 1);
+    assert.deepEqual(await due(), []);
+    worker.runningSince = clock.now();
     assert.deepEqual(await due(), ['e']);
   });
 

@@ -8,10 +8,17 @@ const MIB_PER_GB = 1024;
 
 type GpuSettings = Pick<ClusterSettings, 'gpuLabel' | 'gpuResource'>;
 
+/** Few, and asked for again with each placement for each of a thousand nodes. */
+const knownTypes = new Map<string, string>();
+
 /** GPU-feature-discovery writes the driver's name with dashes: NVIDIA-L4, NVIDIA-A100-SXM4-80GB. */
 export function gpuTypeOf(product: string): string {
+  const known = knownTypes.get(product);
+  if (known !== undefined) return known;
   const name = product.replace(/-SHARED$/, '');
-  return GPU_TYPES.find(({ id }) => isSameGpu(id, name))?.id ?? name.replaceAll('-', ' ');
+  const type = GPU_TYPES.find(({ id }) => isSameGpu(id, name))?.id ?? name.replaceAll('-', ' ');
+  knownTypes.set(product, type);
+  return type;
 }
 
 /** The products of the nodes' labels that a GPU type stands for. */

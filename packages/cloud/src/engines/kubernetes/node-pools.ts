@@ -19,6 +19,7 @@ export function nodesToCome(
   pods: readonly PodObject[],
   { nodePools, gpuLabel, gpuResource }: Pick<ClusterSettings, 'nodePools' | 'gpuLabel' | 'gpuResource'>,
 ): NodeToCome[] {
+  if (nodePools.length === 0) return [];
   const there = nodes.map(({ metadata, status }) => ({
     gpuTypeId: gpuTypeOf(metadata.labels?.[gpuLabel] ?? ''),
     gpus: parseQuantity(status.allocatable?.[gpuResource] ?? '0'),
