@@ -27,7 +27,11 @@ export function launchChromium(): Promise<Browser> {
   return chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
 }
 
+let isBuilt = false;
+
 /** Builds the console unless it was built from the same sources. */
 export function buildConsole(): void {
+  if (isBuilt) return;
+  isBuilt = true;
   execFileSync(process.execPath, [BUILD], { stdio: 'ignore' });
 }
