@@ -63,6 +63,8 @@ function useThemeChanges(): number {
 }
 
 const DAY_S = 86_400;
+/** So wide are times such as 11:45pm, with space between. */
+const X_LABEL_PX = 64;
 
 function chartOptions(
   element: HTMLElement,
@@ -92,7 +94,10 @@ function chartOptions(
       }),
       y: { range: (_chart, _low, high) => [0, high > 0 ? high * 1.1 : 1] },
     },
-    axes: [axis, { ...axis, size: 64, values: (_chart, ticks) => ticks.map(format) }],
+    axes: [
+      { ...axis, space: X_LABEL_PX },
+      { ...axis, size: 64, values: (_chart, ticks) => ticks.map(format) },
+    ],
     series: [
       {},
       ...series.map(({ label, values }, index): uPlot.Series => {

@@ -149,8 +149,15 @@ function Charts<Point>({ points, charts }: { points: History<Point>['points']; c
   );
   if (drawn.length === 0)
     return <p className="muted">Nothing was measured in this time. The first minute takes a while.</p>;
+  const isUnmeasured =
+    charts.some(({ optional }) => optional === true) && drawn.every(({ optional }) => optional !== true);
   return (
     <div className="grid two">
+      {isUnmeasured && (
+        <p className="muted">
+          CPU and memory were not measured in this time. At a start, the first minute takes a while.
+        </p>
+      )}
       {drawn.map(({ title, format, series }) => (
         <Card key={title} title={title}>
           <Chart label={title} times={times} series={series} format={format} />

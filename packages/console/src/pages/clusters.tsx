@@ -67,12 +67,13 @@ export default function ClustersPage() {
           <EmptyState
             title="No clusters yet"
             command={
-              'curl -H "Authorization: Bearer $BERTH_API_KEY" -H "Content-Type: application/json" \\\n ' +
-              ' -d \'{"name": "train", "type": "APPLICATION", "image": "local/shell", "compute": ' +
-              '{"gpuTypeId": "NVIDIA A40", "gpuCountPerPod": 1, "podCount": 2}}\' ' +
-              '$BERTH_URL/v2/clusters'
+              'npx berth cluster create --set name=train --set type=APPLICATION \\\n' +
+              '  --set image=local/shell --set "compute.gpuTypeId=NVIDIA A40" \\\n' +
+              '  --set compute.gpuCountPerPod=1 --set compute.podCount=2'
             }
-          />
+          >
+            For training on the GPUs of several machines.
+          </EmptyState>
         }
       />
       <NewCluster open={creating} onClose={() => setCreating(false)} />

@@ -163,9 +163,9 @@ function NewPod() {
                 value={draft.mount}
                 onChange={(event) => change({ mount: event.target.value as Draft['mount'] })}
                 options={[
-                  ['none', 'nothing: the disk is emptied at each restart'],
-                  ['persistent', 'a volume of its own, until it is terminated'],
-                  ['network', 'a network volume, which outlives it'],
+                  ['none', 'nothing: emptied at each restart'],
+                  ['persistent', 'a volume, until it is terminated'],
+                  ['network', 'a network volume, which stays'],
                 ]}
               />
               {draft.mount === 'persistent' && (

@@ -2,7 +2,7 @@ import { useApi } from '../api/queries.ts';
 import { usePermissions } from '../api/session.ts';
 import { Badge } from '../components/badge.tsx';
 import { Command } from '../components/copy.tsx';
-import { formatBytes, formatCount, formatDuration } from '../components/format.ts';
+import { formatBytes, formatCount, formatDuration, plural } from '../components/format.ts';
 import { Card, Facts, Page, Stat } from '../components/page.tsx';
 import { EmptyState, Loaded } from '../components/states.tsx';
 import { DataTable } from '../components/table.tsx';
@@ -200,7 +200,7 @@ function DataCenterCard({ place }: { place: SystemDataCenter }) {
               'Memory',
               `${place.memory} GB${place.freeMemory === null ? '' : `, ${Math.round(place.freeMemory)} GB free`}`,
             ],
-            ['Runs', `${place.pods} pods, ${place.workers} workers`],
+            ['Runs', `${plural(place.pods, 'pod')}, ${plural(place.workers, 'worker')}`],
           ]}
         />
         {place.nodes.length > 0 && <Nodes place={place} />}

@@ -100,10 +100,7 @@ export default function TemplatesPage() {
         empty={
           <EmptyState
             title="No templates yet"
-            command={
-              'curl -H "Authorization: Bearer $BERTH_API_KEY" -H "Content-Type: application/json" \\\n ' +
-              ' -d \'{"name": "shell", "image": "local/shell"}\' $BERTH_URL/v2/templates'
-            }
+            command="npx berth template create --set name=shell --set image=local/shell"
           >
             Write an image with its ports and variables down once, and deploy it with two clicks.
           </EmptyState>

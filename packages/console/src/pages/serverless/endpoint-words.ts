@@ -10,7 +10,7 @@ export function hardwareOf({ gpu, cpu }: Pick<Endpoint, 'gpu' | 'cpu'>): string 
 
 export function scalingOf({ scaling }: Pick<Endpoint, 'scaling'>): string {
   if (scaling.type === 'QUEUE_DELAY')
-    return `a worker more when a job waits ${String(scaling['queueDelay'])} s`;
+    return `one more worker when a job waits for ${String(scaling['queueDelay'])} s`;
   if (scaling.type === 'REQUEST_COUNT')
     return `a worker for every ${String(scaling['requestCount'] ?? scaling['requestsPerWorker'] ?? '')} requests`;
   return scaling.type;

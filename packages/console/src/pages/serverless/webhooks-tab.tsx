@@ -72,8 +72,9 @@ export default function WebhooksTab({ endpoint: { id } }: TabProps) {
               <EmptyState
                 title="No webhooks yet"
                 command={
-                  `curl ${location.origin}/v2/${id}/run -H "Authorization: Bearer $BERTH_API_KEY" -d ` +
-                  `'{"input": {}, "webhook": "https://example.com/hook"}'`
+                  `curl ${location.origin}/v2/${id}/run \\\n` +
+                  '  -H "Authorization: Bearer $BERTH_API_KEY" \\\n' +
+                  `  -d '{"input": {}, "webhook": "https://example.com/hook"}'`
                 }
               >
                 A job with a webhook is told to that address when it ends. Deliveries are signed and repeated.

@@ -1,3 +1,5 @@
+import type { ReactNode } from 'react';
+import { Link } from '@tanstack/react-router';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { useApi } from '../../../api/queries.ts';
 import type { DataCenter, NetworkVolume } from '../../../api/resources.ts';
@@ -37,9 +39,13 @@ export function VolumeField({
         <Choices
           legend="Network volumes"
           about={
-            found.length === 0
-              ? 'There are none yet: make one on the page Storage.'
-              : 'At most one in each data center; workers run only in those.'
+            found.length === 0 ? (
+              <>
+                There are none yet: make one under <Link to="/storage">Storage</Link>.
+              </>
+            ) : (
+              'At most one in each data center; workers run only in those.'
+            )
           }
           value={value}
           options={found.map(({ id, name, dataCenter, size }) => ({
@@ -63,7 +69,7 @@ function Choices({
   onChange,
 }: {
   legend: string;
-  about: string;
+  about: ReactNode;
   value: string;
   options: { id: string; label: string; hint: string }[];
   onChange: (value: string) => void;
