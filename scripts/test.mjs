@@ -110,7 +110,8 @@ async function startPostgres() {
   process.env['BERTH_TEST_DATABASE_URL'] = postgres.url;
   process.env['BERTH_TEST_DATABASE_TEMPLATE'] = template.name;
   cleanups.push(async () => {
-    await template.drop();
+    // A signal that ends the run has stopped a server of its own already, with all its databases.
+    await template.drop().catch(ignoreWhenInterrupted);
     await postgres.stop();
   });
 }
@@ -152,6 +153,11 @@ async function stopKubernetesAfter(type, data) {
   const stop = stopKubernetes;
   stopKubernetes = async () => undefined;
   await stop();
+}
+
+/** @param {unknown} error */
+function ignoreWhenInterrupted(error) {
+  if (!interrupted.signal.aborted) throw error;
 }
 
 /** @param {string} name @returns {string | undefined} */
