@@ -1,3 +1,5 @@
+import { isRecent } from '../../support/clock.ts';
+import { REST_MS } from '../reconcile-settings.ts';
 import { hasRecovered, NO_CRASHES, describeCrashes } from './crash-backoff.ts';
 import type { CrashHistory } from './crash-backoff.ts';
 import { activityOf, isActive, isResting, trackWorker } from './tracked-worker.ts';
@@ -20,7 +22,7 @@ export class EndpointWorkerSet {
   demand = 0;
   /** How many times jobs were queued since the set was created. */
   #queuings = 0;
-  #rest: { queuings: number; workersMin: number; until: number } | undefined;
+  #rest: { queuings: number; workersMin: number; since: number } | undefined;
 
   constructor(endpointId: string) {
     this.endpointId = endpointId;
@@ -49,7 +51,7 @@ export class EndpointWorkerSet {
   }
 
   /** It was found without load, with this many workers to keep. */
-  setRest(rest: { queuings: number; workersMin: number; until: number } | undefined): void {
+  setRest(rest: { queuings: number; workersMin: number; since: number } | undefined): void {
     this.#rest = rest;
   }
 
@@ -62,7 +64,7 @@ export class EndpointWorkerSet {
     return (
       rest !== undefined &&
       rest.queuings === this.#queuings &&
-      now < rest.until &&
+      isRecent(rest.since, REST_MS, now) &&
       this.#version !== null &&
       this.crashes.count === 0 &&
       this.placementFailure === undefined &&

@@ -118,5 +118,9 @@ describe('an endpoint at rest', () => {
     clock.advance(REST_MS);
     heartbeats.recordHeartbeat('e', 'w');
     assert.deepEqual(await due(), ['e']);
+    await policy.reconcile('e');
+    assert.deepEqual(await due(), []);
+    clock.advance(-REST_MS);
+    assert.deepEqual(await due(), ['e']);
   });
 });

@@ -6,7 +6,7 @@ import { workerStartTimeoutMs } from '../../domain/endpoints/worker-start-timeou
 import { placeWorker, reserveCapacity } from '../../domain/placement/worker-placement.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import { describeExit } from '../crash-summary.ts';
-import { REST_MS, STOP_GRACE_MS } from '../reconcile-settings.ts';
+import { STOP_GRACE_MS } from '../reconcile-settings.ts';
 import { Reconciler, type ReconcilePolicy } from '../reconciler.ts';
 import { isCrashLooping, nextStartAt } from './crash-backoff.ts';
 import { endpointLoad } from './endpoint-load.ts';
@@ -161,9 +161,7 @@ class WorkerPolicy implements ReconcilePolicy {
     else workerSet.clearPlacementFailure();
     workerSet.resetCrashesIfRecovered(load.waiting, now);
     const hasLoad = load.waiting + load.overdue + load.inProgress > 0 || endpoint.type === 'LOAD_BALANCER';
-    workerSet.setRest(
-      hasLoad ? undefined : { queuings, workersMin: endpoint.workersMin, until: now + REST_MS },
-    );
+    workerSet.setRest(hasLoad ? undefined : { queuings, workersMin: endpoint.workersMin, since: now });
     if (
       workerSet.workers.size === 0 &&
       load.waiting === 0 &&
