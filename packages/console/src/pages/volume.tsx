@@ -74,8 +74,8 @@ export default function VolumePage() {
           <div className="stack">
             <Command>{`npx berth volume cp ./models ${found.id}:/models`}</Command>
             <Command>
-              {`aws s3 ls s3://${found.id}/ --endpoint-url ${location.origin}/s3 --region ` +
-                `${found.dataCenter}`}
+              {`aws s3 ls s3://${found.id}/ \\\n  --endpoint-url ${location.origin}/s3 \\\n` +
+                `  --region ${found.dataCenter}`}
             </Command>
           </div>
         </Card>
@@ -108,7 +108,9 @@ function Files({ volumeId, write }: { volumeId: string; write: boolean }) {
             </>
           )
         }
-        filters={<FolderPath folder={folder} onOpen={setFolder} />}
+        {...((folder !== '' || files.data?.length !== 0) && {
+          filters: <FolderPath folder={folder} onOpen={setFolder} />,
+        })}
         rowKey={({ name, kind }) => `${kind} ${name}`}
         rowName={({ name }) => name}
         searchText={({ name }) => name}
@@ -143,7 +145,9 @@ function Files({ volumeId, write }: { volumeId: string; write: boolean }) {
           <EmptyState
             title={folder === '' ? 'No files yet' : 'This folder is empty'}
             command={`npx berth volume cp ./models ${volumeId}:/${folder}`}
-          />
+          >
+            Upload files with the button above, or whole folders from a terminal.
+          </EmptyState>
         }
       />
       <FormDialog

@@ -58,20 +58,26 @@ export function JobFilters({
         placeholder="Text in the input"
         defaultValue={search.text}
       />
-      <input
-        className="input"
-        name="from"
-        type="datetime-local"
-        aria-label="Created after"
-        defaultValue={search.from}
-      />
-      <input
-        className="input"
-        name="to"
-        type="datetime-local"
-        aria-label="Created before"
-        defaultValue={search.to}
-      />
+      <label className="row muted">
+        from
+        <input
+          className="input"
+          name="from"
+          type="datetime-local"
+          aria-label="Created after"
+          defaultValue={search.from}
+        />
+      </label>
+      <label className="row muted">
+        until
+        <input
+          className="input"
+          name="to"
+          type="datetime-local"
+          aria-label="Created before"
+          defaultValue={search.to}
+        />
+      </label>
       <Button type="submit">Search</Button>
       {isFiltered && (
         <Button look="quiet" onClick={() => onChange({})}>

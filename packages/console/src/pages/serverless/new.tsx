@@ -135,13 +135,13 @@ function NewEndpoint() {
             ),
           ]}
         />
-        <div className="grid two">
+        <div className="grid pair">
           <TextField
             label="Workers at least"
             type="number"
             min={0}
             value={draft.min}
-            hint="0: nothing runs and costs while there is no work."
+            hint="0: nothing runs without work"
             onChange={(event) => change({ min: event.target.value })}
           />
           <TextField

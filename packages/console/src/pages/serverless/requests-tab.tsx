@@ -119,13 +119,17 @@ export default function RequestsTab({ endpoint }: TabProps) {
                       }
                     />
                   ) : (
-                    <EmptyState title="No requests yet" command={`npx berth run ${name} '{"input": {}}'`}>
+                    <EmptyState
+                      title="No requests are stored"
+                      command={`npx berth run ${name} '{"input": {}}'`}
+                    >
                       Send one from the playground, with any client of the RunPod API, or with this command.
+                      Requests that have ended are kept for a while.
                     </EmptyState>
                   )
                 }
               />
-              <div className="row end" style={{ padding: 12 }}>
+              <div className="row end pager">
                 {cursor !== undefined && (
                   <Button onClick={() => turn(newer.at(-1) || undefined, newer.slice(0, -1))}>
                     {newer.length > 0 ? 'Newer' : 'Newest'}
