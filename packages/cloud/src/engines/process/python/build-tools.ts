@@ -56,6 +56,6 @@ export async function findBuildTools(
   );
   const variables = code === 0 ? uvVariables(settings) : undefined;
   if (variables === undefined) return [PIP];
-  const installed = await ownUv.ensure(interpreter, onLine);
+  const installed = await ownUv.ensure(interpreter, onLine, signal);
   return installed === undefined ? [PIP] : [{ uv: installed, variables }, PIP];
 }

@@ -40,12 +40,16 @@ export class UvProgram {
   }
 
   /** Its path; undefined if it cannot be installed. */
-  ensure(interpreter: PythonInterpreter, onLine: (line: string) => void): Promise<string | undefined> {
+  ensure(
+    interpreter: PythonInterpreter,
+    onLine: (line: string) => void,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
     const program = join(this.#options.path, FOLDER, 'bin', 'uv');
     if (existsSync(program)) return Promise.resolve(program);
     if (this.#installing === undefined && this.#options.clock.now() < this.#retryAt)
       return Promise.resolve(undefined);
-    this.#installing ??= this.#install(interpreter, program, onLine).finally(() => {
+    this.#installing ??= this.#install(interpreter, program, onLine, signal).finally(() => {
       this.#installing = undefined;
     });
     return this.#installing;
@@ -55,6 +59,7 @@ export class UvProgram {
     interpreter: PythonInterpreter,
     program: string,
     onLine: (line: string) => void,
+    signal: AbortSignal,
   ): Promise<string | undefined> {
     const { path, home, clock, ids } = this.#options;
     const target = join(path, `${FOLDER}-${ids.resource()}`);
@@ -70,7 +75,7 @@ export class UvProgram {
           root: target,
         },
         () => undefined,
-        AbortSignal.timeout(TIMEOUT_MS),
+        AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
       );
       if (code !== 0 || !existsSync(join(target, 'bin', 'uv'))) throw new Error(`pip ended with ${code}`);
       // Builds of accounts run it as users of their own.
