@@ -220,6 +220,17 @@ describe('berth deploy', () => {
     large.remove();
   });
 
+  test('a terminal is told that packages are installed first', async () => {
+    const packages = createTemporaryFolder('Packages', { 'handler.py': '', 'requirements.txt': '# none\n' });
+    const { out } = await runInProcess(['deploy', packages.path, '--name', 'packages'], {
+      env: { BERTH_URL: stage.server.url, BERTH_API_KEY: ann.key, npm_command: 'exec' },
+      terminal: true,
+    });
+    packages.remove();
+    assert.match(out, /The packages in requirements\.txt are installed once/);
+    assert.match(out, /Try it: npx berth run packages /);
+  });
+
   test('where no worker runs, the job that waits says why, and so do the logs', async () => {
     const why = /the maximum of this endpoint is 0/;
     await berth('deploy', folder.path, '--name', 'never', '--max', '0');

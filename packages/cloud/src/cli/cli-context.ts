@@ -23,6 +23,11 @@ export interface InputStream extends AsyncIterable<Uint8Array | string> {
   destroy?(): unknown;
 }
 
+/** How the user calls this program, for the commands that it tells them to type: npx leaves a trace. */
+export function programName(env: Environment): string {
+  return env['npm_command'] === 'exec' ? 'npx berth' : 'berth';
+}
+
 /** The environment of a command, which tests replace. */
 export interface CliContext {
   env: Environment;

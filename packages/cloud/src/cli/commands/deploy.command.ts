@@ -2,6 +2,7 @@ import { dirname } from 'node:path';
 import { referencedSecrets } from '../../domain/secrets/secret-references.ts';
 import { connect } from '../connect.ts';
 import type { ApiClient } from '../api-client.ts';
+import { programName } from '../cli-context.ts';
 import { command } from '../command-definition.ts';
 import { CliError } from '../cli.errors.ts';
 import { interruptiblePause } from '../interruptible-pause.ts';
@@ -22,6 +23,9 @@ const DEFAULT_TIMEOUT_S = 120;
 const IS_PATH = /^(?:\.{1,2}$|\.{0,2}\/|~)/;
 /** A name without registry and tag that is not an image of this server. */
 const COULD_BE_FOLDER = /^(?!local\/)[^.:@/]+(?:\/[^:@]*)?$/;
+
+/** Python packages of a folder, in the order in which Berth looks for them. */
+const PACKAGE_LISTS = ['requirements.txt', 'pyproject.toml'];
 
 export const deploy = command({
   name: 'deploy',
@@ -63,6 +67,7 @@ export const deploy = command({
   },
   async run(call) {
     const { words, options, output, stderr } = call;
+    const program = programName(call.env);
     const source = words['FOLDER|IMAGE'];
     const given = parseDeploySettings(options);
     const timeout = parseCount('timeout', options.timeout, 1) ?? DEFAULT_TIMEOUT_S;
@@ -97,12 +102,13 @@ export const deploy = command({
     const reportStart = (state: string): void => say(`  ${escapeControlCharacters(state)}`);
     const pause = interruptiblePause(
       call,
-      `${shellQuote(name)} is deployed, and its worker goes on starting; berth ps ${shellQuote(name)} shows how far it is`,
+      `${shellQuote(name)} is deployed, and its worker goes on starting; ${program} ps ${shellQuote(name)} shows how far it is`,
     );
     const state = options.wait
       ? await waitForWorker(client, endpoint, timeout * 1000, pause, reportStart)
       : {};
-    show(output, endpoint, { created, ...state });
+    const packages = folder?.files.find(({ path }) => PACKAGE_LISTS.includes(path))?.path;
+    show(output, endpoint, { created, ...state }, { program, packages });
   },
 });
 
@@ -110,15 +116,21 @@ function show(
   output: Output,
   { id, name, type, image, workers, requestUrls }: EndpointView,
   rest: { created: boolean; ready?: boolean; reason?: string },
+  { program, packages }: { program: string; packages: string | undefined },
 ): void {
   if (!output.isText) return output.printRecord({ id, name, type, image, ...rest, requestUrls });
   const next =
     type === 'QUEUE'
-      ? `Try it: berth run ${shellQuote(name)} '{"input": {}}' --sync`
+      ? `Try it: ${program} run ${shellQuote(name)} '{"input": {}}' --sync`
       : `Try it: curl -H "Authorization: Bearer $BERTH_API_KEY" ${requestUrls['base']}/`;
   output.printRecord(
     { id, name, image, workers: `${workers.min} to ${workers.max}`, ...requestUrls },
     ...(rest.reason === undefined ? [] : [rest.reason]),
+    ...(packages === undefined || rest.ready === true
+      ? []
+      : [
+          `The packages in ${packages} are installed once, from now on; a first job waits for that and says so.`,
+        ]),
     next,
   );
 }

@@ -68,6 +68,14 @@ describe('run', () => {
     );
   });
 
+  test('says what to type next as the user types it', async () => {
+    await using server = await startFakeApiServer({ ...ENDPOINTS, 'POST /v2/e1/run': { body: queued } });
+    const run = (env = {}) =>
+      runBerth(['run', 'echo', '{}'], { env: { ...envOf(server), ...env }, terminal: true });
+    assert.match((await run()).out, /Its log: berth logs echo --job j1 -f/);
+    assert.match((await run({ npm_command: 'exec' })).out, /Its log: npx berth logs echo --job j1 -f/);
+  });
+
   test('Ctrl-C ends with 130; the job goes on, or is cancelled', async () => {
     await using server = await startFakeApiServer({
       ...ENDPOINTS,

@@ -1,4 +1,5 @@
 import { connect } from '../connect.ts';
+import { programName } from '../cli-context.ts';
 import { command } from '../command-definition.ts';
 import { serverOptions } from '../local-server.ts';
 import { escapeControlCharacters } from '../output.ts';
@@ -121,6 +122,7 @@ export const jobWatch = command({
       withinMs: Infinity,
       interrupt: call.onInterrupt?.(),
       cancelsOnInterrupt: false,
+      program: programName(call.env),
     });
     const ended = isUnfinished(job) ? await watched.end() : job;
     const { error: _, ...shown } = ended;

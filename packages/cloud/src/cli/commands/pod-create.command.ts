@@ -1,6 +1,7 @@
 import type { ApiClient } from '../api-client.ts';
 import { connect } from '../connect.ts';
 import { CliError } from '../cli.errors.ts';
+import { programName } from '../cli-context.ts';
 import { command } from '../command-definition.ts';
 import { serverOptions } from '../local-server.ts';
 import { podCreateBody, podCreateOptions } from '../pods/pod-create-options.ts';
@@ -53,7 +54,7 @@ export const podCreate = command({
         cost,
         ...(urls.length > 0 && { urls }),
       },
-      `Look inside: berth exec ${id}`,
+      `Look inside: ${programName(call.env)} exec ${id}`,
     );
   },
 });

@@ -1,4 +1,5 @@
 import { connect } from '../connect.ts';
+import { programName } from '../cli-context.ts';
 import { command } from '../command-definition.ts';
 import { UsageError } from '../cli.errors.ts';
 import { serverOptions } from '../local-server.ts';
@@ -50,6 +51,7 @@ export const run = command({
   },
   async run(call) {
     const { words, options, output, stderr } = call;
+    const program = programName(call.env);
     if (options.sync && options.stream) throw new UsageError('--sync and --stream exclude each other');
     const wait = parseCount('wait', options.wait, 1);
     if (wait !== undefined && !options.sync) throw new UsageError('--wait goes with --sync');
@@ -61,7 +63,7 @@ export const run = command({
     if (!options.sync && !options.stream)
       return output.printRecord(
         { id: job.id, status: job.status },
-        `It runs on its own. Its log: berth logs ${endpoint.name} --job ${job.id} -f`,
+        `It runs on its own. Its log: ${program} logs ${endpoint.name} --job ${job.id} -f`,
       );
     const watched = new WatchedJob(client, endpoint, job, {
       report: (line) => {
@@ -70,6 +72,7 @@ export const run = command({
       withinMs: wait ?? (timeout === 0 ? Infinity : timeout * 1000),
       interrupt: call.onInterrupt?.(),
       cancelsOnInterrupt: options['cancel-on-interrupt'],
+      program,
     });
     if (options.stream) {
       for await (const chunk of watched.stream()) showChunk(output, chunk);
@@ -79,12 +82,14 @@ export const run = command({
     }
     const found = await watched.end();
     if (isUnfinished(found) && wait === undefined) throw watched.timeOut(found);
-    showResult(output, found, endpoint.name);
+    showResult(output, found, endpoint.name, program);
   },
 });
 
-function showResult(output: Output, job: JobView, endpoint: string): void {
-  const notes = isUnfinished(job) ? [`It goes on. Its log: berth logs ${endpoint} --job ${job.id} -f`] : [];
+function showResult(output: Output, job: JobView, endpoint: string, program: string): void {
+  const notes = isUnfinished(job)
+    ? [`It goes on. Its log: ${program} logs ${endpoint} --job ${job.id} -f`]
+    : [];
   output.printRecord(
     output.isText
       ? {

@@ -13,6 +13,8 @@ export interface WatchOptions {
   /** Ctrl-C. */
   interrupt: AbortSignal | undefined;
   cancelsOnInterrupt: boolean;
+  /** How the user calls berth. */
+  program: string;
 }
 
 /** A job that the user waits for, with a line for each change of its state. */
@@ -93,8 +95,9 @@ export class WatchedJob {
 
   #reportHowToGoOn(): void {
     const job = `${this.#endpoint.name} ${this.#job.id}`;
-    this.#options.report(
-      `berth: the job goes on. Watch it: berth job watch ${job}; cancel it: berth job cancel ${job}`,
+    const { report, program } = this.#options;
+    report(
+      `berth: the job goes on. Watch it: ${program} job watch ${job}; cancel it: ${program} job cancel ${job}`,
     );
   }
 
