@@ -1,3 +1,4 @@
+import type { UpgradeCheck } from '../../app/check-upgrade.ts';
 import { CliError } from '../cli.errors.ts';
 import { command } from '../command-definition.ts';
 import { dataFolder, serverOptions } from '../local-server.ts';
@@ -34,12 +35,17 @@ export const upgrade = command({
         `the database is newer than this version (its schema is ${found.schema}, this one knows ` +
           `${found.program}); use the version that wrote it`,
       );
-    output.printRecord(
-      { ...found },
-      found.steps.length === 0
-        ? 'Nothing changes: this version and the running ones can be mixed.'
-        : 'Make a backup first. When the first server of this version has started, earlier ones are ' +
-            'not ready any more.',
-    );
+    output.printRecord({ ...found }, upgradeAdvice(found));
   },
 });
+
+/** What to do, for people at a terminal. */
+export function upgradeAdvice({
+  steps,
+  keepsEarlierServers,
+}: Pick<UpgradeCheck, 'steps' | 'keepsEarlierServers'>): string {
+  if (steps.length === 0) return 'Nothing changes: this version and the running ones can be mixed.';
+  return keepsEarlierServers
+    ? 'Make a backup first. The change only adds to the schema: earlier servers go on beside this version.'
+    : 'Make a backup first. When the first server of this version has started, earlier ones are not ready any more.';
+}
