@@ -25,11 +25,11 @@ export function writeKubernetesSchemas(
     Object.entries(openApi.definitions).map(([name, definition]) => [name, strict(definition)]),
   );
   for (const [name, definition] of Object.entries(openApi.definitions)) {
-    const kinds = definition['x-kubernetes-group-version-kind'] ?? [];
+    const [found, ...others] = definition['x-kubernetes-group-version-kind'] ?? [];
     // Those of many groups are parts, such as DeleteOptions.
-    const [{ group, version: apiVersion, kind } = {}, ...others] = kinds;
-    if (kind === undefined || others.length > 0) continue;
-    const suffix = [group?.split('.')[0], apiVersion].filter((part) => part !== '').join('-');
+    if (found === undefined || others.length > 0) continue;
+    const { group, version: apiVersion, kind } = found;
+    const suffix = [group.split('.')[0], apiVersion].filter((part) => part !== '').join('-');
     const schema = { $ref: `#/definitions/${name}`, definitions: reachable(name, definitions) };
     writeFileSync(join(target, `${kind.toLowerCase()}-${suffix}.json`), JSON.stringify(schema));
   }
