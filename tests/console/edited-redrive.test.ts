@@ -8,13 +8,14 @@ import {
 } from '../../packages/testing/src/console-browser.ts';
 import { createResource, queueEndpoint } from '../../packages/testing/src/create-resource.ts';
 import { waitFor } from '../../packages/testing/src/wait-for.ts';
+import { DATABASES } from '../../packages/testing/src/test-database.ts';
 
 interface Job {
   id: string;
   status: string;
 }
 
-for (const kind of ['sqlite', 'postgres'] as const)
+for (const kind of DATABASES)
   describe(`console: failed requests are edited together and sent again, ${kind}`, {
     skip: withoutBrowser(),
   }, () => {

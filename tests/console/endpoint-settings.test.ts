@@ -8,6 +8,7 @@ import {
   withoutBrowser,
 } from '../../packages/testing/src/console-browser.ts';
 import { createResource, queueEndpoint } from '../../packages/testing/src/create-resource.ts';
+import { DATABASES } from '../../packages/testing/src/test-database.ts';
 
 interface Endpoint {
   workers: { min: number; max: number; idleTimeout?: number };
@@ -21,7 +22,7 @@ interface Endpoint {
   retention: number | null;
 }
 
-for (const kind of ['sqlite', 'postgres'] as const)
+for (const kind of DATABASES)
   describe(`console: settings of an endpoint, ${kind}`, { skip: withoutBrowser() }, () => {
     const stage = consoleFixture(kind, {
       BERTH_RATE_LIMITS: 'off',

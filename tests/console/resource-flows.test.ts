@@ -7,10 +7,11 @@ import {
   waitUntilLoaded,
   withoutBrowser,
 } from '../../packages/testing/src/console-browser.ts';
+import { DATABASES } from '../../packages/testing/src/test-database.ts';
 
 const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl';
 
-for (const kind of ['sqlite', 'postgres'] as const)
+for (const kind of DATABASES)
   describe(`console: templates, registries, SSH keys, volumes, pods and clusters, ${kind}`, {
     skip: withoutBrowser(),
   }, () => {

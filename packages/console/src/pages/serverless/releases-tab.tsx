@@ -100,8 +100,14 @@ function Diff({ release: { diff, version } }: { release: Release }) {
       {diff.map(({ field, old, new: next }) => (
         <div key={field}>
           <h3>{field}</h3>
-          <pre style={{ color: 'var(--bad)' }}>− {JSON.stringify(old)}</pre>
-          <pre style={{ color: 'var(--good)' }}>+ {JSON.stringify(next)}</pre>
+          {old === null && next === null ? (
+            <p className="muted">Changed. Its values may be secret and are not shown.</p>
+          ) : (
+            <>
+              <pre style={{ color: 'var(--bad)' }}>− {JSON.stringify(old)}</pre>
+              <pre style={{ color: 'var(--good)' }}>+ {JSON.stringify(next)}</pre>
+            </>
+          )}
         </div>
       ))}
     </div>
