@@ -8,7 +8,7 @@ import {
   withoutBrowser,
 } from '../../packages/testing/src/console-browser.ts';
 
-/** Serverless pages are tested on PostgreSQL too (serverless.test.ts); the other tests run on SQLite. */
+/** What resources.test.ts does on SQLite. */
 describe('console: the account and its resources on PostgreSQL', { skip: withoutBrowser() }, () => {
   const stage = consoleFixture('postgres', { BERTH_RATE_LIMITS: 'off', BERTH_GPUS: '2x NVIDIA A40' });
   let page: Page;
