@@ -112,12 +112,12 @@ async function composeApp(app: AppContext): Promise<App> {
   const traces = await createTraces(app, storage);
   const queue = await createQueue(app, storage, traces?.tracing);
   const peers = new Peers(app, storage, address);
-  const engines = await createEngines(app, storage, address, peers);
+  const files = createInstallationFiles(app, storage);
+  const engines = await createEngines(app, { ...storage, environments: files.environments }, address, peers);
   const limits = await createAccountLimits(app, storage, engines, queue.webhookSecretFor);
   queue.limitBy(limits.directory);
   const endpointCache = new EndpointCache(store.endpoints, clock);
   events.subscribe('endpoint.changed', ({ endpointId }) => endpointCache.invalidate(endpointId));
-  const files = createInstallationFiles(app, storage);
   const artifacts = new FlashArtifacts({
     files: files.artifacts,
     masterKey: storage.masterKey,

@@ -17,6 +17,7 @@ import { clusterEngine, clusterName } from '../engines/shared/cluster-engine.ts'
 import type { InstanceHosts } from '../engines/shared/instance-hosts.ts';
 import { sharedEngine } from '../engines/shared/shared-engine.ts';
 import { GpuAllocator } from '../engines/gpu-allocator.ts';
+import type { EnvironmentArchives } from '../engines/process/python/environment-archives.ts';
 import { ProcessEngine } from '../engines/process/process-engine.ts';
 import { Catalog } from '../resources/catalog/catalog.ts';
 import { virtualGpus } from '../resources/catalog/virtual-gpus.ts';
@@ -68,7 +69,11 @@ export interface Engines {
 
 export async function createEngines(
   { config, log, clock, ids }: AppContext,
-  { masterKey, store }: Pick<Storage, 'masterKey' | 'store'>,
+  {
+    masterKey,
+    store,
+    environments,
+  }: Pick<Storage, 'masterKey' | 'store'> & { environments?: EnvironmentArchives | undefined },
   address: ServerAddress,
   peers: Peers,
 ): Promise<Engines> {
@@ -115,7 +120,11 @@ export async function createEngines(
     users: parseUserRange(config.process.users) ?? DEFAULT_USER_RANGE,
     readablePaths: config.process.readablePaths === 'none' ? [] : config.process.readablePaths,
     ownPorts: [config.port, config.tls.redirectPort].filter((port) => port > 0),
-    python: { installUv, eviction: { keepMs: keepDays * MS_PER_DAY, maxBytes: maxGb * BYTES_PER_GB } },
+    python: {
+      installUv,
+      eviction: { keepMs: keepDays * MS_PER_DAY, maxBytes: maxGb * BYTES_PER_GB },
+      archives: environments,
+    },
     deployedImages: () => store.endpoints.listLocalImages(),
   });
   const engines = new Map<string, InstanceEngine>([['process', processEngine]]);

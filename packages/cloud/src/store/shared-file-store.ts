@@ -6,6 +6,7 @@ export interface SharedFile {
   size: number;
   /** How many parts of it are in the database. 0: a bucket has the content. */
   parts: number;
+  createdAt: number;
 }
 
 /** The files of all servers. The parts of a file are written before the file, and seen once it is there. */
@@ -17,7 +18,7 @@ export interface SharedFileStore {
   addPart(version: string, part: number, content: string, createdAt: number): Promise<void>;
   part(version: string, part: number): Promise<string | undefined>;
   /** The name stands for this version from now on. Answers the one that it replaces, whose parts are gone. */
-  publish(file: SharedFile, createdAt: number): Promise<SharedFile | undefined>;
+  publish(file: SharedFile): Promise<SharedFile | undefined>;
   /** Deletes it with its parts, if it is still this version. */
   remove(file: SharedFile): Promise<void>;
   /** Deletes the parts of files that were not completed, if they are older than this. */

@@ -38,7 +38,10 @@ export interface ProcessEngineOptions {
   /** Whether to use cgroups where this user may create them. */
   useCgroups?: boolean;
   /** How Python environments are built and kept. */
-  python?: Pick<ImageEnvironmentsOptions, 'eviction' | 'uv' | 'installUv' | 'interpreters' | 'run'>;
+  python?: Pick<
+    ImageEnvironmentsOptions,
+    'eviction' | 'uv' | 'installUv' | 'interpreters' | 'run' | 'archives'
+  >;
   /** The local images of all endpoints: their environments are kept. */
   deployedImages?: ImageEnvironmentsOptions['deployedImages'];
   /** How instances of other accounts than root are kept apart. Default: as well as this machine can. */

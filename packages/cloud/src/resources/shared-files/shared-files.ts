@@ -40,18 +40,20 @@ export class SharedFiles {
     this.#deps = deps;
   }
 
-  /** Takes the file at the path, which becomes the copy of this server. */
-  async add(name: string, path: string): Promise<void> {
+  /** Takes the file at the path, which becomes the copy of this server unless it needs none. */
+  async add(name: string, path: string, { keepCopy = true } = {}): Promise<void> {
     const { store, bucket, clock, ids } = this.#deps;
     const { size } = await stat(path);
     const version = ids.resource();
-    const upload = { name, version, size, parts: 0 };
+    const upload = { name, version, size, parts: 0, createdAt: clock.now() };
     if (bucket !== undefined) await bucket.add(objectOf(upload), { file: path, start: 0, length: size });
     else upload.parts = await this.#addParts(version, path);
-    const copy = this.#copyOf(upload);
-    await mkdir(dirname(copy), { recursive: true });
-    await rename(path, copy);
-    const replaced = await store.publish(upload, clock.now());
+    if (keepCopy) {
+      const copy = this.#copyOf(upload);
+      await mkdir(dirname(copy), { recursive: true });
+      await rename(path, copy);
+    }
+    const replaced = await store.publish(upload);
     if (replaced !== undefined) await this.#removeObject(replaced);
   }
 
@@ -74,13 +76,27 @@ export class SharedFiles {
     return copying;
   }
 
+  /** The content, without a copy here; undefined if there is no such file. */
+  async open(name: string): Promise<Readable | undefined> {
+    const found = await this.#deps.store.find(name);
+    return found && this.#open(found);
+  }
+
+  /** Deletes files of this prefix that were added before this time. */
+  async expire(prefix: string, before: number): Promise<void> {
+    for (const found of await this.#deps.store.list(prefix))
+      if (found.createdAt < before) await this.#remove(found);
+  }
+
   /** All whose names begin with the prefix. Copies on other servers go with their next sweep. */
   async removeAll(prefix: string): Promise<void> {
-    for (const found of await this.#deps.store.list(prefix)) {
-      await this.#deps.store.remove(found);
-      await this.#removeObject(found);
-      await rm(dirname(this.#copyOf(found)), { recursive: true, force: true });
-    }
+    for (const found of await this.#deps.store.list(prefix)) await this.#remove(found);
+  }
+
+  async #remove(found: SharedFile): Promise<void> {
+    await this.#deps.store.remove(found);
+    await this.#removeObject(found);
+    await rm(dirname(this.#copyOf(found)), { recursive: true, force: true });
   }
 
   /** Deletes copies of files that are gone, and what uploads left that never ended. */

@@ -29,7 +29,7 @@ export function sharedFileTable(database: Database): SharedFileStore {
         return found === undefined ? undefined : String(found['content']);
       }),
 
-    publish: ({ name, version, size, parts }, createdAt) =>
+    publish: ({ name, version, size, parts, createdAt }) =>
       database.write(function* () {
         const replaced = yield* findFile(name);
         const values = rowValues({ name, version, size, parts, created_at: createdAt });
@@ -66,5 +66,6 @@ function fromRow(found: Row): SharedFile {
     version: String(found['version']),
     size: Number(found['size']),
     parts: Number(found['parts']),
+    createdAt: Number(found['created_at']),
   };
 }

@@ -76,8 +76,9 @@ export const requestSettings = {
     ),
     default: '',
     description:
-      'Where several servers keep the files of deployed folders and flash builds: s3://bucket/prefix, with ' +
-      'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment of each. Empty: in PostgreSQL. ' +
+      'Where several servers keep the files of deployed folders, their Python environments and flash builds: ' +
+      's3://bucket/prefix, with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment of each. ' +
+      'Empty: in PostgreSQL. ' +
       'What was deployed before stays where it is.',
   }),
   'images.s3Endpoint': defineSetting({

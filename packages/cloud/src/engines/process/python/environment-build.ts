@@ -11,6 +11,7 @@ const script = (name: string): string => fileURLToPath(new URL(name, import.meta
 const COPY_SOURCE = script('copy-source.py');
 const READ_DEPENDENCIES = script('read-dependencies.py');
 const INSTALL_WORKER_PACKAGE = script('install-worker-package.py');
+const RELOCATE_ENVIRONMENT = script('relocate-environment.py');
 /** How many lines of output explain a failure. */
 const FAILURE_LINES = 20;
 const MAX_FAILURE_LENGTH = 600;
@@ -78,11 +79,21 @@ export async function buildEnvironment(build: EnvironmentBuild): Promise<void> {
   if (installsOwnFiles && !project.isEditable) await removeTree(source);
 }
 
+/** What is done in an environment that is unpacked or complete. */
+export type EnvironmentStep = Omit<EnvironmentBuild, 'project' | 'workerPackage'>;
+
+/** Makes an environment work that was built at another path and is unpacked in `folder`. */
+export async function relocateEnvironment(build: EnvironmentStep, builtAt: string): Promise<void> {
+  const { folder, home, interpreter } = build;
+  const env = buildVariables({ home, tmp: folder, root: folder });
+  await runStep(build, [interpreter.path, '-I', RELOCATE_ENVIRONMENT, builtAt, folder], folder, env);
+}
+
 /**
  * Compiles the modules of a complete environment, for the starts to come. It takes longer than to install them, and
  * the first start needs few of them: nobody waits for it.
  */
-export async function compileEnvironment(build: EnvironmentBuild): Promise<void> {
+export async function compileEnvironment(build: EnvironmentStep): Promise<void> {
   const { folder, home } = build;
   const python = join(folder, 'bin', 'python3');
   const cache = `pycache_prefix=${bytecodeCache(folder)}`;
@@ -145,7 +156,7 @@ function ignoreSyntaxErrors(error: unknown): void {
 }
 
 async function runStep(
-  { run, onLine, signal, owner, folder, interpreter, tool: { uv } }: EnvironmentBuild,
+  { run, onLine, signal, owner, folder, interpreter, tool: { uv } }: EnvironmentStep,
   argv: readonly [string, ...string[]],
   cwd: string,
   env: Record<string, string>,

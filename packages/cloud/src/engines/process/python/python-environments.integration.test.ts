@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -9,6 +11,7 @@ import { ManualClock } from '../../../support/clock.ts';
 import { randomIds } from '../../../support/ids.ts';
 import { PYTHON_WORKER_PACKAGE } from '../../../support/program-files.ts';
 import { runBuildCommand, type RunBuildCommand } from './build-command.ts';
+import type { EnvironmentArchives } from './environment-archives.ts';
 import { findInterpreters } from './python-interpreters.ts';
 import { PythonEnvironments, type PythonEnvironmentsOptions } from './python-environments.ts';
 
@@ -308,3 +311,58 @@ function minor(): string {
     encoding: 'utf8',
   }).trim();
 }
+
+describe('environments of several servers', () => {
+  /** What all servers reach. */
+  function sharedArchives() {
+    const packed = new Map<string, Buffer>();
+    const problems: string[] = [];
+    const added = Promise.withResolvers<void>();
+    const archives: EnvironmentArchives = {
+      open: async (name) => {
+        const found = packed.get(name);
+        return found && Readable.from([found]);
+      },
+      add: async (name, content) => {
+        packed.set(name, await buffer(content));
+        added.resolve();
+      },
+      onProblem: (what, error) => void problems.push(`${what}: ${String(error)}`),
+    };
+    return { archives, packed, problems, added: added.promise };
+  }
+
+  test('one that a server has built is used by the next, at another path, and built by none again', async () => {
+    const { archives, added, problems } = sharedArchives();
+    const [one, two] = [open({ archives }), open({ archives })];
+    const image = folder({ 'requirements.txt': 'tiny==1.0\n' });
+    const built = await ensure(one.environments, image);
+    await added;
+    const lines: string[] = [];
+    const fetched = await ensure(two.environments, image, { lines });
+    assert.deepEqual([two.runs(), problems], [0, []], lines.join('\n'));
+    assert.ok(lines.includes('Fetching the Python environment, which another server has built.'));
+    assert.notEqual(fetched, built);
+    await one.environments.close();
+    rmSync(built, { recursive: true });
+    assert.equal(python(fetched, 'import tiny, berth_worker; print(tiny.VERSION)'), '1.0');
+    assert.equal(python(fetched, 'import sys; print(sys.prefix)'), fetched);
+    assert.equal(existsSync(join(fetched, 'tmp')), false);
+  });
+
+  test('one that cannot be read is built, and its problem is said', async () => {
+    const { archives, packed, added, problems } = sharedArchives();
+    const image = folder({ 'requirements.txt': 'tiny==2.0\n' });
+    await ensure(open({ archives }).environments, image);
+    await added;
+    for (const [name, content] of packed) packed.set(name, content.subarray(0, content.length / 2));
+    const other = open({ archives });
+    assert.equal(python(await ensure(other.environments, image), 'import tiny; print(tiny.VERSION)'), '2.0');
+    assert.equal(other.runs(), 1);
+    assert.match(problems.join(), /of another server cannot be used/);
+    assert.equal(
+      readdirSync(join(other.path, 'root')).filter((name) => name.endsWith('.building')).length,
+      0,
+    );
+  });
+});

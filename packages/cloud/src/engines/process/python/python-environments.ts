@@ -9,7 +9,19 @@ import { staleWhileRevalidate } from '../../../support/stale-while-revalidate.ts
 import { runBuildCommand, type RunBuildCommand } from './build-command.ts';
 import { findBuildTools, type BuildTool } from './build-tools.ts';
 import { EnvironmentBuilds } from './environment-builds.ts';
-import { buildEnvironment, compileEnvironment, type EnvironmentBuild } from './environment-build.ts';
+import {
+  type EnvironmentArchives,
+  MAX_ARCHIVED_BYTES,
+  packEnvironment,
+  unpackEnvironment,
+} from './environment-archives.ts';
+import {
+  buildEnvironment,
+  compileEnvironment,
+  type EnvironmentBuild,
+  type EnvironmentStep,
+  relocateEnvironment,
+} from './environment-build.ts';
 import { environmentsToEvict, type EvictionRules } from './environment-eviction.ts';
 import { EnvironmentStore, type StoredEnvironment } from './environment-store.ts';
 import { chooseInterpreter, findInterpreters, type PythonInterpreter } from './python-interpreters.ts';
@@ -18,6 +30,8 @@ import { dependencyFiles, readPythonProject, type PythonProject } from './python
 
 /** Changes when environments are built in another way, so that none of before is used. */
 const LAYOUT = 1;
+/** Nothing is installed. */
+const NO_TOOL: BuildTool = { uv: undefined, variables: {} };
 const INTERPRETERS_TTL_MS = 5 * 60_000;
 
 export interface PythonEnvironmentsOptions {
@@ -34,6 +48,8 @@ export interface PythonEnvironmentsOptions {
   installUv?: boolean;
   interpreters?: () => Promise<PythonInterpreter[]>;
   run?: RunBuildCommand;
+  /** With several servers: one that another server has built is used here too. */
+  archives?: EnvironmentArchives | undefined;
 }
 
 /** A folder that runs, and the account that it runs for. */
@@ -153,9 +169,11 @@ export class PythonEnvironments {
     onLine: (line: string) => void,
     signal: AbortSignal,
   ): Promise<StoredEnvironment> {
-    const folder = await this.#createFolder(owner, key);
     const home = await this.#homeOf(owner);
     const { uv, run = runBuildCommand } = this.#options;
+    const fetched = await this.#fetch(key, { interpreter, owner, home, run, onLine, signal, tool: NO_TOOL });
+    if (fetched !== undefined) return fetched;
+    const folder = await this.#createFolder(owner, key);
     const tools = await findBuildTools(
       { uv, run, ownUv: project.dependencies === null ? undefined : this.#ownUv },
       interpreter,
@@ -193,6 +211,7 @@ export class PythonEnvironments {
       const built = await this.#store.publish(owner, key, folder);
       onLine('The Python environment is ready.');
       if (built.folder === folder) this.#compile(whole);
+      void this.#archive(built);
       return built;
     } catch (error) {
       return this.#discard(folder, error);
@@ -200,7 +219,7 @@ export class PythonEnvironments {
   }
 
   /** Whether it succeeds or not, the environment works. */
-  #compile(build: EnvironmentBuild): void {
+  #compile(build: EnvironmentStep): void {
     const { folder } = build;
     const compilation = compileEnvironment({ ...build, onLine: () => undefined, signal: this.#closed.signal })
       .catch(() => undefined)
@@ -217,6 +236,43 @@ export class PythonEnvironments {
   async #discard(folder: string, error: unknown): Promise<never> {
     await this.#store.discard(folder);
     throw error;
+  }
+
+  /** One that another server has built; undefined if there is none that can be used. */
+  async #fetch(key: string, build: Omit<EnvironmentStep, 'folder'>): Promise<StoredEnvironment | undefined> {
+    const { archives } = this.#options;
+    const { owner, onLine, signal } = build;
+    const name = `${owner}/${key}`;
+    let folder: string | undefined;
+    try {
+      const content = await archives?.open(name);
+      if (content === undefined) return undefined;
+      onLine('Fetching the Python environment, which another server has built.');
+      folder = await this.#store.createFolder(owner, key);
+      const builtAt = await unpackEnvironment(folder, content);
+      await relocateEnvironment({ ...build, folder }, builtAt);
+      const found = await this.#store.publish(owner, key, folder);
+      onLine('The Python environment is ready.');
+      if (found.folder === folder) this.#compile({ ...build, folder });
+      return found;
+    } catch (error) {
+      if (folder !== undefined) await this.#store.discard(folder);
+      signal.throwIfAborted();
+      archives?.onProblem(`the Python environment ${name} of another server cannot be used`, error);
+      return undefined;
+    }
+  }
+
+  /** After it is in use here: nobody waits for that. */
+  async #archive({ owner, key, folder, bytes }: StoredEnvironment): Promise<void> {
+    const { archives } = this.#options;
+    if (archives === undefined || bytes > MAX_ARCHIVED_BYTES) return;
+    const name = `${owner}/${key}`;
+    await archives
+      .add(name, packEnvironment(folder))
+      .catch((error: unknown) =>
+        archives.onProblem(`other servers cannot have the Python environment ${name}`, error),
+      );
   }
 
   /** The operator's own builds use the operator's caches and configuration files of pip and uv. */
