@@ -65,11 +65,11 @@ export class EndpointDispatcher {
   readonly #deps: DispatcherDeps;
   readonly #endpointId: string;
   readonly #pendingTakes = new PendingTakes<TakenJob>();
-  #round: DispatchPass | undefined;
+  #pass: DispatchPass | undefined;
   /** How many jobs the next take asks for. */
-  #size = MIN_TAKE_BATCH;
-  /** Set where a recent take left the queue empty. */
-  #left: EmptyQueueMemo | undefined;
+  #batchSize = MIN_TAKE_BATCH;
+  /** Set after a take that left the queue empty. */
+  #emptyQueue: EmptyQueueMemo | undefined;
 
   constructor(deps: DispatcherDeps, endpointId: string) {
     this.#deps = deps;
@@ -104,16 +104,16 @@ export class EndpointDispatcher {
       signal.addEventListener('abort', end, { once: true });
       if (signal.aborted) return end();
       this.#pendingTakes.add(pendingTake);
-      if (this.#left?.isEmpty === true) this.#left.wasAskedAgain = true;
-      else this.#serveAll();
+      if (this.#emptyQueue?.isEmpty === true) this.#emptyQueue.wasAskedAgain = true;
+      else this.#servePendingTakes();
     });
   }
 
   /** There may be new jobs. */
   wake(): void {
-    this.#mayHold();
-    if (this.#round !== undefined) this.#round.mayHaveNewJobs = true;
-    this.#serveAll();
+    this.#forgetEmptyQueue();
+    if (this.#pass !== undefined) this.#pass.mayHaveNewJobs = true;
+    this.#servePendingTakes();
   }
 
   /** Ends the matching waits without jobs. */
@@ -122,27 +122,27 @@ export class EndpointDispatcher {
   }
 
   /** Serves the pending takes, one pass at a time. A wake meanwhile adds another pass. */
-  #serveAll(): void {
-    if (this.#round !== undefined) {
-      this.#round.again = true;
+  #servePendingTakes(): void {
+    if (this.#pass !== undefined) {
+      this.#pass.again = true;
       return;
     }
     if (this.#pendingTakes.size === 0) return;
-    const round: DispatchPass = { again: false, mayHaveNewJobs: false };
-    this.#round = round;
-    void this.#serve(round).then((mayHaveMore) => {
-      this.#round = undefined;
-      if (round.again || mayHaveMore) this.#serveAll();
+    const pass: DispatchPass = { again: false, mayHaveNewJobs: false };
+    this.#pass = pass;
+    void this.#serve(pass).then((mayHaveMore) => {
+      this.#pass = undefined;
+      if (pass.again || mayHaveMore) this.#servePendingTakes();
     });
   }
 
   /** One take. Resolves to whether another one may find jobs. */
-  async #serve(round: DispatchPass): Promise<boolean> {
+  async #serve(pass: DispatchPass): Promise<boolean> {
     const { store, clock, log, onTaken, onDispatched, returnTaken } = this.#deps;
     const endpointId = this.#endpointId;
     const owners = new Map<string, PendingTake<TakenJob>>();
     const claims = (): Claim[] =>
-      this.#pendingTakes.roundRobin(this.#size).map((pendingTake) => {
+      this.#pendingTakes.roundRobin(this.#batchSize).map((pendingTake) => {
         const lease = newLeaseToken();
         owners.set(lease, pendingTake);
         return { workerId: pendingTake.workerId, lease };
@@ -156,15 +156,15 @@ export class EndpointDispatcher {
       });
     } catch (error) {
       log.warn({ err: error, endpointId }, 'jobs could not be handed out; trying again');
-      await this.#putBack(this.#undoTake(owners));
+      await this.#tryReturn(this.#returnFailedTake(owners));
       await new Promise((resolve) => setTimeout(resolve, FAILED_TAKE_RETRY_MS));
       return true;
     }
     const isFull = taken.length > 0 && taken.length === owners.size;
-    if (isFull) this.#mayHold();
+    if (isFull) this.#forgetEmptyQueue();
     else if (passedOver) setTimeout(() => this.wake(), LOCKED_JOBS_RETRY_MS).unref();
-    else if (owners.size > 0 && !round.mayHaveNewJobs) this.#tookAll();
-    this.#size = Math.min(
+    else if (owners.size > 0 && !pass.mayHaveNewJobs) this.#rememberEmptyQueue();
+    this.#batchSize = Math.min(
       MAX_TAKE_BATCH,
       Math.max(MIN_TAKE_BATCH, taken.length * (isFull ? TAKE_BATCH_GROWTH : 2)),
     );
@@ -189,29 +189,29 @@ export class EndpointDispatcher {
       );
       pendingTake.resolve(jobs);
     }
-    if (stray.length > 0) await this.#putBack(returnTaken(endpointId, stray));
+    if (stray.length > 0) await this.#tryReturn(returnTaken(endpointId, stray));
     return isFull;
   }
 
-  #tookAll(): void {
-    if (this.#left !== undefined) {
-      this.#left.isEmpty = true;
+  #rememberEmptyQueue(): void {
+    if (this.#emptyQueue !== undefined) {
+      this.#emptyQueue.isEmpty = true;
       return;
     }
-    const left: EmptyQueueMemo = { isEmpty: true, wasAskedAgain: false };
-    this.#left = left;
+    const memo: EmptyQueueMemo = { isEmpty: true, wasAskedAgain: false };
+    this.#emptyQueue = memo;
     setTimeout(() => {
-      this.#left = undefined;
-      if (left.isEmpty && left.wasAskedAgain) this.#serveAll();
+      this.#emptyQueue = undefined;
+      if (memo.isEmpty && memo.wasAskedAgain) this.#servePendingTakes();
     }, EMPTY_QUEUE_MEMO_MS).unref();
   }
 
-  #mayHold(): void {
-    if (this.#left !== undefined) this.#left.isEmpty = false;
+  #forgetEmptyQueue(): void {
+    if (this.#emptyQueue !== undefined) this.#emptyQueue.isEmpty = false;
   }
 
   /** Jobs that cannot be returned now are found when their lease expires. */
-  async #putBack(work: Promise<void>): Promise<void> {
+  async #tryReturn(work: Promise<void>): Promise<void> {
     try {
       await work;
     } catch (error) {
@@ -220,7 +220,7 @@ export class EndpointDispatcher {
   }
 
   /** A take that failed may still have been committed: jobs with its leases are returned. */
-  async #undoTake(leases: ReadonlyMap<string, unknown>): Promise<void> {
+  async #returnFailedTake(leases: ReadonlyMap<string, unknown>): Promise<void> {
     const { store, returnTaken } = this.#deps;
     if (leases.size === 0) return;
     const stray = (await withStoreRetries(() => store.listRunning(this.#endpointId))).filter(
