@@ -1,4 +1,6 @@
+import assert from 'node:assert/strict';
 import { after } from 'node:test';
+import type { ApiClient } from './api-client.ts';
 import { serverFixture } from './server-fixture.ts';
 import type { ServerFixture } from './server-fixture.ts';
 
@@ -7,12 +9,23 @@ export function clearedServerFixture(env: Record<string, string> = {}): ServerFi
   // Hooks run in the order in which they are named, so this one comes before that of the stage.
   after(async () => {
     if (stage.server === undefined) return;
-    const client = stage.server.client();
-    const { body: serverless } = await client.call<{ endpoints: { id: string }[] }>('GET', '/v2/serverless');
-    const { body: rented } = await client.call<{ pods: { id: string }[] }>('GET', '/v2/pods');
-    for (const { id } of serverless.endpoints) await client.call('DELETE', `/v2/serverless/${id}`);
-    for (const { id } of rented.pods) await client.call('DELETE', `/v2/pods/${id}`);
+    try {
+      await deleteAll(stage.server.client());
+    } catch (error) {
+      // The hooks after one that failed do not run.
+      await stage.server.stop();
+      throw error;
+    }
   });
   const stage = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off', ...env });
   return stage;
+}
+
+async function deleteAll(client: ApiClient): Promise<void> {
+  const serverless = await client.call<{ endpoints: { id: string }[] }>('GET', '/v2/serverless');
+  assert.equal(serverless.status, 200, serverless.text);
+  const rented = await client.call<{ pods: { id: string }[] }>('GET', '/v2/pods');
+  assert.equal(rented.status, 200, rented.text);
+  for (const { id } of serverless.body.endpoints) await client.call('DELETE', `/v2/serverless/${id}`);
+  for (const { id } of rented.body.pods) await client.call('DELETE', `/v2/pods/${id}`);
 }

@@ -98,6 +98,10 @@ export class Accounts {
     change: Readonly<Record<string, number | null | undefined>>,
   ): Promise<AccountLimits> {
     checkOperator(caller, 'change limits');
+    if (accountId === ROOT_ACCOUNT_ID && change['requests'] === 0)
+      throw ruleError(
+        'requests of the root account must be at least 1: without any, nobody could raise it again',
+      );
     await this.#change(caller, accountId, (current) => ({
       ...current,
       limits: applyQuotaChange(current.limits, change),
