@@ -19,7 +19,9 @@ export function documentationCode(
   { url, key, endpointId = '' }: DocumentationReader,
 ): string {
   const text = readFileSync(new URL(`../../docs/clients/${page}`, import.meta.url), 'utf8');
-  const code = [...text.matchAll(new RegExp(`^\`\`\`${language}\n([\\s\\S]*?)^\`\`\`$`, 'gm'))][number]?.[1];
+  const code = [...text.matchAll(new RegExp(`^\`\`\`${language}(?: \\[.*\\])?\n([\\s\\S]*?)^\`\`\`$`, 'gm'))][
+    number
+  ]?.[1];
   assert.ok(code !== undefined, `${page} has no ${language} block ${number}`);
   return code
     .replaceAll('http://127.0.0.1:8484', url)

@@ -43,16 +43,6 @@ const NOT_RUN: readonly Exception[] = [
     starts: 'BERTH_RUNPODCTL_SOURCE',
     reason: 'it runs the tests that run it',
   },
-  {
-    page: 'docs/clients/python-worker.md',
-    starts: 'npx berth deploy my-worker',
-    reason: 'installs the runpod package for minutes; tests/examples-python.test.ts runs the same',
-  },
-  {
-    page: 'examples/python-echo/README.md',
-    starts: 'npx berth',
-    reason: 'installs the runpod package for minutes; tests/examples-python.test.ts runs it',
-  },
   { page: 'packages/worker-python/README.md', starts: 'python -m unittest', reason: 'it runs other tests' },
 ];
 

@@ -28,7 +28,6 @@ export const RUN_ELSEWHERE: readonly BlockOfTest[] = [
   { page: 'docs/deploy.md', starts: 'deploy/offline', test: 'tests/deploy/image-docker.test.ts' },
   { page: 'docs/deploy.md', starts: 'npm install', test: 'tests/deploy/systemd.test.ts' },
   { page: 'docs/deploy.md', starts: 'BERTH_DOCS_BASE', test: 'tests/docs/site.test.ts' },
-  { page: 'docs/clients/python-worker.md', starts: 'import runpod', test: PYTHON_PAGES },
   { page: 'docs/clients/python-worker.md', starts: 'export RUNPOD', test: PYTHON_PAGES },
   {
     page: 'docs/clients/python-worker.md',
