@@ -44,7 +44,7 @@ export class WorkerTermination {
   readonly #deps: WorkerTerminationDeps;
   /** Terminations in progress. */
   readonly #pending = new Set<{ endpointId: string; workerId: string; done: Promise<void> }>();
-  /** Workers that may still run, though nobody tracks them: their end is not stored yet. */
+  /** Workers that the store still has as active: that they leave, or have ended, is not stored yet. */
   readonly #unrecorded = new Set<TrackedWorker>();
 
   constructor(deps: WorkerTerminationDeps) {
@@ -63,13 +63,15 @@ export class WorkerTermination {
 
   async #drain(worker: TrackedWorker, reason: string | null): Promise<void> {
     const { record } = worker;
-    const { registry, queue, engines, log } = this.#deps;
+    const { registry, reconcileQueue, queue, engines, log } = this.#deps;
     worker.record = { ...record, state: 'leaving' };
     worker.drainReason = reason;
     queue.drainWorker(record.endpointId, record.id);
     registry.changes.notify(record.endpointId);
+    this.#unrecorded.add(worker);
     try {
-      await registry.save(worker);
+      await registry.save(worker).finally(() => this.#unrecorded.delete(worker));
+      reconcileQueue.enqueue(record.endpointId);
       while (
         registry.isTracked(worker) &&
         this.#isBusy(record) &&
@@ -199,8 +201,8 @@ export class WorkerTermination {
   }
 
   /**
-   * How many workers of an endpoint may still run though they are no longer tracked. Their instances are
-   * removed when their end is stored: until then they take the places of others.
+   * How many workers of an endpoint leave or have ended, and whoever leads next would find them active. They
+   * take the places of others until that is stored.
    */
   countUnrecorded(endpointId: string): number {
     return [...this.#unrecorded].filter(({ record }) => record.endpointId === endpointId).length;
