@@ -177,7 +177,7 @@ for (const kind of DATABASES)
       await stage.restart(() => banner.waitFor());
       await banner.waitFor({ state: 'detached' });
       assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'half typed');
-      await page.getByLabel('Image').fill('local/shell');
+      await page.getByLabel('Image', { exact: true }).fill('local/shell');
       await press('Create');
       await page.getByRole('cell', { name: 'half typed', exact: true }).waitFor();
       // Events arrive again.
@@ -204,7 +204,7 @@ for (const kind of DATABASES)
       await page.getByRole('link', { name: 'Secrets' }).click();
       await press('New secret');
       await page.getByLabel('Name', { exact: true }).fill('ONLY_ONCE');
-      await page.getByLabel('Value').fill('x');
+      await page.getByLabel('Value', { exact: true }).fill('x');
       const submit = page.getByRole('button', { name: 'Create', exact: true });
       await submit.click();
       assert.equal(await submit.isDisabled(), true);

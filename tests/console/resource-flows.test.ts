@@ -180,6 +180,7 @@ for (const kind of DATABASES)
       await field('May do').selectOption('ALL');
       await press('Create');
       const shown = page.getByRole('dialog', { name: 'Copy it now' });
+      await shown.waitFor();
       const [accessId = '', secret = ''] = await shown.locator('code').allInnerTexts();
       assert.ok(accessId.length > 10 && secret.length > 20);
       await shown.getByRole('button', { name: 'Close' }).click();

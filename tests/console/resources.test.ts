@@ -65,11 +65,11 @@ for (const kind of DATABASES)
       await page.goto('/secrets');
       await press('New secret');
       await page.getByLabel('Name', { exact: true }).fill('not a name!');
-      await page.getByLabel('Value').fill('s3cret');
+      await page.getByLabel('Value', { exact: true }).fill('s3cret');
       await press('Create');
       // The server's own words, and nothing typed is lost.
       await page.getByRole('alert').waitFor();
-      assert.equal(await page.getByLabel('Value').inputValue(), 's3cret');
+      assert.equal(await page.getByLabel('Value', { exact: true }).inputValue(), 's3cret');
       await page.getByLabel('Name', { exact: true }).fill('HF_TOKEN');
       await press('Create');
       await page.getByRole('cell', { name: 'HF_TOKEN', exact: true }).waitFor();
@@ -236,7 +236,7 @@ for (const kind of DATABASES)
       await page.goto('/templates');
       await press('New template');
       await page.getByLabel('Name', { exact: true }).fill('half typed');
-      await page.getByLabel('Image').fill('local/shell');
+      await page.getByLabel('Image', { exact: true }).fill('local/shell');
       await page.context().clearCookies();
       await press('Create');
       await page.getByRole('heading', { name: 'Your session has ended' }).waitFor();

@@ -60,14 +60,14 @@ for (const kind of DATABASES)
       });
       const page = await stage.signIn(made.body.key);
       await page.goto('/serverless/new');
-      await page.getByLabel('Name').fill('half typed');
+      await page.getByLabel('Name', { exact: true }).fill('half typed');
       assert.equal((await ann.call('DELETE', `/v2/account/api-keys/${made.body.id}`)).status, 204);
       await page.getByRole('button', { name: 'Create the endpoint' }).click();
       const dialog = page.getByRole('dialog', { name: 'Your session has ended' });
       await dialog.getByLabel('API key').fill(ann.key);
       await dialog.getByRole('button', { name: 'Sign in' }).click();
       await dialog.waitFor({ state: 'detached' });
-      assert.equal(await page.getByLabel('Name').inputValue(), 'half typed');
+      assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'half typed');
       await page.getByRole('button', { name: 'Create the endpoint' }).click();
       await page.getByRole('heading', { name: 'half typed' }).waitFor();
       const { body } = await ann.call<{ sessions: { id: string; current: boolean }[] }>(
