@@ -45,7 +45,8 @@ export function deployedFolderStories(
         ['COMPLETED', { result: 42 }],
         first.error ?? first.reason,
       );
-      assert.equal((await stage.engine.instancesOf(endpoint)).size, 1, `it runs on ${name}`);
+      // A second one is started for a job that waits long, as for the first worker of a busy machine.
+      assert.ok((await stage.engine.instancesOf(endpoint)).size >= 1, `it runs on ${name}`);
       folder.write({ 'lib/factor.ts': 'export const factor: number = 3;' });
       assert.equal(await deploy(folder.path, '--wait', '--min', '1'), endpoint);
       const second = await stage.runSync(endpoint, { value: 21 });
