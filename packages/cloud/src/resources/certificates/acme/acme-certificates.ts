@@ -49,7 +49,7 @@ export class AcmeCertificates implements CertificateSource {
 
   set isLeading(leading: boolean) {
     this.#isLeading = leading;
-    if (leading) this.#checkSoon();
+    if (leading) void this.check();
   }
 
   onChange(listener: (pair: CertificatePair) => void): void {
@@ -61,8 +61,8 @@ export class AcmeCertificates implements CertificateSource {
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.#checkSoon(), CHECK_INTERVAL_MS).unref();
-    this.#checkSoon();
+    this.#timer = setInterval(() => void this.check(), CHECK_INTERVAL_MS).unref();
+    void this.check();
   }
 
   async close(): Promise<void> {
@@ -71,8 +71,16 @@ export class AcmeCertificates implements CertificateSource {
     await this.#checking;
   }
 
-  /** Reads the stored certificate, and renews it where this server leads and it is time. */
-  async check(): Promise<void> {
+  /**
+   * Reads the stored certificate, and renews it where this server leads and it is time. Checks follow each other:
+   * an order ends with the removal of all challenges, those of another order too.
+   */
+  check(): Promise<void> {
+    this.#checking = this.#checking.then(() => this.#check());
+    return this.#checking;
+  }
+
+  async #check(): Promise<void> {
     const { store, clock, log, domains, directory } = this.#deps;
     try {
       await this.#load();
@@ -119,10 +127,6 @@ export class AcmeCertificates implements CertificateSource {
       { err: error, retryInSeconds: pause / 1000, validTo: this.#current && new Date(this.#current.validTo) },
       'no certificate could be got; another attempt follows',
     );
-  }
-
-  #checkSoon(): void {
-    this.#checking = this.#checking.then(() => this.check());
   }
 }
 

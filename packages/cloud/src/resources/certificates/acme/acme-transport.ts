@@ -18,7 +18,8 @@ interface Directory {
 }
 
 const REQUEST_TIMEOUT_MS = 30_000;
-const NONCE_ATTEMPTS = 3;
+/** A busy authority may refuse several nonces in a row; each refusal brings the next nonce. */
+const NONCE_ATTEMPTS = 8;
 const BAD_NONCE = 'urn:ietf:params:acme:error:badNonce';
 
 /** The signed requests of ACME (RFC 8555, section 6): a JWS with ES256 and a nonce, never used twice. */
