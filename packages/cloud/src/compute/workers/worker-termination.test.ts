@@ -98,7 +98,7 @@ describe('the end of a worker', () => {
     assert.deepEqual([worker.record.state, steps], ['leaving', ['no more jobs', 'saved as leaving']]);
     requests = 0;
     await drained;
-    assert.deepEqual(steps.slice(2), ['stopped', 'saved as ended', 'removing']);
+    assert.deepEqual(steps.slice(2), ['reconciled', 'stopped', 'saved as ended', 'removing']);
     assert.equal(registry.findWorker('e', 'w'), undefined);
   });
 
@@ -124,6 +124,15 @@ describe('the end of a worker', () => {
     assert.equal(termination.countUnrecorded('e'), 0);
   });
 
+  test('keeps its place until it is stored that it leaves', async () => {
+    removed.resolve();
+    const drained = termination.drain(worker, null);
+    assert.equal(termination.countUnrecorded('e'), 1);
+    await waitFor('it is stored', () => steps.includes('reconciled'));
+    assert.equal(termination.countUnrecorded('e'), 0);
+    await drained;
+  });
+
   test('does not wait for one that is stuck with a cancelled job: its other jobs go back', async () => {
     busy = 1;
     removed.resolve();
@@ -131,6 +140,7 @@ describe('the end of a worker', () => {
     stuck = true;
     await drained;
     assert.deepEqual(steps.slice(2), [
+      'reconciled',
       'stopped',
       'the worker that ran the job ended: it went on',
       'saved as ended',
@@ -177,7 +187,7 @@ describe('the end of a worker', () => {
     registry.clear();
     requests = 0;
     await drained;
-    assert.deepEqual(steps, ['no more jobs', 'saved as leaving']);
+    assert.deepEqual(steps, ['no more jobs', 'saved as leaving', 'reconciled']);
     assert.equal(worker.record.endedAt, null);
   });
 
