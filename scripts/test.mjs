@@ -24,7 +24,7 @@ const WITH_CONSOLE = /^tests\/(?:console\/|published-packages)/;
 const INTEGRATION = /\.integration\.test\.ts$/;
 /** Building the container image takes minutes, and so do many kills. */
 const FILE_TIMEOUT_MS =
-  process.env['BERTH_REQUIRE_IMAGE'] === '1' || process.argv.includes('--long') ? 1_500_000 : 400_000;
+  process.env['BERTH_REQUIRE_IMAGE'] === '1' || process.argv.includes('--long') ? 1_500_000 : 600_000;
 /** It keeps all processors busy for a minute or two, and takes five times as long beside other files. */
 const ALONE = /simulation\/simulation\.test\.ts$/;
 
