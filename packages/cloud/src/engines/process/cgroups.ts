@@ -17,9 +17,7 @@ export interface CgroupLimits {
   memoryInBytes: number;
 }
 
-/** `cpu.weight` of all instances together; Berth, like any other service, has 100. */
-const WEIGHT_OF_ALL = 33;
-/** `cpu.weight` of an instance with one core, beside other instances. */
+/** `cpu.weight` of an instance with one core. */
 const WEIGHT_OF_A_CORE = 100;
 const HIGHEST_WEIGHT = 10_000;
 
@@ -37,10 +35,10 @@ export class Cgroups {
 
   /**
    * Berth's cgroup is created as a sibling of the cgroup that Berth runs in, not below it, where permissions
-   * allow: a service manager that kills Berth's own cgroup must not kill the instances. Whatever the instances do,
-   * Berth gets three times as much of a busy processor as all of them.
+   * allow: a service manager that kills Berth's own cgroup must not kill the instances.
    */
-  static open(name: string, own = ownCgroup()): Cgroups | undefined {
+  static open(name: string): Cgroups | undefined {
+    const own = ownCgroup();
     if (own === undefined) return undefined;
     for (const parent of own.isRoot ? [own.path] : [dirname(own.path), own.path]) {
       const path = join(parent, name);
@@ -53,7 +51,6 @@ export class Cgroups {
           .filter((controller) => controllers.includes(controller))
           .map((controller) => `+${controller}`);
         if (wanted.length > 0) writeFileSync(join(path, 'cgroup.subtree_control'), wanted.join(' '));
-        limit(path, 'cpu.weight', String(WEIGHT_OF_ALL));
         return new Cgroups(path);
       } catch {
         // No permission here: try the next parent.

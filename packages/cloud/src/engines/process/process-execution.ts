@@ -10,7 +10,6 @@ import { exitCodeOf, signalOf } from '../exit-code.ts';
 import type { Execution, TerminalSize } from '../instance.ts';
 import { EXECUTION_MARKER, signalMarked } from '../marked-processes.ts';
 import { findProgram } from './local-images.ts';
-import { lowerPriority } from './low-priority.ts';
 import { sendSignal } from './instance-processes.ts';
 import {
   ENVIRONMENT_FD,
@@ -65,7 +64,6 @@ export async function startExecution(
       ? { cwd, env: commandEnv, stdio: ['pipe', 'pipe', 'pipe', ...(tty === undefined ? [] : ['pipe'])] }
       : { cwd: '/', env: TRUSTED_ENVIRONMENT, stdio: ['pipe', 'pipe', 'pipe', terminalPipe, 'pipe'] }),
   } as SpawnOptions);
-  if (child.pid !== undefined) lowerPriority(child.pid);
   try {
     await once(child, 'spawn');
   } catch (error) {

@@ -6,14 +6,11 @@ import { fileURLToPath } from 'node:url';
 import { BerthError } from '../../support/errors.ts';
 import { namesInvalidInShell } from './process-environment.ts';
 import { ENVIRONMENT_FD } from './isolation/account-command.ts';
-import { LOW_PRIORITY } from './low-priority.ts';
 import { writeEnvironment } from './isolation/write-environment.ts';
 import type { InstanceFolder, StartedProcesses } from './instance-folder.ts';
 
 const SCRIPT = fileURLToPath(new URL('supervisor.sh', import.meta.url));
-const [SETSID, NICE] = ['setsid', 'nice'].map((name) =>
-  [`/usr/bin/${name}`, `/bin/${name}`].find((path) => existsSync(path)),
-);
+const SETSID = ['/usr/bin/setsid', '/bin/setsid'].find((path) => existsSync(path));
 /** A pipe as ENVIRONMENT_FD and nothing else. */
 const ENVIRONMENT_STDIO = Array.from({ length: ENVIRONMENT_FD + 1 }, (_, fd) =>
   fd === ENVIRONMENT_FD ? 'pipe' : 'ignore',
@@ -65,18 +62,14 @@ export async function supervise({
       ? argv
       : ['/usr/bin/env', ...nonShellNames.map((name) => `${name}=${env[name] ?? ''}`), ...argv];
   const args = [
-    '-n',
-    String(LOW_PRIORITY),
-    '/bin/sh',
     SCRIPT,
     folder.path,
     cgroup ?? '',
     memoryInKb === null ? '' : String(memoryInKb),
     SETSID ?? 'setsid',
-    String(LOW_PRIORITY),
     ...command,
   ];
-  const supervisor = spawn(NICE ?? 'nice', args, {
+  const supervisor = spawn('/bin/sh', args, {
     // The supervisor of an account's instance is Berth's own and does not work in a folder of the account.
     cwd: environmentScript === undefined ? folder.root : '/',
     env,

@@ -2,8 +2,7 @@
 # ids at the start and the exit code at the end. It does not depend on Berth, which may restart meanwhile.
 #
 # Arguments: the instance's folder, its cgroup or "", the memory limit of one process in
-# kilobytes or "", the path of setsid, the nice value of the instance's sessions, and the command. It already runs at
-# that nice value; where the kernel divides the processor between sessions first (autogroup), each session needs it too.
+# kilobytes or "", the path of setsid, and the command.
 #
 # The environment belongs to the instance. So variables of this script begin with berth_, and all
 # its inputs are arguments.
@@ -11,13 +10,11 @@
 # These signals are meant for the instance. The supervisor waits for its end.
 trap : HUP INT QUIT TERM
 
-{ echo "$5" >/proc/self/autogroup; } 2>/dev/null
-
 # Only its user: a program opens its pipe again through /dev/stdout.
 /usr/bin/mkfifo -m 600 "$1/pipe" || exit 1
 [ -z "$BERTH_PIPE_OWNER" ] || chown "$BERTH_PIPE_OWNER" "$1/pipe"
 # Not the environment of the instance: its processes are found by that, and it may hold secrets.
-/usr/bin/env -i PATH=/usr/bin:/bin /bin/sh "${0%/*}/output-writer.sh" "$1/output" "$1/pipe" 1024 8 \
+/usr/bin/env -i PATH=/usr/bin:/bin nice -n 10 /bin/sh "${0%/*}/output-writer.sh" "$1/output" "$1/pipe" 1024 8 \
   <"$1/pipe" >/dev/null 2>&1 &
 
 (
@@ -33,9 +30,8 @@ trap : HUP INT QUIT TERM
   { echo 500 >/proc/self/oom_score_adj; } 2>/dev/null
   [ -z "$3" ] || ulimit -d "$3"
   berth_setsid=$4
-  berth_command="{ echo $5 >/proc/self/autogroup; } 2>/dev/null; exec \"\$@\""
-  shift 5
-  exec "$berth_setsid" -- /bin/sh -c "$berth_command" sh "$@"
+  shift 4
+  exec "$berth_setsid" -- "$@"
 )
 berth_code=$?
 

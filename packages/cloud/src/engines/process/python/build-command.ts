@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
+import { setPriority } from 'node:os';
 import { createInterface } from 'node:readline';
 import { stripVTControlCharacters } from 'node:util';
 import { killInstanceProcesses } from '../instance-processes.ts';
-import { lowerPriority } from '../low-priority.ts';
 import { writeEnvironment } from '../isolation/write-environment.ts';
 
 /** One command of a build. Whoever runs it decides as which user. */
@@ -26,6 +26,8 @@ export type RunBuildCommand = (
   signal: AbortSignal,
 ) => Promise<number | null>;
 
+/** Workers and the server itself go first. */
+const NICENESS = 10;
 const MAX_LINE_LENGTH = 500;
 
 /** Runs as the user that runs Berth. */
@@ -58,7 +60,6 @@ export async function runToEnd(
       ...(environmentScript === undefined ? [] : ['ignore' as const, 'pipe' as const]),
     ],
   });
-  if (child.pid !== undefined) lowerPriority(child.pid);
   const kill = (): void => {
     void killInstanceProcesses({ root, cgroup: null, started: undefined, uid });
   };
@@ -74,11 +75,20 @@ export async function runToEnd(
         const text = stripVTControlCharacters(line).trimEnd();
         if (text !== '') onLine(text.slice(0, MAX_LINE_LENGTH));
       });
+    if (child.pid !== undefined) lowerPriority(child.pid);
     const code = await ended;
     signal.throwIfAborted();
     return code;
   } finally {
     signal.removeEventListener('abort', kill);
+  }
+}
+
+function lowerPriority(pid: number): void {
+  try {
+    setPriority(pid, NICENESS);
+  } catch {
+    // It has ended already.
   }
 }
 
