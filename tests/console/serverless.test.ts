@@ -334,6 +334,6 @@ for (const kind of DATABASES)
       await remove.click();
       await page.waitForURL(/\/serverless$/);
       await page.getByRole('link', { name: 'echo', exact: true }).waitFor();
-      await page.getByRole('link', { name: 'short-lived' }).waitFor({ state: 'detached' });
+      await page.getByRole('link', { name: 'short-lived', exact: true }).waitFor({ state: 'detached' });
     });
   });

@@ -1,5 +1,5 @@
 import { keepPreviousData, QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import type { Query, UseMutationResult, UseQueryResult } from '@tanstack/react-query';
+import type { UseMutationResult, UseQueryResult } from '@tanstack/react-query';
 import { ApiError, api } from './client.ts';
 import type { RequestOptions } from './client.ts';
 
@@ -57,21 +57,15 @@ export function useWrite<T = unknown>(...changed: string[]): UseMutationResult<T
   const client = useQueryClient();
   return useMutation<T, Error, WriteRequest>({
     mutationFn: ({ path, ...options }) => api<T>(path, { method: 'POST', ...options }),
-    onSuccess: () => {
-      // A page that is opened next does not show what was there before.
-      client.removeQueries({ predicate: isBelow(changed), type: 'inactive' });
-      return refresh(client, changed);
-    },
+    onSuccess: () => refresh(client, changed),
   });
 }
 
 /** Reads again what is at or below one of the paths; with `=` before it, only what is exactly there. */
 export async function refresh(client: QueryClient, paths: readonly string[]): Promise<void> {
-  await client.invalidateQueries({ predicate: isBelow(paths) });
+  await client.invalidateQueries({
+    predicate: ({ queryKey: [path] }) =>
+      typeof path === 'string' &&
+      paths.some((start) => path === start || `=${path}` === start || path.startsWith(`${start}/`)),
+  });
 }
-
-const isBelow =
-  (paths: readonly string[]) =>
-  ({ queryKey: [path] }: Query): boolean =>
-    typeof path === 'string' &&
-    paths.some((start) => path === start || `=${path}` === start || path.startsWith(`${start}/`));
