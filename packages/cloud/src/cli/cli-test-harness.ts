@@ -13,12 +13,15 @@ export async function runBerth(
   {
     env = {},
     terminal = false,
+    columns,
     input = '',
     interrupted,
     onWrite,
   }: {
     env?: Record<string, string>;
     terminal?: boolean;
+    /** The width of the terminal. */
+    columns?: number;
     input?: string;
     /** Ctrl-C. */
     interrupted?: AbortSignal;
@@ -31,11 +34,12 @@ export async function runBerth(
     ran[stream] += text;
     onWrite?.(text);
   };
+  const stream = { isTTY: terminal, ...(columns !== undefined && { columns }) };
   ran.code = await runCommandLine(argv, {
     // Tests read lists as JSON, unless they look at what a person sees.
     env: { ...(!terminal && { BERTH_OUTPUT: 'json' }), ...env },
-    stdout: { isTTY: terminal, write: write('out') },
-    stderr: { isTTY: terminal, write: write('err') },
+    stdout: { ...stream, write: write('out') },
+    stderr: { ...stream, write: write('err') },
     stdin: () =>
       Object.assign(ReadableStream.from(input === '' ? [] : [Buffer.from(input)]), { isTTY: terminal }),
     clock: new ManualClock(),

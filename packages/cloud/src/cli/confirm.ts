@@ -1,5 +1,6 @@
 import { CliError, UsageError } from './cli.errors.ts';
 import type { InputStream, OutputStream } from './cli-context.ts';
+import { fitToTerminal } from './terminal-text.ts';
 
 /** Asks for confirmation, and ends the command unless the answer is yes. */
 export async function confirm(
@@ -8,7 +9,7 @@ export async function confirm(
 ): Promise<void> {
   if (stdout.isTTY !== true || stdin().isTTY !== true)
     throw new UsageError('--yes is needed without a terminal to ask for confirmation');
-  stderr.write(`${question} [y/N] `);
+  stderr.write(`${fitToTerminal(`${question} [y/N]`, stderr)} `);
   for await (const answer of stdin()) {
     if (/^\s*y(?:es)?\s*$/i.test(Buffer.from(answer).toString('utf8'))) return;
     break;

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { CliContext } from './cli-context.ts';
 import { CommandExit, EXIT_INTERRUPTED } from './cli.errors.ts';
+import { writeLine } from './terminal-text.ts';
 
 export type Pause = (ms: number) => Promise<void>;
 
@@ -15,7 +16,7 @@ export function interruptiblePause(
       await pause(ms, undefined, { signal: interrupt });
     } catch (error) {
       if (interrupt?.aborted !== true) throw error;
-      stderr.write(`berth: ${goesOn}\n`);
+      writeLine(stderr, `berth: ${goesOn}`);
       throw new CommandExit(EXIT_INTERRUPTED);
     }
   };

@@ -4,11 +4,12 @@ import { didYouMean } from '../support/config/did-you-mean.ts';
 import type { Command } from './command-definition.ts';
 import { commands } from './commands.ts';
 import { CommandExit, UsageError } from './cli.errors.ts';
-import { Output, OUTPUT_FORMATS } from './output.ts';
+import { escapeControlCharacters, Output, OUTPUT_FORMATS } from './output.ts';
 import type { OutputMode } from './output.ts';
 import type { CommonValues } from './parse-command-line.ts';
 import { parseCommandLine } from './parse-command-line.ts';
 import type { CliContext } from './cli-context.ts';
+import { writeLine } from './terminal-text.ts';
 
 /**
  * The program `berth`. Exit codes: 0 for success, 1 for a failure, 2 for invalid arguments or configuration,
@@ -56,7 +57,8 @@ export async function runCommandLine(argv: readonly string[], context: CliContex
   } catch (error) {
     if (error instanceof CommandExit) return error.code;
     const message = error instanceof Error ? error.message : String(error);
-    context.stderr.write(`berth: ${message.replaceAll('\n', '\nberth: ')}\n`);
+    for (const line of message.split('\n'))
+      writeLine(context.stderr, `berth: ${line.split('\t').map(escapeControlCharacters).join('\t')}`);
     return error instanceof UsageError || error instanceof ConfigError ? 2 : 1;
   }
 }

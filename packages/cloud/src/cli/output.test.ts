@@ -51,6 +51,23 @@ test('a narrow terminal gets shorter cells, and colours where it has them', () =
   );
 });
 
+test('a narrow terminal breaks prose between words, and leaves JSON whole', () => {
+  const record = { reason: 'a worker is starting now', input: '{"text": "one two three four"}' };
+  const shown = written(
+    true,
+    false,
+    (output) => output.printRecord(record, 'It goes on by itself for long.'),
+    {
+      columns: 24,
+    },
+  );
+  assert.equal(
+    shown,
+    'reason: a worker is\n        starting now\ninput:  {"text": "one two three four"}\n' +
+      'It goes on by itself for\nlong.\n',
+  );
+});
+
 test('ids or names alone, and YAML', () => {
   let text = '';
   const stdout = { write: (part: string | Uint8Array) => (text += String(part)) };

@@ -1,5 +1,6 @@
 import type { OutputStream } from './cli-context.ts';
 import { formatTable } from './table.ts';
+import { fitLine, fitToTerminal } from './terminal-text.ts';
 
 export interface Column<R> {
   title: string;
@@ -42,11 +43,18 @@ export class Output {
     if (!this.isText) return this.#structured(value);
     const width = Math.max(...Object.keys(value).map((key) => key.length));
     this.#lines([
-      ...Object.entries(value).map(
-        ([key, content]) => `${`${key}:`.padEnd(width + 1)} ${formatValue(content)}`,
+      ...Object.entries(value).flatMap(([key, content]) =>
+        this.#entry(`${key}:`.padEnd(width + 2), formatValue(content)),
       ),
-      ...(this.isInteractive ? notes : []),
+      ...(this.isInteractive ? notes.map((note) => fitToTerminal(note, this.#stdout)) : []),
     ]);
+  }
+
+  /** Text is broken between words on a terminal; JSON is copied from there, so it stays as it is. */
+  #entry(key: string, value: string): string[] {
+    const { columns = 0 } = this.#stdout;
+    const isProse = this.isInteractive && columns > 0 && !/^[[{"]/.test(value);
+    return isProse ? fitLine(key + value, columns, key) : [key + value];
   }
 
   /** Prints a list. JSON output is the server's response unchanged. */
@@ -54,7 +62,7 @@ export class Output {
     const { format } = this.#mode;
     if (format === 'name') return this.#names(rows);
     if (format === 'json' || format === 'yaml') return this.#structured(answer);
-    if (rows.length === 0 && this.isInteractive) return this.#lines([whenEmpty]);
+    if (rows.length === 0 && this.isInteractive) return this.#lines([fitToTerminal(whenEmpty, this.#stdout)]);
     const cells = rows.map((row) => columns.map(({ value }) => formatValue(value(row))));
     const titles = columns.map(({ title }) => title);
     this.#lines(

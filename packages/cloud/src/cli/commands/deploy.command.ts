@@ -9,6 +9,7 @@ import { interruptiblePause } from '../interruptible-pause.ts';
 import { serverOptions } from '../local-server.ts';
 import { escapeControlCharacters } from '../output.ts';
 import type { Output } from '../output.ts';
+import { writeLine } from '../terminal-text.ts';
 import { deployImage } from '../serverless/deploy-image.ts';
 import { findEndpointIn, listEndpoints, type EndpointView } from '../serverless/endpoint-client.ts';
 import { folderName, isFolder } from '../serverless/source-folder.ts';
@@ -195,7 +196,7 @@ async function warnIfNotRunnable(
 ): Promise<void> {
   const { reason } = await listWorkers(client, endpoint);
   if (reason?.startsWith('no worker can be placed') === true)
-    stderr.write(`berth: ${escapeControlCharacters(reason)}\n`);
+    writeLine(stderr, `berth: ${escapeControlCharacters(reason)}`);
 }
 
 /** `ghcr.io/me/worker:1` is called worker. */

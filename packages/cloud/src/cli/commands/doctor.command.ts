@@ -1,6 +1,7 @@
 import { engineChecks } from '../../app/engine-checks.ts';
 import { runDoctorChecks } from '../doctor-checks.ts';
 import type { CheckResult } from '../../support/check-result.ts';
+import { fitToTerminal } from '../terminal-text.ts';
 import { command } from '../command-definition.ts';
 import { CliError } from '../cli.errors.ts';
 import { serverOptions } from '../local-server.ts';
@@ -36,7 +37,8 @@ export const doctor = command({
     if (wrong.length === 0) return;
     // A terminal may be too narrow for the cells.
     if (call.output.isInteractive)
-      for (const one of wrong) call.output.printText(`\n${one.check}: ${foundAndRemedy(one)}\n`);
+      for (const one of wrong)
+        call.output.printText(`\n${fitToTerminal(`${one.check}: ${foundAndRemedy(one)}`, call.stdout)}\n`);
     const verb = wrong.length === 1 ? 'is' : 'are';
     throw new CliError(`${wrong.length} of ${results.length} checks ${verb} not ok`);
   },

@@ -11,6 +11,7 @@ import type { Output } from '../output.ts';
 import { endpointArgumentHelp, endpointPath, findEndpoint } from '../serverless/endpoint-client.ts';
 import { readJobInput } from '../serverless/job-input.ts';
 import { filterFields, filterOptions } from '../serverless/job-search.ts';
+import { writeLine } from '../terminal-text.ts';
 import { inputBatches, readEditedInputs, readPatch } from '../serverless/redrive-edits.ts';
 
 interface BulkResult {
@@ -99,7 +100,7 @@ function actionCommand(action: JobAction): Command {
       const endpoint = await findEndpoint(client, call.words.ENDPOINT);
       const result = await actOnAll(client, endpointPath(endpoint, `/jobs/${action}`), bodies);
       for (const { id, reason } of result.skipped)
-        call.stderr.write(`berth: ${id} is skipped: ${escapeControlCharacters(reason)}\n`);
+        writeLine(call.stderr, `berth: ${id} is skipped: ${escapeControlCharacters(reason)}`);
       printResult(call.output, action, result);
     },
   });

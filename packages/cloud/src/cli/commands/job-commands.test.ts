@@ -64,7 +64,7 @@ describe('run', () => {
     assert.equal(ran.code, 124);
     assert.match(
       ran.err,
-      /job j1 is still IN_QUEUE after 1.0 s: no worker is wanted\n.*berth job cancel echo j1/,
+      /job j1 is still IN_QUEUE after 1.0 s: no worker is wanted\n.*\n.*watch.*\n {2}berth job cancel echo j1\n/,
     );
   });
 
@@ -72,8 +72,26 @@ describe('run', () => {
     await using server = await startFakeApiServer({ ...ENDPOINTS, 'POST /v2/e1/run': { body: queued } });
     const run = (env = {}) =>
       runBerth(['run', 'echo', '{}'], { env: { ...envOf(server), ...env }, terminal: true });
-    assert.match((await run()).out, /Its log: berth logs echo --job j1 -f/);
-    assert.match((await run({ npm_command: 'exec' })).out, /Its log: npx berth logs echo --job j1 -f/);
+    assert.match((await run()).out, /Its log:\n {2}berth logs echo --job j1 -f\n/);
+    assert.match((await run({ npm_command: 'exec' })).out, /Its log:\n {2}npx berth logs echo --job j1 -f\n/);
+  });
+
+  test('breaks no word at 80 columns', async () => {
+    const reason = 'no worker can be placed: ' + 'the image asks for a container engine '.repeat(2);
+    const id = '00067a94-1a14-8089-9f6b-a33a5446758e-u1';
+    await using server = await startFakeApiServer({
+      ...ENDPOINTS,
+      'POST /v2/e1/run': { body: { ...queued, id } },
+      [`GET /v2/e1/status-sync/${id}?wait=1000`]: { body: { ...queued, id, reason } },
+    });
+    const ran = await runBerth(['run', 'echo', '{}', '--sync', '--timeout', '1'], {
+      env: { ...envOf(server), npm_command: 'exec' },
+      terminal: true,
+      columns: 80,
+    });
+    assert.equal(ran.code, 124);
+    assert.match(ran.err, new RegExp(`^ {2}npx berth job cancel echo ${id}$`, 'm'));
+    for (const line of ran.err.split('\n')) assert.ok(line.length <= 80, line);
   });
 
   test('Ctrl-C ends with 130; the job goes on, or is cancelled', async () => {
@@ -86,7 +104,10 @@ describe('run', () => {
     const options = { env: envOf(server), interrupted };
     const left = await runBerth(['run', 'echo', '{}', '--sync'], options);
     assert.equal(left.code, 130);
-    assert.match(left.err, /the job goes on\. .* cancel it: berth job cancel echo j1/);
+    assert.match(
+      left.err,
+      /the job goes on; .*\n {2}berth job watch echo j1\n {2}berth job cancel echo j1\n/,
+    );
     const cancelled = await runBerth(['run', 'echo', '{}', '--sync', '--cancel-on-interrupt'], options);
     assert.equal(cancelled.code, 130);
     assert.match(cancelled.err, /job j1 is CANCELLED\n$/);

@@ -10,6 +10,7 @@ import { assertJobSucceeded, isUnfinished } from '../serverless/job-client.ts';
 import type { JobView } from '../serverless/job-client.ts';
 import { filterFields, filterOptions, searchJobs } from '../serverless/job-search.ts';
 import type { JobEntry } from '../serverless/job-search.ts';
+import { writeLine } from '../terminal-text.ts';
 import { WatchedJob } from '../serverless/watched-job.ts';
 import { repeatWhileWatched, watchOption } from '../watch.ts';
 
@@ -118,7 +119,7 @@ export const jobWatch = command({
     const endpoint = await findEndpoint(client, call.words.ENDPOINT);
     const job = await client.get<JobView>(jobPath(endpoint, `status/${encodeURIComponent(call.words.JOB)}`));
     const watched = new WatchedJob(client, endpoint, job, {
-      report: (line) => void call.stderr.write(`${escapeControlCharacters(line)}\n`),
+      report: (line) => writeLine(call.stderr, escapeControlCharacters(line)),
       withinMs: Infinity,
       interrupt: call.onInterrupt?.(),
       cancelsOnInterrupt: false,

@@ -14,6 +14,7 @@ import type { EndpointForJobs } from '../serverless/endpoint-client.ts';
 import { followWorkerLogs } from '../serverless/follow-worker-logs.ts';
 import { followLog, ignoreNotFound, readLog, formatLogLine } from '../serverless/log-client.ts';
 import type { LogLineView } from '../serverless/log-client.ts';
+import { writeLine } from '../terminal-text.ts';
 import { levelFilter, LOG_LEVELS } from '../serverless/log-levels.ts';
 import { logTailOption, parseLogTail } from '../serverless/log-tail.ts';
 import { listWorkers } from '../serverless/worker-client.ts';
@@ -72,8 +73,9 @@ export const logs = command({
       if (follow) {
         const { workers, reason } = await listWorkers(client, endpoint);
         if (workers.length === 0)
-          call.stderr.write(
-            `${escapeControlCharacters(`waiting for a worker: ${reason ?? 'none is running'}`)}\n`,
+          writeLine(
+            call.stderr,
+            escapeControlCharacters(`waiting for a worker: ${reason ?? 'none is running'}`),
           );
         return followWorkerLogs(client, endpoint, tail, show, forever);
       }

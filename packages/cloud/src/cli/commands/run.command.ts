@@ -6,6 +6,7 @@ import { serverOptions } from '../local-server.ts';
 import type { Output } from '../output.ts';
 import { escapeControlCharacters, shortenReason } from '../output.ts';
 import { endpointArgumentHelp, findEndpointForJobs } from '../serverless/endpoint-client.ts';
+import { writeLine } from '../terminal-text.ts';
 import { readJobInput } from '../serverless/job-input.ts';
 import { assertJobSucceeded, isUnfinished, submitJob } from '../serverless/job-client.ts';
 import type { JobView } from '../serverless/job-client.ts';
@@ -63,11 +64,12 @@ export const run = command({
     if (!options.sync && !options.stream)
       return output.printRecord(
         { id: job.id, status: job.status },
-        `It runs on its own. Its log: ${program} logs ${endpoint.name} --job ${job.id} -f`,
+        'It runs on its own. Its log:',
+        `  ${program} logs ${endpoint.name} --job ${job.id} -f`,
       );
     const watched = new WatchedJob(client, endpoint, job, {
       report: (line) => {
-        if (!options.quiet) stderr.write(`${escapeControlCharacters(line)}\n`);
+        if (!options.quiet) writeLine(stderr, escapeControlCharacters(line));
       },
       withinMs: wait ?? (timeout === 0 ? Infinity : timeout * 1000),
       interrupt: call.onInterrupt?.(),
@@ -88,7 +90,7 @@ export const run = command({
 
 function showResult(output: Output, job: JobView, endpoint: string, program: string): void {
   const notes = isUnfinished(job)
-    ? [`It goes on. Its log: ${program} logs ${endpoint} --job ${job.id} -f`]
+    ? ['It goes on. Its log:', `  ${program} logs ${endpoint} --job ${job.id} -f`]
     : [];
   output.printRecord(
     output.isText

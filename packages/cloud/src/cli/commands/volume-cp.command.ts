@@ -3,6 +3,7 @@ import { command } from '../command-definition.ts';
 import { UsageError } from '../cli.errors.ts';
 import { serverOptions } from '../local-server.ts';
 import { CopyProgress } from '../copy-progress.ts';
+import { writeLine } from '../terminal-text.ts';
 import { VolumeBucket } from '../volumes/volume-bucket.ts';
 import { copyToVolume, copyFromVolume } from '../volumes/volume-copy.ts';
 import { findVolume, parseRemotePath } from '../volumes/volume-client.ts';
@@ -32,9 +33,10 @@ export const volumeCp = command({
       : copyFromVolume(bucket, from.path, TO, progress)
     ).finally(() => progress.finish());
     if (skipped.length > 0)
-      call.stderr.write(
+      writeLine(
+        call.stderr,
         'berth: left out, since it is no file, is a link to a folder, or has a name that is not UTF-8: ' +
-          `${skipped.slice(0, 3).join(', ')}${skipped.length > 3 ? ` and ${skipped.length - 3} more` : ''}\n`,
+          `${skipped.slice(0, 3).join(', ')}${skipped.length > 3 ? ` and ${skipped.length - 3} more` : ''}`,
       );
     call.output.printRecord({ volume: volume.id, ...progress.copied });
   },

@@ -5,6 +5,7 @@ import { CliError } from '../cli.errors.ts';
 import type { OutputStream } from '../cli-context.ts';
 import type { Options } from '../command-definition.ts';
 import type { CopyProgress } from '../copy-progress.ts';
+import { writeLine } from '../terminal-text.ts';
 import { formatBytes } from '../../support/byte-size.ts';
 import { imageNameFor, readSourceFolder } from './source-folder.ts';
 import type { SourceFolder } from './source-folder.ts';
@@ -32,7 +33,7 @@ export type ReportProgress = (line: string) => void;
 
 export function progressReporter(stderr: OutputStream, { quiet }: { quiet: boolean }): ReportProgress {
   return (line) => {
-    if (!quiet) stderr.write(`${line}\n`);
+    if (!quiet) writeLine(stderr, line);
   };
 }
 
@@ -45,8 +46,9 @@ export async function snapshotFolder(
   const { skipped } = folder;
   if (skipped.length > 0) {
     const more = skipped.length > 3 ? ` and ${skipped.length - 3} more` : '';
-    stderr.write(
-      `berth: left out, since it leads out of ${path} or is no file: ${skipped.slice(0, 3).join(', ')}${more}\n`,
+    writeLine(
+      stderr,
+      `berth: left out, since it leads out of ${path} or is no file: ${skipped.slice(0, 3).join(', ')}${more}`,
     );
   }
   return { ...folder, digest: imageDigest(folder.files) };

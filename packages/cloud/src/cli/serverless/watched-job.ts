@@ -96,9 +96,8 @@ export class WatchedJob {
   #reportHowToGoOn(): void {
     const job = `${this.#endpoint.name} ${this.#job.id}`;
     const { report, program } = this.#options;
-    report(
-      `berth: the job goes on. Watch it: ${program} job watch ${job}; cancel it: ${program} job cancel ${job}`,
-    );
+    report('berth: the job goes on; to watch or to cancel it:');
+    for (const verb of ['watch', 'cancel']) report(`  ${program} job ${verb} ${job}`);
   }
 
   #onChange(job: JobView, { reportsEnd } = { reportsEnd: true }): void {
