@@ -2,7 +2,8 @@ import type { SeededRandom } from '../safety/seeded-random.ts';
 import type { SimulatedDisk } from './simulated-disk.ts';
 import type { SimulatedNetwork } from './simulated-network.ts';
 import { MAX_DELAY_MS } from './store-connection.ts';
-import type { SimulatedServer, SimulatedWorld } from './simulated-server.ts';
+import type { SimulatedServer } from './simulated-server.ts';
+import type { SimulatedWorld } from './simulated-world.ts';
 import type { SimulatedWorker } from './simulated-worker.ts';
 
 export interface FaultDeps {

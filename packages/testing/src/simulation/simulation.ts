@@ -1,4 +1,3 @@
-import { sampleEndpoint } from '../../../cloud/src/resources/endpoints/endpoint.fixture.ts';
 import { newLeaseToken } from '../../../cloud/src/domain/job-ids.ts';
 import type { Endpoint } from '../../../cloud/src/domain/records.ts';
 import { usageRules } from '../../../cloud/src/metering/usage-rules.ts';
@@ -8,23 +7,24 @@ import { Sealer } from '../../../cloud/src/support/crypto.ts';
 import type { Log } from '../../../cloud/src/support/log.ts';
 import { seededRandom } from '../safety/seeded-random.ts';
 import type { SeededRandom } from '../safety/seeded-random.ts';
-import { checkBilling } from './billing-check.ts';
 import { hasEnded, InvariantViolation, JobModel } from './job-model.ts';
 import { GENERATION_LABEL } from '../../../cloud/src/domain/pods/pod-step.ts';
 import type { InstanceSpec } from '../../../cloud/src/engines/instance.ts';
 import { startSimulatedPod } from './simulated-pod.ts';
 import { SimulatedPodClient } from './simulated-pod-client.ts';
 import { SimulatedReceiver } from './simulated-receiver.ts';
-import { checkWebhooks } from './webhook-check.ts';
 import { WebhookLeases } from './webhook-leases.ts';
 import { writesAsLeader } from './store-connection.ts';
 import { SimulatedClient } from './simulated-client.ts';
 import { INSTANT_DISK, SimulatedDisk } from './simulated-disk.ts';
+import { createEndpoints, deleteOneEndpoint } from './simulated-endpoints.ts';
 import { SimulatedEngine } from './simulated-engine.ts';
+import { checkRest } from './rest-check.ts';
 import { SimulatedFaults } from './simulated-faults.ts';
 import { SimulatedNetwork } from './simulated-network.ts';
-import { DATA_CENTER, SimulatedServer } from './simulated-server.ts';
-import type { SimulatedWorld } from './simulated-server.ts';
+import { SimulatedServer } from './simulated-server.ts';
+import { DATA_CENTER } from './simulated-world.ts';
+import type { SimulatedWorld } from './simulated-world.ts';
 import { SimulatedWakeups } from './simulated-wakeups.ts';
 import { SimulatedWorker } from './simulated-worker.ts';
 import { ACCOUNT } from './simulation-storage.ts';
@@ -40,8 +40,6 @@ const REST_MS = 1_200_000;
 const LOOK_EVERY_MS = 1_000;
 /** Virtual time with load and faults, by default. */
 const LOAD_MS = 20_000;
-/** The share of runs with an endpoint that is deleted while its workers run. */
-const DELETION_SHARE = 0.3;
 
 export interface SimulationOptions {
   seed: number;
@@ -204,7 +202,13 @@ class Simulation {
     try {
       for (const server of this.#servers) server.start();
       this.#startClients(load);
-      this.#deleteEndpoint(load);
+      deleteOneEndpoint(load, {
+        time,
+        random: seededRandom(this.#options.seed, 'deletion'),
+        servers: this.#servers,
+        sample: this.#endpoints[0],
+        trace: (line) => this.#trace.add(line),
+      });
       this.#faults.start(load);
       await time.runUntil(load);
       await this.#waitForRest();
@@ -250,30 +254,6 @@ class Simulation {
         onViolation: (violation) => void (this.#violation ??= violation),
         trace: (line) => this.#trace.add(line),
       }).start(until);
-  }
-
-  /** An endpoint with workers and without jobs is created and deleted, at any servers. */
-  #deleteEndpoint(until: number): void {
-    const random = seededRandom(this.#options.seed, 'deletion');
-    const [sample] = this.#endpoints;
-    if (sample === undefined || !random.chance(DELETION_SHARE)) return;
-    const workers = random.between(1, 3);
-    const endpoint = { ...sample, id: 'deleted', workersMin: workers, workersMax: workers };
-    const ask = (what: string, request: (server: SimulatedServer) => void, next?: () => void): void => {
-      const server = random.pick(this.#servers.filter(({ process }) => process !== undefined));
-      if (server === undefined)
-        return void this.#time.after(1_000, undefined, () => ask(what, request, next));
-      this.#trace.add(`${server.name} is asked to ${what} the endpoint ${endpoint.id}`);
-      request(server);
-      next?.();
-    };
-    const create = (server: SimulatedServer): void => server.createEndpoint(endpoint);
-    const remove = (server: SimulatedServer): void => server.deleteEndpoint(endpoint.id);
-    this.#time.after((random.next() * until) / 2, undefined, () =>
-      ask('create', create, () =>
-        this.#time.after((random.next() * until) / 2, undefined, () => ask('delete', remove)),
-      ),
-    );
   }
 
   /** An instance of the generation that shall run is not ended by a server. */
@@ -357,26 +337,15 @@ class Simulation {
   }
 
   /** The faults are long over, and nobody submits any more. */
-  async #checkRest(): Promise<void> {
-    const { database } = this.#options;
-    for (const job of this.#model.jobs.values())
-      if (!hasEnded(job))
-        throw new InvariantViolation(job.id, `a job is ${job.status}, long after the last fault`);
-    for (const { spec } of this.#world.engine.running)
-      throw new InvariantViolation(spec.id, `the instance ${spec.id} runs, though there is nothing to do`);
-    const pods = await database.pods();
-    if (!this.#rests)
-      throw new InvariantViolation('', 'a worker, a pod or a webhook has not ended in the records');
-    for (const id of this.#podClient.acknowledged)
-      if (pods.get(id)?.wanted !== 'terminated')
-        throw new InvariantViolation(id, `${id} was acknowledged, and is not terminated in the end`);
-    checkWebhooks(
-      await database.deliveries(),
-      this.#world.receiver.received,
-      this.#model.jobs.values(),
-      this.#faults.lastAt !== -Infinity,
-    );
-    checkBilling(await database.intervals(), this.#world.engine.history, this.#faults.lastAt);
+  #checkRest(): Promise<void> {
+    return checkRest({
+      database: this.#options.database,
+      world: this.#world,
+      model: this.#model,
+      acknowledgedPods: this.#podClient.acknowledged,
+      lastFaultAt: this.#faults.lastAt,
+      rests: this.#rests,
+    });
   }
 
   #log(server: string): Log {
@@ -405,25 +374,6 @@ class PlainSealer extends Sealer {
 
 const SEALER = new PlainSealer(Buffer.alloc(32));
 const PRICES = { gpu: {}, cpu: {}, disk: {} } as unknown as Parameters<typeof usageRules>[0];
-
-function createEndpoints(random: SeededRandom): Endpoint[] {
-  return Array.from({ length: random.pick([1, 2]) ?? 1 }, (_, index) => ({
-    ...sampleEndpoint,
-    id: `endpoint${index + 1}`,
-    accountId: ACCOUNT,
-    image: 'simulated',
-    compute: 'CPU' as const,
-    dataCenterIds: [DATA_CENTER],
-    workersMax: random.between(1, 3),
-    idleTimeout: random.between(1, 10),
-    scalerType: random.pick(['QUEUE_DELAY', 'REQUEST_COUNT'] as const) ?? 'QUEUE_DELAY',
-    scalerValue: random.between(1, 4),
-    executionTimeout: random.pick([0, 20_000]) ?? 0,
-    jobTtl: random.pick([60_000, 86_400_000]) ?? 86_400_000,
-    maxRetries: random.between(0, 2),
-    version: 1,
-  }));
-}
 
 function sequentialIds(): SimulatedWorld['ids'] {
   let count = 0;
