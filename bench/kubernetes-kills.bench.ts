@@ -31,7 +31,7 @@ export async function kubernetesKills(bench: BenchContext): Promise<void> {
     );
     report.print(
       `${result.jobs} jobs completed; ${result.workerRuns} containers of workers and ${result.podRuns} ` +
-        `of pods ran ${result.ranSeconds.toFixed(0)} s, billed ${result.billedSeconds.toFixed(0)} s`,
+        `of pods ran ${(result.ranMs / 1000).toFixed(0)} s, billed ${(result.billedMs / 1000).toFixed(0)} s`,
     );
     report.bar({
       part: 'kubernetes-kills',

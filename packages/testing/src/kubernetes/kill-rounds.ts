@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { ListWatch } from '../../../cloud/src/engines/kubernetes/client/list-watch.ts';
 import type { NodeObject, PodObject } from '../../../cloud/src/engines/kubernetes/kubernetes-objects.ts';
 import { readDetails } from '../../../cloud/src/engines/kubernetes/pod-labels.ts';
 import type { ApiClient } from '../api-client.ts';
@@ -13,6 +12,8 @@ import { type ServerProcess, startServerProcess } from '../server-process.ts';
 import type { TestDatabase } from '../test-database.ts';
 import { waitFor } from '../wait-for.ts';
 import { nodeCommand, queueWorkerSource } from '../worker-sources.ts';
+import { type BilledRuns, checkBilledRuns } from './billed-runs.ts';
+import { ContainerRuns } from './container-runs.ts';
 import type { KubernetesForTests } from './kubernetes-cluster.ts';
 import { kubernetesEngineFixture, type KubernetesEngineFixture } from './kubernetes-engine-fixture.ts';
 
@@ -24,8 +25,6 @@ const CPU = { id: 'cpu3c', vcpuCount: 2 };
 const SUBMIT_INTERVAL_MS = 100;
 const JOB_MS = 300;
 const LOOK_INTERVAL_MS = 250;
-/** A container's times are whole seconds, at its start and at its end. */
-const ROUNDING_MS = 2_000;
 const MS_PER_SECOND = 1000;
 
 export interface KillRoundsOptions {
@@ -36,24 +35,8 @@ export interface KillRoundsOptions {
   report?: (line: string) => void;
 }
 
-export interface KillRoundsResult {
+export interface KillRoundsResult extends BilledRuns {
   jobs: number;
-  /** Containers of workers that ran, and of pods. */
-  workerRuns: number;
-  podRuns: number;
-  /** Seconds that containers ran, and that were billed. */
-  ranSeconds: number;
-  billedSeconds: number;
-}
-
-/** When a container ran, as the cluster reports it. */
-interface ContainerRun {
-  id: string;
-  node: string;
-  startedAt: number;
-  endedAt: number | undefined;
-  /** Its node was killed while it ran: nobody knows when it ended. */
-  killedAt: number | undefined;
 }
 
 /**
@@ -80,9 +63,7 @@ class KillRounds {
   readonly #engine: KubernetesEngineFixture;
   readonly #database: Pick<TestDatabase, 'data' | 'url'>;
   readonly #options: KillRoundsOptions;
-  /** By the uid of the pod. */
-  readonly #runs = new Map<string, ContainerRun>();
-  readonly #watch: ListWatch<PodObject>;
+  readonly #runs: ContainerRuns;
   readonly #jobs = new Map<string, number>();
   readonly #servers: ServerProcess[] = [];
   readonly #ports: string[] = [];
@@ -105,15 +86,7 @@ class KillRounds {
     this.#database = database;
     this.#options = options;
     this.#workers = options.workers;
-    this.#watch = new ListWatch<PodObject>({
-      client: engine.cluster,
-      path: `/api/v1/namespaces/${engine.namespace}/pods`,
-      query: {},
-      onList: async (pods) => pods.forEach((pod) => this.#note(pod)),
-      onChange: async (_, pod) => this.#note(pod),
-      onProblem: () => undefined,
-      timing: { maxBackoffMs: 1000 },
-    });
+    this.#runs = new ContainerRuns(engine);
   }
 
   async run(): Promise<KillRoundsResult> {
@@ -125,12 +98,17 @@ class KillRounds {
     await loading;
     await this.#checkJobs();
     await this.#removeAll();
-    return this.#checkBilling();
+    const billed = await checkBilledRuns(this.#client, {
+      endpointId: this.#endpointId,
+      pods: this.#pods,
+      runs: this.#runs.all(),
+    });
+    return { jobs: this.#jobs.size, ...billed };
   }
 
   async close(): Promise<void> {
     this.#isLoading = false;
-    await this.#watch.close();
+    await this.#runs.close();
     for (const server of this.#servers) await server.stop();
   }
 
@@ -237,11 +215,9 @@ class KillRounds {
 
   /** Until its workers have been replaced, also one that was about to start there; then it boots. */
   async #loseNode(node: 'node-1'): Promise<void> {
-    const onNode = [...this.#runs.values()].filter((run) => run.node === node && run.endedAt === undefined);
-    assert.ok(onNode.length > 0, `nothing runs on ${node}`);
-    const podsOnNode = this.#pods.filter((id) => onNode.some((run) => run.id === id));
-    const killedAt = Date.now();
-    for (const run of onNode) run.killedAt = killedAt;
+    const lost = this.#runs.loseNode(node);
+    assert.ok(lost.length > 0, `nothing runs on ${node}`);
+    const podsOnNode = this.#pods.filter((id) => lost.some((run) => run.id === id));
     this.#cluster.kill(node);
     await this.#addWorkerOn(node);
     await this.#waitFor('its workers run elsewhere', async () => {
@@ -345,23 +321,6 @@ class KillRounds {
     });
   }
 
-  #note(pod: PodObject): void {
-    const { uid } = pod.metadata;
-    const id = readDetails(pod.metadata)?.id;
-    const { running, terminated } = pod.status?.containerStatuses?.[0]?.state ?? {};
-    const startedAt = Date.parse(running?.startedAt ?? terminated?.startedAt ?? '');
-    if (id === undefined || !(startedAt > 0)) return;
-    const known = this.#runs.get(uid);
-    const finishedAt = Date.parse(terminated?.finishedAt ?? '');
-    this.#runs.set(uid, {
-      id,
-      node: pod.spec.nodeName ?? '',
-      startedAt,
-      endedAt: known?.endedAt ?? (finishedAt > 0 ? finishedAt : undefined),
-      killedAt: known?.killedAt,
-    });
-  }
-
   async #checkJobs(): Promise<void> {
     for (const [id, n] of this.#jobs) {
       const job = await waitFor(
@@ -391,72 +350,4 @@ class KillRounds {
         WITHIN_MS,
       );
   }
-
-  async #billedMs(path: string): Promise<number> {
-    const { body, text } = await this.#client.call<{ timeBilledMs: number }[]>(
-      'GET',
-      `/v1/billing/${path}&bucketSize=year`,
-    );
-    assert.ok(Array.isArray(body), text);
-    return body.reduce((sum, { timeBilledMs }) => sum + timeBilledMs, 0);
-  }
-
-  /** Each container is billed from its start to its end, and nothing else is. */
-  async #checkBilling(): Promise<KillRoundsResult> {
-    const all = [...this.#runs.values()];
-    const compare = (what: string, runs: readonly ContainerRun[], billedMs: number): void => {
-      const ranMs = sum(runs.map(ranFor));
-      const slackMs = runs.length * ROUNDING_MS;
-      const unknownMs = sum(runs.map(unknownFor));
-      assert.ok(
-        billedMs >= ranMs - slackMs && billedMs <= ranMs + unknownMs + slackMs,
-        `${what}: ran ${ranMs} to ${ranMs + unknownMs} ms in ${runs.length} containers, billed ${billedMs} ms`,
-      );
-    };
-    let podsMs = 0;
-    for (const id of this.#pods) {
-      const billedMs = await this.#billedMs(`pods?grouping=podId&podId=${id}`);
-      compare(
-        `pod ${id}`,
-        all.filter((run) => run.id === id),
-        billedMs,
-      );
-      podsMs += billedMs;
-    }
-    const workers = all.filter(({ id }) => !this.#pods.includes(id));
-    const { body: records } = await this.#client.call<{ podId: string; timeBilledMs: number }[]>(
-      'GET',
-      `/v1/billing/endpoints?grouping=podId&endpointId=${this.#endpointId}&bucketSize=year`,
-    );
-    const workersMs = sum(records.map(({ timeBilledMs }) => timeBilledMs));
-    const each = records.map(({ podId, timeBilledMs }) => {
-      const runs = workers.filter(({ id }) => id === podId);
-      return `${podId}: billed ${timeBilledMs} ms, ran ${JSON.stringify(runs)}`;
-    });
-    compare(`workers\n${each.join('\n')}\n`, workers, workersMs);
-    return {
-      jobs: this.#jobs.size,
-      workerRuns: workers.length,
-      podRuns: all.length - workers.length,
-      ranSeconds: sum(all.map(ranFor)) / MS_PER_SECOND,
-      billedSeconds: (podsMs + workersMs) / MS_PER_SECOND,
-    };
-  }
-}
-
-/** As far as it is known. */
-function ranFor({ startedAt, endedAt, killedAt }: ContainerRun): number {
-  return (killedAt ?? endedAt ?? startedAt) - startedAt;
-}
-
-/**
- * How much longer it may have seemed to run: until the cluster gave up its node, or it was not seen to end.
- */
-function unknownFor({ startedAt, endedAt, killedAt }: ContainerRun): number {
-  if (killedAt !== undefined || endedAt === undefined) return Date.now() - (killedAt ?? startedAt);
-  return 0;
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }
