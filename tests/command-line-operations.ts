@@ -118,6 +118,8 @@ export const COMMAND_OF: Readonly<Record<string, string>> = {
   getEndpointHealth: 'ps',
   listJobs: 'logs',
   getJobLogs: 'logs',
+  listWebhookDeliveries: 'webhook ls',
+  redeliverWebhook: 'webhook redeliver',
 };
 
 const FILES_BY_S3 = 'volume ls, cp and rm use the S3 API, which is made for large files';

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { openApiDocument } from '../rest/openapi.ts';
 import { sampleApi } from '../rest/sample-api.fixture.ts';
@@ -25,7 +26,19 @@ test('every operation of the job API that is described is served', () => {
     'health',
     'requests',
     'logs',
+    'webhooks',
+    'webhooks',
   ]);
+});
+
+test('every operation is on its page, with curl, Python and TypeScript', () => {
+  const page = readFileSync(new URL('../../../../../docs/job-api.md', import.meta.url), 'utf8');
+  for (const { method, path } of jobApiOperations) {
+    const call = `${method} ${path.replace('/{endpointId}/', '').replace(/\{(\w+)Id\}/, '{$1}')}`;
+    const section = page.split(/^## /m).find((text) => text.includes(`\`${call}\``));
+    const languages = section?.match(/^```(?:sh \[curl|python \[Python|ts \[TypeScript)\]/gm) ?? [];
+    assert.equal(languages.length, 3, `${call} on docs/job-api.md`);
+  }
 });
 
 test('its errors have a format of their own, beside that of the document', () => {

@@ -18,6 +18,7 @@ import {
   integer,
   list,
   named,
+  nullable,
   number,
   object,
   stringEnum,
@@ -157,6 +158,24 @@ const logLine = object({
   source: stringEnum(['container', 'system']),
   line: text(),
 });
+
+const milliseconds = number({ description: 'Milliseconds since 1970' });
+const webhookDelivery = named(
+  'WebhookDelivery',
+  object({
+    id: text(),
+    endpointId: text(),
+    jobId: text(),
+    url: text(),
+    attempts: integer({ description: 'Attempts made so far' }),
+    nextAt: nullable(milliseconds),
+    state: stringEnum(['pending', 'delivered', 'failed']),
+    lastStatus: nullable(integer({ description: 'What the receiver answered last' })),
+    lastError: nullable(text()),
+    createdAt: milliseconds,
+    updatedAt: milliseconds,
+  }),
+);
 
 const endpointId = text({ minLength: 1, description: 'The id of a queue endpoint' });
 const byEndpoint = object({ endpointId });
@@ -320,6 +339,37 @@ export const jobApiOperations: readonly DocumentedOperation[] = [
     params: byJob,
     response: object({ logs: list(logLine) }),
     alsoEventStream: true,
+  },
+  {
+    id: 'listWebhookDeliveries',
+    method: 'GET',
+    path: '/{endpointId}/webhooks',
+    summary: 'List the webhooks that were sent or wait to be sent, newest first',
+    description: 'Berth only.',
+    access: 'write',
+    params: byEndpoint,
+    query: object(
+      {},
+      {
+        jobId: text({ description: 'Only those of this job' }),
+        limit: integer({
+          default: DEFAULT_JOB_LIST_LIMIT,
+          description: `How many to return: ${range(JOB_LIST_LIMIT)}. Values out of range are clamped`,
+        }),
+      },
+    ),
+    response: object({ deliveries: list(webhookDelivery) }),
+  },
+  {
+    id: 'redeliverWebhook',
+    method: 'POST',
+    path: '/{endpointId}/webhooks/{deliveryId}/redeliver',
+    summary: 'Send a webhook again',
+    description:
+      'Berth only. The same body, with the same delivery id. One that still waits to be sent is not changed.',
+    access: 'write',
+    params: object({ endpointId, deliveryId: text({ minLength: 1, description: 'The id of the delivery' }) }),
+    response: webhookDelivery,
   },
 ].map((operation) => ({ status: 200, tag: TAG, format, ...operation }) as DocumentedOperation);
 
