@@ -13,12 +13,16 @@ import { freePort } from '../../packages/testing/src/free-port.ts';
 import { ROOT_KEY } from '../../packages/testing/src/server-process.ts';
 import { createTemporaryFolder } from '../../packages/testing/src/temporary-folder.ts';
 import { waitFor } from '../../packages/testing/src/wait-for.ts';
+import { pageBlock } from '../docs/pages.ts';
 import { COMPOSE, goProgram } from './go-program.ts';
 
 const execute = promisify(execFile);
-const deploy = fileURLToPath(new URL('../../deploy', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const deploy = join(root, 'deploy');
 const composeProgram = await goProgram(COMPOSE.name, COMPOSE.module, { timeoutMs: 900_000 });
+const program = 'path' in composeProgram ? composeProgram.path : '';
 const SOCKET = 'unix://';
+const PASSWORD = 'a password: with / and @';
 
 /** deploy/compose.yaml as it is, apart from the ports of this machine on which Caddy listens. */
 export function composeSuite(berthImage: string): void {
@@ -30,11 +34,8 @@ export function composeSuite(berthImage: string): void {
     let env: NodeJS.ProcessEnv;
     let client: ApiClient;
     const compose = async (...args: string[]): Promise<string> => {
-      const files = ['-f', join(deploy, 'compose.yaml'), '-f', join(folder.path, 'ports.yaml')];
-      const all = ['--project-name', project, ...files, ...args];
-      const program = 'path' in composeProgram ? composeProgram.path : '';
       return (
-        await execute(program, all, { env, cwd: deploy }).catch((error: { stderr: string }) =>
+        await execute(program, args, { env, cwd: deploy }).catch((error: { stderr: string }) =>
           assert.fail(`docker compose ${args[0]} failed: ${error.stderr.slice(-4000)}`),
         )
       ).stdout;
@@ -56,12 +57,14 @@ export function composeSuite(berthImage: string): void {
         BERTH_IMAGE: berthImage,
         BERTH_ROOT_KEY: ROOT_KEY,
         BERTH_DOMAIN_NAME: 'localhost',
+        COMPOSE_FILE: ['compose.yaml', join(folder.path, 'ports.yaml')].join(':'),
+        COMPOSE_PROJECT_NAME: project,
         BERTH_WORKER_ADDRESS: await bridgeAddress(host),
-        POSTGRES_PASSWORD: 'a password: with / and @',
+        POSTGRES_PASSWORD: PASSWORD,
         POSTGRES_IMAGE: 'berth-test-postgres',
         CADDY_IMAGE: 'berth-test-caddy',
       };
-      await compose('up', '--detach', '--wait', '--pull', 'never');
+      await startAsDocumented(env, socket);
       client = createApiClient(`https://localhost:${port}`, ROOT_KEY);
     });
     after(async () => {
@@ -108,6 +111,17 @@ export function composeSuite(berthImage: string): void {
       );
     });
   });
+}
+
+/** As docs/deploy.md says, with a name of this machine. Nothing can be pulled here. */
+async function startAsDocumented(env: NodeJS.ProcessEnv, socket: string): Promise<void> {
+  const block = pageBlock('docs/deploy.md', 'cd deploy')
+    .replace('berth.example.com', 'localhost')
+    .replace('POSTGRES_PASSWORD=…', `POSTGRES_PASSWORD='${PASSWORD}'`)
+    .replace('BERTH_ROOT_KEY=…', `BERTH_ROOT_KEY=${ROOT_KEY}`)
+    .replace('/var/run/docker.sock', socket);
+  const script = `docker() { shift; "${program}" "$@" --wait --pull never; }\n${block}`;
+  await execute('bash', ['--norc', '-ec', script], { env, cwd: root });
 }
 
 /** Where containers reach ports of the machine. */

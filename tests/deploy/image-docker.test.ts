@@ -106,13 +106,12 @@ ${command.replaceAll(/\bberth( \.)?$/gm, `${IMAGE}$1`)}`;
     const folder = createTemporaryFolder('offline', { empty: '' });
     const env = { ...process.env, DOCKER_HOST: process.env['BERTH_TEST_DOCKER_HOST'] };
     try {
-      const archive = join(folder.path, 'bundle.tar.gz');
-      const command = pageBlock('docs/deploy.md', 'deploy/offline').trim();
-      await follow(`${command.replace('berth-offline.tar.gz', archive)} ${IMAGE}`);
-      await execute('tar', ['-xzf', archive, '-C', folder.path]);
+      const bundle = pageBlock('docs/deploy.md', 'deploy/offline').trim();
+      await follow(`${bundle.replace(' berth', ` ${folder.path}/berth`)} ${IMAGE}`);
       await docker('rm', '-f', '-v', name);
       await docker('rmi', IMAGE);
-      await execute(join(folder.path, 'berth-offline/load.sh'), [], { env });
+      const load = pageBlock('docs/deploy.md', 'tar xzf');
+      await execute('bash', ['--norc', '-ec', load], { env, cwd: folder.path });
       assert.equal(await inspect<string>(IMAGE, '.Config.User'), '10001:10001');
       assert.match(
         (await execute('ls', [join(folder.path, 'berth-offline/charts')])).stdout,

@@ -22,11 +22,10 @@ const NOT_RUN: readonly Exception[] = [
   },
   {
     page: 'docs/design/simulation.md',
-    starts: 'npm run simulate',
+    starts: 'npm run simulate -- --seed 1 ',
     reason: 'runs for half an hour; packages/testing/src/simulation has tests of the program',
   },
   { page: 'docs/clusters.md', starts: 'torchrun', reason: 'needs torch, in the pods of a cluster' },
-  { page: 'docs/deploy.md', starts: 'cd deploy', reason: 'needs a domain that the internet knows' },
   {
     page: 'docs/deploy.md',
     starts: 'docker build -f deploy/docker/Dockerfile -t berth .\ndocker build -f deploy/docker/runner',
@@ -35,15 +34,15 @@ const NOT_RUN: readonly Exception[] = [
   },
   {
     page: 'docs/deploy.md',
-    starts: 'tar xzf',
-    reason: 'needs a registry; tests/deploy/image-docker.test.ts unpacks and loads a bundle',
+    starts: './load.sh',
+    reason: 'needs a registry that a cluster pulls from',
   },
   {
     page: 'docs/clients/runpodctl.md',
     starts: 'BERTH_RUNPODCTL_SOURCE',
     reason: 'it runs the tests that run it',
   },
-  { page: 'packages/worker-python/README.md', starts: 'python -m unittest', reason: 'it runs other tests' },
+  { page: 'packages/worker-python/README.md', starts: 'npm run test:python', reason: 'it runs other tests' },
 ];
 
 /**

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { documentationCode } from '../../support/documentation-code.ts';
 import { npmFile } from '../../support/npm-client.mjs';
 import { clientFixture } from '../../../packages/testing/src/client-fixture.ts';
 import { deployHandler } from '../../../packages/testing/src/deploy-handler.ts';
@@ -27,6 +30,7 @@ interface ProviderModule {
 
 describe('the Vercel AI SDK on the OpenAI route', () => {
   const stage = clientFixture();
+  let endpointId: string;
   let ai: AiModule;
   let model: unknown;
   let tools: Record<string, unknown>;
@@ -37,10 +41,10 @@ describe('the Vercel AI SDK on the OpenAI route', () => {
     const { createOpenAICompatible } = (await load(
       '@ai-sdk/openai-compatible/dist/index.js',
     )) as ProviderModule;
-    const id = await deployHandler(stage.client, 'parrot', TOOL_CALLING_HANDLER, {
+    endpointId = await deployHandler(stage.client, 'parrot', TOOL_CALLING_HANDLER, {
       workers: { min: 1, max: 1 },
     });
-    const baseURL = `${stage.server.url}/v2/${id}/openai/v1`;
+    const baseURL = `${stage.server.url}/v2/${endpointId}/openai/v1`;
     model = createOpenAICompatible({ name: 'berth', baseURL, apiKey: stage.server.key })('parrot');
     const inputSchema = ai.jsonSchema({
       type: 'object',
@@ -52,6 +56,15 @@ describe('the Vercel AI SDK on the OpenAI route', () => {
 
   test('generates text', async () => {
     assert.equal((await ai.generateText({ model, prompt: 'say it after me' })).text, 'say it after me');
+  });
+
+  test('runs what its page says', async () => {
+    const { url, key } = stage.server;
+    const code = documentationCode('frameworks.md', 'js', 0, { url, key, endpointId });
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', code], {
+      cwd: npmFile('ai-sdk', ''),
+    });
+    assert.equal(stdout, 'say it after me\nword by word');
   });
 
   test('streams text', async () => {

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { clientFixture } from '../../../packages/testing/src/client-fixture.ts';
 import { deployHandler } from '../../../packages/testing/src/deploy-handler.ts';
+import { startPython } from '../../../packages/testing/src/python-process.ts';
+import { documentationCode } from '../../support/documentation-code.ts';
 import { TOOL_CALLING_HANDLER } from '../../support/tool-calling-handler.ts';
 import { installedPython, runPythonForJson } from '../python-programs.ts';
 
@@ -46,12 +48,13 @@ print("SAID " + json.dumps(told))
 
 describe('frameworks on the OpenAI route', () => {
   const stage = clientFixture();
+  let endpointId: string;
   let env: Record<string, string>;
   before(async () => {
-    const id = await deployHandler(stage.client, 'parrot', TOOL_CALLING_HANDLER, {
+    endpointId = await deployHandler(stage.client, 'parrot', TOOL_CALLING_HANDLER, {
       workers: { min: 1, max: 1 },
     });
-    env = { BASE: `${stage.server.url}/v2/${id}/openai/v1`, KEY: stage.server.key };
+    env = { BASE: `${stage.server.url}/v2/${endpointId}/openai/v1`, KEY: stage.server.key };
   });
 
   test('LangChain chats, streams and calls tools', async () => {
@@ -71,4 +74,13 @@ describe('frameworks on the OpenAI route', () => {
       pieces: ['word ', 'by ', 'word'],
     });
   });
+
+  for (const [number, framework] of ['LangChain', 'LlamaIndex'].entries())
+    test(`${framework} runs what its page says`, async () => {
+      const { url, key } = stage.server;
+      const code = documentationCode('frameworks.md', 'python', number, { url, key, endpointId });
+      const program = startPython(python, code);
+      assert.equal(await program.ended, 0, program.output());
+      assert.equal(program.output(), 'say it after me\nword by word');
+    });
 });
