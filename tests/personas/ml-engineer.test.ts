@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { acceleratedPythonSdk } from '../../packages/testing/src/python-sdks.ts';
@@ -19,9 +19,9 @@ runpod.serverless.start({"handler": handler, "return_aggregate_stream": True})
 `;
 
 test('an ML engineer gets a streaming, accelerated and monitored endpoint in Python', async (t) => {
-  const { folder, url, env, watch, startServer } = await createPersona(t);
+  const { folder, isClone, url, env, watch, startServer } = await createPersona(t);
   const sdk = acceleratedPythonSdk();
-  const isPublic = typeof sdk !== 'string';
+  const isPublic = isClone || typeof sdk !== 'string';
   if (!isPublic) t.diagnostic(`with Berth's own SDK: ${sdk}`);
   const typed = { cwd: folder, env };
   watch.read('README.md', '', 'First result in one minute', 'Write a worker');
@@ -31,9 +31,9 @@ test('an ML engineer gets a streaming, accelerated and monitored endpoint in Pyt
 
   mkdirSync(join(folder, 'shout'));
   writeFileSync(join(folder, 'shout/handler.py'), handler(isPublic ? 'runpod' : 'berth_worker as runpod'));
-  // The environment of the public SDK is there already; installing it is tried in
-  // tests/python-dependencies.test.ts.
-  if (isPublic)
+  // In the long tier the public SDK is installed as for anybody; else it is there already.
+  if (isClone) copyFileSync('examples/python-echo/requirements.txt', join(folder, 'shout/requirements.txt'));
+  else if (typeof sdk !== 'string')
     writeFileSync(
       join(folder, 'shout/berth.json'),
       JSON.stringify({ command: [sdk.python, '-u', 'handler.py'], python: false }),

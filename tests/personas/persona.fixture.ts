@@ -11,6 +11,8 @@ import { Stopwatch } from './stopwatch.ts';
 /** Someone with a clone of the repository, at a terminal. */
 export interface Persona {
   folder: string;
+  /** In the long tier they begin with nothing but the clone, and install what they use. */
+  isClone: boolean;
   url: string;
   /** What they have in their shell. */
   env: Record<string, string>;
@@ -42,6 +44,7 @@ export async function createPersona(t: TestContext, scheme = 'http'): Promise<Pe
   const env = { PATH: `${programs}:${process.env['PATH']}` };
   return {
     folder,
+    isClone,
     url,
     env,
     watch,

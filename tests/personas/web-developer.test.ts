@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { freePort } from '../../packages/testing/src/free-port.ts';
@@ -38,7 +38,7 @@ createServer(async (request, response) => {
 `;
 
 test('a web developer calls an endpoint from TypeScript and gets a webhook', async (t) => {
-  const { folder, url, env, watch, startServer } = await createPersona(t);
+  const { folder, isClone, url, env, watch, startServer } = await createPersona(t);
   watch.read('README.md', '', 'First result in one minute');
   watch.read('docs/job-api.md', '', 'Before you begin', 'Submit a job and wait');
   watch.read('docs/webhooks.md', '', 'Check the signature', 'Attempts');
@@ -74,12 +74,16 @@ test('a web developer calls an endpoint from TypeScript and gets a webhook', asy
   }
 
   // The SDK that they may have: only the address is another.
-  if (existsSync(join(folder, 'node_modules/runpod-sdk'))) {
+  const project = join(folder, 'project');
+  mkdirSync(project);
+  if (isClone)
+    await watch.type(`cd project && npm install --no-audit --no-fund --prefix . runpod-sdk`, typed);
+  if (isClone || existsSync(join(folder, 'node_modules/runpod-sdk'))) {
     const program = `import sdk from 'runpod-sdk';
 const endpoint = sdk(process.env.BERTH_API_KEY, { baseUrl: process.env.BERTH_URL + '/v2' }).endpoint(process.env.ENDPOINT);
 console.log((await endpoint.runSync({ input: { n: 1 } })).output.n);`;
-    watch.write(join(folder, 'sdk.mjs'), program);
-    assert.equal(await watch.type('node sdk.mjs', { cwd: folder, env: own }), '1\n');
+    watch.write(join(project, 'sdk.mjs'), program);
+    assert.equal(await watch.type('node sdk.mjs', { cwd: project, env: own }), '1\n');
   }
   await watch.type('berth rm echo --yes', typed);
   watch.assertWithinMinutes(20);
