@@ -261,6 +261,7 @@ describe('berth deploy', () => {
         1,
         /there is no folder tests\/no-such-folder; an image of that name is tests\/no-such-folder:latest/,
       ],
+      [['deploy', 'examples/ehco'], 1, /there is no folder examples\/ehco; did you mean examples\/echo\?\n/],
       [['deploy', folder.path, '--gpu', 'A40', '--cpu', 'cpu3c'], 2, /--gpu and --cpu exclude each other/],
       [['deploy', folder.path, '--gpu-count', '2'], 2, /--gpu-count goes with --gpu/],
       [['deploy', folder.path, '--min', '-1'], 2, /--min/],

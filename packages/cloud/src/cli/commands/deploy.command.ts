@@ -13,6 +13,7 @@ import { writeLine } from '../terminal-text.ts';
 import { deployImage } from '../serverless/deploy-image.ts';
 import { findEndpointIn, listEndpoints, type EndpointView } from '../serverless/endpoint-client.ts';
 import { folderName, isFolder } from '../serverless/source-folder.ts';
+import { noSuchFolder } from '../serverless/no-such-folder.ts';
 import { deployOptions, parseCount, parseDeploySettings } from '../serverless/deploy-options.ts';
 import { CopyProgress } from '../copy-progress.ts';
 import { progressReporter, quietOption, snapshotFolder, uploadFolder } from '../serverless/image-upload.ts';
@@ -75,13 +76,13 @@ export const deploy = command({
     const say = progressReporter(stderr, options);
     const fromFolder = await isFolder(source);
     if (!fromFolder) {
-      if (IS_PATH.test(source)) throw new CliError(`there is no folder ${source}`);
+      if (IS_PATH.test(source)) throw await noSuchFolder(source);
       if (await isBesideFolders(source))
-        throw new CliError(`there is no folder ${source}; an image of that name is ${source}:latest`);
+        throw await noSuchFolder(source, `; an image of that name is ${source}:latest`);
       if (COULD_BE_FOLDER.test(source) && !options.force)
-        throw new CliError(
-          `there is no folder ${source}, and an image has a registry or a tag: write ${source}:latest, ` +
-            'or --force to take it for an image',
+        throw await noSuchFolder(
+          source,
+          `, and an image has a registry or a tag: write ${source}:latest, or --force to take it for an image`,
         );
     }
     const name = options.name ?? (fromFolder ? folderName(source) : imageBaseName(source));

@@ -7,6 +7,7 @@ import type { EndpointView } from '../serverless/endpoint-client.ts';
 import { endpointPath } from '../serverless/endpoint-client.ts';
 import { isFolder, readSourceFolder } from '../serverless/source-folder.ts';
 import { readJobInput } from '../serverless/job-input.ts';
+import { noSuchFolder } from '../serverless/no-such-folder.ts';
 import { deployOptions, parseCount, parseDeploySettings } from '../serverless/deploy-options.ts';
 import { startPrivateServer } from '../serverless/private-server.ts';
 import { watchSourceFolder } from '../serverless/watch-source.ts';
@@ -36,7 +37,7 @@ export const dev = command({
   async run(call) {
     const { words, options, output, stderr } = call;
     const folder = words.FOLDER;
-    if (!(await isFolder(folder))) throw new CliError(`there is no folder ${folder}`);
+    if (!(await isFolder(folder))) throw await noSuchFolder(folder);
     const port = parseCount('port', options.port, 0) ?? 0;
     const job = options.input === undefined ? undefined : await readJobInput(options.input, call.stdin);
     const settings = parseDeploySettings({
