@@ -76,6 +76,27 @@ describe('run', () => {
     assert.match((await run({ npm_command: 'exec' })).out, /Its log:\n {2}npx berth logs echo --job j1 -f\n/);
   });
 
+  test('says again how the job stands while nothing changes', async (t) => {
+    t.mock.timers.enable({ apis: ['setInterval'] });
+    await using server = await startFakeApiServer({
+      ...ENDPOINTS,
+      'POST /v2/e1/run': { body: queued },
+      'GET /v2/e1/status-sync/j1?wait=1000': { body: { ...queued, reason: 'installing packages' } },
+    });
+    const onWrite = (text: string): void => {
+      if (/s {2}waits in the queue: installing/.test(text)) t.mock.timers.tick(15_000);
+    };
+    const { err } = await runBerth(['run', 'echo', '{}', '--sync', '--timeout', '1'], {
+      env: envOf(server),
+      onWrite,
+    });
+    assert.deepEqual(withoutTimes(err).slice(0, 3), [
+      'job j1 waits in the queue',
+      'waits in the queue: installing packages',
+      'still waits in the queue: installing packages',
+    ]);
+  });
+
   test('breaks no word at 80 columns', async () => {
     const reason = 'no worker can be placed: ' + 'the image asks for a container engine '.repeat(2);
     const id = '00067a94-1a14-8089-9f6b-a33a5446758e-u1';

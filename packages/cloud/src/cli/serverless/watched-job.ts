@@ -6,6 +6,9 @@ import type { EndpointForJobs } from './endpoint-client.ts';
 import { cancelJob, isUnfinished, streamJobOutput, waitForJob } from './job-client.ts';
 import type { JobView } from './job-client.ts';
 
+/** Where nothing changes, how the job stands is said again after this. */
+const REMINDER_MS = 15_000;
+
 export interface WatchOptions {
   /** One line about how the job goes on. */
   report(line: string): void;
@@ -43,11 +46,12 @@ export class WatchedJob {
 
   /** The job when it has ended or the time is over. Ends the command after Ctrl-C. */
   async end(): Promise<JobView> {
+    const reminders = this.#remind();
     const found = await waitForJob(this.#client, this.#endpoint, this.#job, {
       withinMs: Math.max(0, this.#options.withinMs - (performance.now() - this.#startedAt)),
       signal: this.#options.interrupt,
       onChange: (job) => this.#onChange(job),
-    });
+    }).finally(() => clearInterval(reminders));
     if (this.#options.interrupt?.aborted === true && isUnfinished(found)) await this.#interrupted();
     return found;
   }
@@ -55,6 +59,7 @@ export class WatchedJob {
   /** What the handler yields, as it comes. Reports until the first of it; `end` reports how the job ended. */
   async *stream(): AsyncGenerator<{ output: unknown }> {
     const begun = new AbortController();
+    const reminders = this.#remind();
     const reporting = waitForJob(this.#client, this.#endpoint, this.#job, {
       signal: AbortSignal.any([begun.signal, this.#over]),
       onChange: (job) => this.#onChange(job, { reportsEnd: false }),
@@ -67,6 +72,7 @@ export class WatchedJob {
       }
     } finally {
       begun.abort();
+      clearInterval(reminders);
       await reporting;
     }
     if (this.#options.interrupt?.aborted === true) await this.#interrupted();
@@ -106,14 +112,25 @@ export class WatchedJob {
     if (isUnfinished(job) ? !this.#hasOutput : reportsEnd) this.#report(job);
   }
 
+  /** Says again and again how the job stands, until its first output. */
+  #remind(): NodeJS.Timeout {
+    return setInterval(() => {
+      if (!this.#hasOutput && isUnfinished(this.#job))
+        this.#options.report(`${this.#since()}  still ${describeState(this.#job)}`);
+    }, REMINDER_MS);
+  }
+
+  #since(): string {
+    return formatSeconds(performance.now() - this.#startedAt);
+  }
+
   /** The first line names the job. */
   #report(job: JobView): void {
     const state = describeState(job);
     if (state === this.#lastReported) return;
     const isFirst = this.#lastReported === undefined;
     this.#lastReported = state;
-    const since = formatSeconds(performance.now() - this.#startedAt);
-    this.#options.report(`${since}  ${isFirst ? `job ${job.id} ` : ''}${state}`);
+    this.#options.report(`${this.#since()}  ${isFirst ? `job ${job.id} ` : ''}${state}`);
   }
 }
 
