@@ -12,12 +12,16 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const STEP_TIMEOUT_MS = 600_000;
 /** What npm tells the programs that it runs: the clone has an npm of its own. */
 const OF_THIS_RUN =
-  /^(?:npm_(?:lifecycle|package|command|execpath|node)|INIT_CWD$|NODE$|NODE_(?:TEST|COMPILE|OPTIONS))/;
+  /^(?:npm_(?:lifecycle|package|command|execpath|node)|INIT_CWD$|NODE$|NODE_(?:TEST|COMPILE|OPTIONS)|BERTH_TEST_(?!PROCESS))/;
+/** A thousand take a minute, on whatever Node: they run on that of the project. */
+const FEW_SEEDS = { BERTH_SIMULATION_SEEDS: '20' };
 
 const execute = promisify(execFile);
 
 /** The last commit is what is tried, as with any clone. */
-describe('a fresh clone installs, starts and runs a job', { skip: skipUnlessLong }, () => {
+describe('a fresh clone installs, starts, runs a job and passes its unit tests', {
+  skip: skipUnlessLong,
+}, () => {
   for (const version of ['20', '22', '24'])
     test(`on Node ${version}`, async (context) => {
       const folder = createTemporaryFolder('fresh', { 'node/package.json': '{"private":true}' });
@@ -33,9 +37,13 @@ describe('a fresh clone installs, starts and runs a job', { skip: skipUnlessLong
           dirname(process.execPath),
         ].join(delimiter),
         BERTH_DOCKER: 'off',
+        ...FEW_SEEDS,
       };
       const run = (cwd: string, command: string, ...args: string[]): Promise<{ stdout: string }> =>
-        execute(command, args, { cwd, env, timeout: STEP_TIMEOUT_MS, maxBuffer: 1e8 });
+        execute(command, args, { cwd, env, timeout: STEP_TIMEOUT_MS, maxBuffer: 1e8 }).catch(
+          ({ stdout, stderr }: { stdout: string; stderr: string }) =>
+            assert.fail(`${command} ${args.join(' ')} failed: ${(stdout + stderr).slice(-4_000)}`),
+        );
 
       await run(ROOT, 'git', 'clone', '--quiet', '--local', ROOT, clone);
       await run(
@@ -52,5 +60,7 @@ describe('a fresh clone installs, starts and runs a job', { skip: skipUnlessLong
       await run(clone, 'npm', 'ci', '--prefer-offline', '--no-audit', '--no-fund');
       const { stdout } = await run(clone, 'node', 'scripts/try-start.mjs');
       assert.match(stdout, new RegExp(`^v${version}\\..*: a job on a fresh start answered`, 'm'));
+      const tests = await run(clone, 'npm', 'run', 'test:unit');
+      assert.match(tests.stdout, /^\d+ passed, 0 failed/m);
     });
 });
