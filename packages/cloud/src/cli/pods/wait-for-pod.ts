@@ -4,6 +4,7 @@ import { interruptiblePause } from '../interruptible-pause.ts';
 import type { Options } from '../command-definition.ts';
 import { CliError } from '../cli.errors.ts';
 import { escapeControlCharacters } from '../output.ts';
+import { reportChanges } from '../report-changes.ts';
 import { parseCount } from '../serverless/deploy-options.ts';
 import { podPath } from './pod-client.ts';
 import type { PodView } from './pod-client.ts';
@@ -38,7 +39,7 @@ export async function waitUntilPodRuns(
 ): Promise<PodView> {
   const pause = interruptiblePause(call, `pod ${pod.id} goes on starting; remove it: berth pod rm ${pod.id}`);
   const until = performance.now() + withinMs;
-  let reported = '';
+  const report = reportChanges(say);
   for (let found = pod; ; found = await client.get<PodView>(podPath(pod))) {
     const { status, statusDetail } = found;
     if (status === 'RUNNING' || status === 'EXITED') return found;
@@ -49,8 +50,7 @@ export async function waitUntilPodRuns(
           `${pod.id}`,
       );
     const line = statusDetail ?? status.toLowerCase();
-    if (line !== reported) say(escapeControlCharacters(line));
-    reported = line;
+    report(escapeControlCharacters(line));
     if (performance.now() >= until)
       throw new CliError(
         `pod ${escapeControlCharacters(pod.name)} (${pod.id}) does not run after ${withinMs / 1000} s: ` +

@@ -1,13 +1,11 @@
 import type { ApiClient } from '../api-client.ts';
 import { CommandExit, EXIT_INTERRUPTED, EXIT_TIMED_OUT } from '../cli.errors.ts';
 import { shortenReason } from '../output.ts';
+import { REMINDER_MS } from '../report-changes.ts';
 import { jobPath } from './endpoint-client.ts';
 import type { EndpointForJobs } from './endpoint-client.ts';
 import { cancelJob, isUnfinished, streamJobOutput, waitForJob } from './job-client.ts';
 import type { JobView } from './job-client.ts';
-
-/** Where nothing changes, how the job stands is said again after this. */
-const REMINDER_MS = 15_000;
 
 export interface WatchOptions {
   /** One line about how the job goes on. */

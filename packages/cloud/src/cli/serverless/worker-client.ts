@@ -2,6 +2,7 @@ import type { ApiClient } from '../api-client.ts';
 import { CliError } from '../cli.errors.ts';
 import type { Pause } from '../interruptible-pause.ts';
 import { escapeControlCharacters, shortenReason } from '../output.ts';
+import { reportChanges } from '../report-changes.ts';
 import { endpointPath } from './endpoint-client.ts';
 import type { EndpointView } from './endpoint-client.ts';
 import { ignoreNotFound, readLog } from './log-client.ts';
@@ -45,7 +46,7 @@ export function listWorkers(client: ApiClient, endpoint: Pick<EndpointView, 'id'
 
 /**
  * Waits for a worker of the current release. Returns the reason if none is expected; throws if one is
- * expected and does not become ready. `onChange` gets each step of the start.
+ * expected and does not become ready. `onChange` gets each step of the start, and slow ones again.
  */
 export async function waitForWorker(
   client: ApiClient,
@@ -58,13 +59,13 @@ export async function waitForWorker(
     return { ready: false, reason: 'no worker is kept ready (--min is 0); the first request starts one' };
   const until = performance.now() + withinMs;
   let lastSeen: WorkerView | undefined;
-  let shown: string | undefined;
+  const report = reportChanges(onChange);
   for (;;) {
     const found = await listWorkers(client, endpoint);
     const current = found.workers.filter(({ isStale }) => !isStale);
     if (current.some(({ status }) => status === 'RUNNING' || status === 'IDLE')) return { ready: true };
     const state = current[0]?.reason ?? found.reason ?? formatWorkerSummary(found.summary);
-    if (state !== shown) onChange(shortenReason((shown = state)));
+    report(shortenReason(state));
     const ill = current.find(({ status }) => status === 'UNHEALTHY');
     lastSeen = ill ?? current[0] ?? lastSeen;
     if (ill !== undefined || performance.now() >= until)
