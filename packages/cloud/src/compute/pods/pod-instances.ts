@@ -165,15 +165,21 @@ export class PodInstances {
     const running = await this.#observe(pod, (current) =>
       markRunning(current, { ...run, networkAddress: instance?.networkAddress }, clock.now()),
     );
-    // Something else is wanted by now: the next reconciliation has to find what was started.
+    // Something else is wanted by now: the next reconciliation has to find what was started, unless another server
+    // led meanwhile, found it and recorded its end.
     if (running === undefined)
-      await this.#deps.store.observe(pod.id, (current) => ({
-        ...current,
-        ...run,
-        instanceGeneration: pod.generation,
-        endedAt: null,
-        exitCode: null,
-      }));
+      await this.#deps.store.observe(pod.id, (current) =>
+        current.handle === run.handle && current.endedAt !== null
+          ? undefined
+          : {
+              ...current,
+              ...run,
+              instanceGeneration: pod.generation,
+              endedAt: null,
+              exitCode: null,
+              settled: false,
+            },
+      );
     if (instance?.status === 'exited') this.#deps.wake(pod.id);
   }
 
