@@ -94,6 +94,8 @@ export class Stopwatch {
       // npm and what it starts end as one.
       detached: true,
     });
+    // A command that reads no input may end before it is written.
+    child.stdin.on('error', () => undefined);
     child.stdin.end(input ?? '');
     const ended = once(child, 'close') as Promise<[number | null]>;
     this.#test.after(async () => {

@@ -161,9 +161,12 @@ class Handlers:
             endpoint = self.endpoint()
             self.worker(
                 endpoint,
-                f"running = most = 0\n{kind} handler(job):\n    global running, most\n"
+                # Until five have met, then for as long as a sixth would need.
+                "running = most = 0\nuntil = time.monotonic() + 30\n"
+                f"{kind} handler(job):\n    global running, most\n"
                 "    running += 1\n    most = max(most, running)\n"
-                f"    {sleep}(0.5)\n    running -= 1\n    return most\n",
+                f"    while most < 5 and time.monotonic() < until: {sleep}(0.01)\n"
+                f"    {sleep}(0.3)\n    running -= 1\n    return most\n",
                 "'concurrency_modifier': lambda current: 5",
             )
             jobs = [self.berth.run(endpoint, {}) for _ in range(10)]
