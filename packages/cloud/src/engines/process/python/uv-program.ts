@@ -85,7 +85,8 @@ export class UvProgram {
       return program;
     } catch {
       onLine('uv could not be installed; pip is used.');
-      this.#retryAt = clock.now() + RETRY_MS;
+      // A build that was cancelled says nothing of the package index.
+      if (!signal.aborted) this.#retryAt = clock.now() + RETRY_MS;
       return undefined;
     } finally {
       await removeTree(target);
