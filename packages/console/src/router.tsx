@@ -56,6 +56,8 @@ const routes = root.addChildren([
     page('/keys', () => import('./pages/keys.tsx')),
     page('/audit', () => import('./pages/audit.tsx')),
     page('/system', () => import('./pages/system.tsx')),
+    // Any other address: with the navigation around it.
+    createRoute({ getParentRoute: () => shell, path: '$', component: NotFound }),
   ]),
 ]);
 
@@ -72,7 +74,6 @@ function NotFound() {
 
 export const router = createRouter({
   routeTree: routes,
-  defaultNotFoundComponent: NotFound,
   defaultPreload: 'intent',
   scrollRestoration: true,
 });

@@ -57,7 +57,7 @@ export default function Terminal({ path }: { path: string }) {
   return (
     <div className="stack">
       {problem !== undefined && <Note tone="warn">{problem}</Note>}
-      <div ref={place} style={{ height: '55vh', background: '#0f141b', padding: 8, borderRadius: 8 }} />
+      <div ref={place} className="terminal" />
     </div>
   );
 }
