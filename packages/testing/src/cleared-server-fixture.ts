@@ -3,9 +3,13 @@ import { after } from 'node:test';
 import type { ApiClient } from './api-client.ts';
 import { serverFixture } from './server-fixture.ts';
 import type { ServerFixture } from './server-fixture.ts';
+import type { DatabaseKind } from './test-database.ts';
 
 /** A server whose endpoints and pods go before it does: what runs outlives it. */
-export function clearedServerFixture(env: Record<string, string> = {}): ServerFixture {
+export function clearedServerFixture(
+  env: Record<string, string> = {},
+  kind: DatabaseKind = 'sqlite',
+): ServerFixture {
   // Hooks run in the order in which they are named, so this one comes before that of the stage.
   after(async () => {
     if (stage.server === undefined) return;
@@ -17,7 +21,7 @@ export function clearedServerFixture(env: Record<string, string> = {}): ServerFi
       throw error;
     }
   });
-  const stage = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off', ...env });
+  const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off', ...env });
   return stage;
 }
 

@@ -28,6 +28,9 @@ export function connectWakeups(events: CloudEventBus, wakeups: WakeupBus): void 
   events.subscribe('volume.changed', ({ accountId, volumeId, source }) => {
     if (source !== 'other-server') wakeups.publish({ kind: 'volume', accountId, volumeId });
   });
+  events.subscribe('quota.changed', ({ accountId, limit, maximum, source }) => {
+    if (source !== 'other-server') wakeups.publish({ kind: 'limit', accountId, limit, maximum });
+  });
   events.subscribe('quota.warning', ({ accountId, limit, ratio, source }) => {
     if (source !== 'other-server') wakeups.publish({ kind: 'quota', accountId, limit, ratio });
   });
@@ -63,6 +66,13 @@ export function connectWakeups(events: CloudEventBus, wakeups: WakeupBus): void 
         return events.publish('volume.changed', {
           accountId: wakeup.accountId,
           volumeId: wakeup.volumeId,
+          source,
+        });
+      case 'limit':
+        return events.publish('quota.changed', {
+          accountId: wakeup.accountId,
+          limit: wakeup.limit,
+          maximum: wakeup.maximum,
           source,
         });
       case 'quota':

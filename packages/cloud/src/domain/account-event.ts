@@ -44,6 +44,8 @@ export type AccountEvent =
     }
   | { type: 'volume.changed'; volumeId: string; name: string; size: number }
   | { type: 'volume.deleted'; volumeId: string }
+  /** A limit was set, or removed if `maximum` is null: then that of the configuration applies, if any. */
+  | { type: 'quota.changed'; limit: string; maximum: number | null }
   | { type: 'quota.warning'; limit: string; usedRatio: number };
 
 export function subjectOf({ type }: AccountEvent): EventSubject {

@@ -61,6 +61,8 @@ export interface CloudEvents {
   'pod.crashed': { podId: string; kind: PodCrashKind };
   /** A network volume was created, changed or deleted. */
   'volume.changed': { volumeId: string; accountId: string; source: ChangeSource };
+  /** A limit of an account was set or removed. */
+  'quota.changed': { accountId: string; limit: string; maximum: number | null; source: ChangeSource };
   /** An account, or with an empty id the installation, uses much of a limit; a ratio of 1 is all of it. */
   'quota.warning': { accountId: string; limit: string; ratio: number; source: ChangeSource };
   /** An API key or an S3 key was changed or revoked. */

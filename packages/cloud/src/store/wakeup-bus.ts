@@ -23,6 +23,8 @@ export type Wakeup =
   | { kind: 'worker'; endpointId: string; workerId: string }
   /** A network volume changed. */
   | { kind: 'volume'; accountId: string; volumeId: string }
+  /** A limit of an account was set or removed. */
+  | { kind: 'limit'; accountId: string; limit: string; maximum: number | null }
   /** Much of a limit is used. */
   | { kind: 'quota'; accountId: string; limit: string; ratio: number }
   /**

@@ -106,6 +106,9 @@ export class Accounts {
       ...current,
       limits: applyQuotaChange(current.limits, change),
     }));
+    for (const [limit, maximum] of Object.entries(change))
+      if (maximum !== undefined)
+        this.#context.events.publish('quota.changed', { accountId, limit, maximum, source: 'request' });
     return this.limits(caller, accountId);
   }
 

@@ -79,6 +79,9 @@ export class AccountEvents {
     events.subscribe('volume.changed', ({ accountId, volumeId }) =>
       this.#describe(`volume ${volumeId}`, () => this.#describeVolume(accountId, volumeId)),
     );
+    events.subscribe('quota.changed', ({ accountId, limit, maximum }) =>
+      this.#add(accountId, { type: 'quota.changed', limit, maximum }),
+    );
     events.subscribe('quota.warning', ({ accountId, limit, ratio }) =>
       this.#add(accountId, { type: 'quota.warning', limit, usedRatio: ratio }),
     );
