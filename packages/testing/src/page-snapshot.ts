@@ -35,9 +35,11 @@ const FIX_TEXTS = `(replaced) => {
   for (const time of document.querySelectorAll('time')) time.textContent = '5 min ago';
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   const fix = (text) => {
-    for (const each of replaced) text = text.replaceAll(each, 'x'.repeat(Math.min(each.length, 14)));
+    for (const [found, shown] of replaced) text = text.replaceAll(found, shown);
     return text
       .replaceAll(/(?:sync-)?[0-9a-f]{8}[-…][0-9a-f…-]*-u1/g, '0199-job')
+      .replaceAll(/("(?:delayTime|executionTime)": )\\d+/g, '$17')
+      .replaceAll(/("workerId": ")[^"]+/g, '$10199-worker')
       .replaceAll(/\\b\\d+(?:\\.\\d+)? (?:ms|s|min|h)\\b/g, '7 s')
       .replaceAll(location.host, 'berth.example');
   };
@@ -75,6 +77,9 @@ const COMPARE = `async ([expected, actual, tolerance]) => {
   };
 }`;
 
+/** Texts that are others in every run, such as ids; where they are a map, with what is shown instead. */
+export type ChangingTexts = readonly string[] | ReadonlyMap<string, string>;
+
 export interface Difference {
   /** Of the pixels. */
   share: number;
@@ -93,11 +98,10 @@ export class PageSnapshots {
     this.#comparer = browser.newPage();
   }
 
-  /** `changing` are texts that are others in every run: ids. */
-  async take(page: Page, changing: readonly string[]): Promise<Buffer> {
+  async take(page: Page, changing: ChangingTexts): Promise<Buffer> {
     await page.addStyleTag({ content: this.#style });
     await page.evaluate('document.fonts.load("14px Snapshot").then(() => document.fonts.ready)');
-    await page.evaluate(`(${FIX_TEXTS})(${JSON.stringify(changing)})`);
+    await page.evaluate(`(${FIX_TEXTS})(${JSON.stringify(replacements(changing))})`);
     return page.screenshot({ animations: 'disabled', caret: 'hide' });
   }
 
@@ -107,7 +111,7 @@ export class PageSnapshots {
   }
 
   /** Fails where a page looks different; the picture of the difference says where. */
-  async assertSame(name: string, page: Page, changing: readonly string[]): Promise<void> {
+  async assertSame(name: string, page: Page, changing: ChangingTexts): Promise<void> {
     const actual = await this.take(page, changing);
     const file = join(this.#folder, `${name}.png`);
     if (UPDATE) {
@@ -127,4 +131,9 @@ export class PageSnapshots {
         'if that is meant, write the pictures anew with BERTH_UPDATE_SNAPSHOTS=1',
     );
   }
+}
+
+function replacements(changing: ChangingTexts): [found: string, shown: string][] {
+  if (!Array.isArray(changing)) return [...(changing as ReadonlyMap<string, string>)];
+  return (changing as readonly string[]).map((text) => [text, 'x'.repeat(Math.min(text.length, 14))]);
 }
