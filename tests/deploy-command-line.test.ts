@@ -181,6 +181,11 @@ describe('berth deploy', () => {
     const unknown = await berth('deploy', folder.path, '--name', 'none', '--gpu', 'NVIDIA Nonsense 9000');
     assert.equal(unknown.code, 1);
     assert.match(unknown.stderr, /there is no GPU type or pool "NVIDIA Nonsense 9000"/);
+    const absent = await berth('deploy', folder.path, '--name', 'absent', '--gpu', 'NVIDIA B200');
+    assert.match(
+      absent.stderr,
+      /created\nberth: no worker can start now: none of the GPUs asked for is free here; free: .*NVIDIA GeForce RTX 4090 \(virtual\)/,
+    );
   });
 
   test('an image is taken by its name', async () => {
@@ -275,7 +280,7 @@ describe('berth deploy', () => {
       [['run', 'nobody', '{}'], 1, /there is no endpoint "nobody"/],
       [['run', 'My Ap', '{}'], 1, /did you mean "My App"/],
       [['run', 'My App', '{"input"'], 2, /the job is not JSON/],
-      [['run', 'My App', '@no-such-file'], 1, /no-such-file cannot be read/],
+      [['run', 'My App', '@no-such-file'], 1, /there is no file no-such-file/],
       [['run', 'My App', '{}', '--sync', '--stream'], 2, /exclude each other/],
       [['run', 'My App', '{}', '--wait', '5'], 2, /--wait goes with --sync/],
       [['logs', 'My App', '--worker', 'a', '--job', 'b'], 2, /exclude each other/],

@@ -292,11 +292,10 @@ for (const version of ['v2', 'v1'] as const) {
       assert.deepEqual((await mcp.ask<Listed>('list-public-endpoints')).items, []);
     });
 
-    for (const scope of ['all', 'pods', 'serverless', 'endpoints', 'networkvolumes', 'clusters']) {
-      test(`get-billing tells what ${scope} used`, async (context) => {
-        if (version === 'v1') return context.skip('its version 1 has none');
-        assert.ok(Array.isArray((await mcp.ask<Listed>('get-billing', { scope, lastN: 2 })).items));
-      });
-    }
+    // Its version 1 has no tool for it.
+    if (version !== 'v1')
+      for (const scope of ['all', 'pods', 'serverless', 'endpoints', 'networkvolumes', 'clusters'])
+        test(`get-billing tells what ${scope} used`, async () =>
+          assert.ok(Array.isArray((await mcp.ask<Listed>('get-billing', { scope, lastN: 2 })).items)));
   });
 }

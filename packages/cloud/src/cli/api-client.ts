@@ -17,6 +17,8 @@ const NO_SUCH_ADDRESS = 'no such address';
  * way.
  */
 const NEEDS_WEBSOCKET = 'a terminal is a WebSocket';
+/** How Berth begins an answer about a body; what is wrong with it follows. */
+const INVALID_BODY = 'Request validation failed.';
 const VALID_KEY = /^[\x21-\x7e]+$/;
 
 /** The server refused. */
@@ -219,11 +221,16 @@ export class ApiClient {
    */
   async errorFrom(response: Response): Promise<ApiError> {
     const problem = readProblem(await response.text());
+    const findings = (problem.errors ?? []).map(describeFinding);
     const reasons = [
-      problem.detail ??
-        problem.title ??
-        `${this.url} answered ${response.status} ${response.statusText}`.trimEnd(),
-      ...(problem.errors ?? []),
+      ...(findings.length > 0 && problem.detail === INVALID_BODY
+        ? []
+        : [
+            problem.detail ??
+              problem.title ??
+              `${this.url} answered ${response.status} ${response.statusText}`.trimEnd(),
+          ]),
+      ...findings,
     ];
     if (response.status === 401)
       reasons.push(
@@ -243,6 +250,15 @@ export class ApiClient {
       ),
     );
   }
+}
+
+/** `$.size: must be at least 10` is about the field `size`. */
+function describeFinding(finding: string): string {
+  return finding
+    .replace(/^\$: missing property '([^']+)'/, '$1 is missing')
+    .replace(/^\$\.([^:]+): missing property '([^']+)'/, '$1.$2 is missing')
+    .replace(/^\$\.([^:]+): /, '$1 ')
+    .replace(/^\$: /, '');
 }
 
 function bodyOf(body: unknown): string | Uint8Array<ArrayBuffer> | ReadableStream {

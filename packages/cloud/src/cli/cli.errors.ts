@@ -17,3 +17,12 @@ export const EXIT_INTERRUPTED = 130;
 
 /** The command failed; the message gives the full reason: exit code 1. */
 export class CliError extends Error {}
+
+/** Why a file that was named cannot be read. */
+export function unreadable(file: string, cause: unknown, kind = 'file'): string {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  if (code === 'ENOENT') return `there is no ${kind} ${file}`;
+  if (code === 'EISDIR') return `${file} is a folder, not a file`;
+  if (code === 'EACCES') return `${file} cannot be read: no permission`;
+  return `${file} cannot be read (${code ?? message})`;
+}

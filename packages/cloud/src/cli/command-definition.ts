@@ -17,7 +17,8 @@ export type Options = Readonly<Record<string, Option>>;
 
 /**
  * The words after the command's name, in order, with what each means. `NAME` must be given,
- * `NAME?` may be left out, and `NAME...` takes all that follows as it stands.
+ * `NAME?` may be left out, `NAME*` takes any number of words, and `NAME...` takes all that follows as it
+ * stands, options too.
  */
 export type Positionals = Readonly<Record<string, string>>;
 
@@ -31,10 +32,10 @@ type OptionValue<O extends Option> = O['kind'] extends 'switch'
       : Chosen<O> | undefined;
 export type OptionValues<O extends Options> = { [N in keyof O]: OptionValue<O[N]> } & { json: boolean };
 
-type PositionalName<W> = W extends `${infer Name}?` ? Name : W extends `${infer Name}...` ? Name : W;
+type PositionalName<W> = W extends `${infer Name}?` | `${infer Name}*` | `${infer Name}...` ? Name : W;
 type PositionalValue<W> = W extends `${string}?`
   ? string | undefined
-  : W extends `${string}...`
+  : W extends `${string}...` | `${string}*`
     ? string[]
     : string;
 export type PositionalValues<W extends Positionals> = {

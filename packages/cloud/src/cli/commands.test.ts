@@ -49,7 +49,7 @@ describe('account', () => {
       accounts,
     });
     const { out } = await runBerth(['account', 'list'], { env: envOf(server), terminal: true });
-    assert.equal(out.split('\n')[1], 'acc1  team      active  2026-01-01T00:00:00.000Z');
+    assert.equal(out.split('\n')[1], 'acc1  team      active  2026-01-01 00:00:00');
   });
 });
 
@@ -300,7 +300,7 @@ test('an error is one line with the detail and every finding', async () => {
         title: 'Bad Request',
         status: 400,
         detail: 'Request validation failed.',
-        errors: ['$.disk: too large'],
+        errors: ['$.disk: must be at most 4096, got 99999999', "$: missing property 'cpu'"],
       },
     },
     'GET /v2/account/api-keys': { text: '<html>' },
@@ -314,7 +314,7 @@ test('an error is one line with the detail and every finding', async () => {
   );
   assert.equal(
     (await runBerth(['pod', 'create', '--disk', '99999999', 'local/shell'], { env })).err,
-    'berth: Request validation failed; $.disk: too large\n',
+    'berth: disk must be at most 4096, got 99999999; cpu is missing\n',
   );
   assert.equal(
     (await runBerth(['account', 'list'], { env })).err,

@@ -93,6 +93,14 @@ describe('where a command finds the server', () => {
       (await runBerth(['key', 'list'], { env: { BERTH_URL: 'localhost:1' } })).err,
       /BERTH_URL is "localhost:1"; allowed/,
     );
+    for (const argv of [
+      ['key', 'list'],
+      ['login', 'http://127.0.0.1:9/v2'],
+    ])
+      assert.match(
+        (await runBerth(argv, { env: { BERTH_URL: 'http://127.0.0.1:9/v2' } })).err,
+        /is "http:\/\/127\.0\.0\.1:9\/v2"; leave out \/v2: http:\/\/127\.0\.0\.1:9 is the server\n/,
+      );
   });
 
   test('a broken server.json is reported', async (t) => {

@@ -55,4 +55,10 @@ async function connectByEnvironment(data: string | undefined, env: Environment):
 export function checkUrl(name: string, url: string): void {
   if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
     throw new CliError(`${name} is ${JSON.stringify(url)}; allowed: an address such as ${DEFAULT_URL}`);
+  // What other clients are given.
+  const [api] = /\/(?:v[12]|graphql)\/*$/.exec(url) ?? [];
+  if (api !== undefined)
+    throw new CliError(
+      `${name} is ${JSON.stringify(url)}; leave out ${api}: ${url.slice(0, -api.length)} is the server`,
+    );
 }

@@ -22,7 +22,7 @@ export function commandHelp({ name, summary, details, words, options }: Command)
 /** `Usage: berth key revoke ID [options]`; required options are listed. */
 export function usage({ name, words, options }: Pick<Command, 'name' | 'words' | 'options'>): string {
   const wordList = Object.keys(words).map((word) =>
-    word.endsWith('?') || word.endsWith('...') ? `[${word.replace('?', '')}]` : word,
+    /[?*]$|\.\.\.$/.test(word) ? `[${word.replace('?', '').replace('*', '...')}]` : word,
   );
   const needed = Object.entries(options).flatMap(([option, definition]) =>
     definition.required ? [formatOption(option, definition)] : [],
@@ -72,7 +72,7 @@ function formatOption(name: string, { kind, value, choices, short }: Option): st
 }
 
 function positionalName(word: string): string {
-  return word.replace(/(\?|\.\.\.)$/, '');
+  return word.replace(/(\?|\*|\.\.\.)$/, '');
 }
 
 /** Two columns; where the first is wide, the second starts on the next line. */

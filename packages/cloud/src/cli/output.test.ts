@@ -95,6 +95,18 @@ test('a pipe gets plain tables and records, and JSON where it is asked for', () 
   );
 });
 
+test('times in a table are short, and in UTC as everywhere', () => {
+  const at = [{ id: 'a', note: '2026-01-02T03:04:05.678Z' }];
+  assert.equal(
+    written(false, false, (output) => output.printTable({}, at, columns, '')),
+    'ID  NOTE\na   2026-01-02 03:04:05\n',
+  );
+  assert.equal(
+    written(false, false, (output) => output.printRecord({ at: at[0]?.note })),
+    'at: 2026-01-02T03:04:05.678Z\n',
+  );
+});
+
 test('values are formatted as words', () => {
   assert.deepEqual(
     [null, undefined, '', [], {}, false, 3, ['a', 'b'], { rest: 'READ', jobs: null }].map(formatValue),

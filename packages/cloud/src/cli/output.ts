@@ -63,7 +63,7 @@ export class Output {
     if (format === 'name') return this.#names(rows);
     if (format === 'json' || format === 'yaml') return this.#structured(answer);
     if (rows.length === 0 && this.isInteractive) return this.#lines([fitToTerminal(whenEmpty, this.#stdout)]);
-    const cells = rows.map((row) => columns.map(({ value }) => formatValue(value(row))));
+    const cells = rows.map((row) => columns.map(({ value }) => formatCell(value(row))));
     const titles = columns.map(({ title }) => title);
     this.#lines(
       formatTable(titles, cells, {
@@ -118,6 +118,13 @@ export function formatValue(value: unknown): string {
         .join(' ') || '-'
     );
   return escapeControlCharacters(typeof value === 'string' ? value : JSON.stringify(value));
+}
+
+const TIME = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z$/;
+
+/** A value for a cell of a table: times are those of UTC, to the second. */
+function formatCell(value: unknown): string {
+  return formatValue(value).replace(TIME, '$1 $2');
 }
 
 /** Reasons may be lines of a build log, hundreds of characters long. */

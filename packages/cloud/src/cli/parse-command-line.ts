@@ -99,6 +99,7 @@ function bindPositionals(names: string[], given: string[]): Record<string, unkno
   const left = [...given];
   for (const name of names) {
     if (name.endsWith('...')) words[name.slice(0, -3)] = left.splice(0);
+    else if (name.endsWith('*')) words[name.slice(0, -1)] = left.splice(0);
     else if (name.endsWith('?')) words[name.slice(0, -1)] = left.shift();
     else if (left.length === 0) throw new UsageError(`${name} is missing`);
     else words[name] = left.shift();

@@ -17,8 +17,8 @@ export function formatTable(
   const natural = titles.map((title, column) =>
     Math.max(length(title), ...rows.map((row) => length(row[column] ?? ''))),
   );
-  // Someone copies the ids from there.
-  const isFirstWhole = rows.every(([first = '']) => !first.includes(' '));
+  // Someone copies the ids from there, and the id of a GPU has spaces.
+  const isFirstWhole = titles[0] === 'ID' || rows.every(([first = '']) => !first.includes(' '));
   const widths = width === undefined ? natural : fitInto(natural, width, isFirstWhole);
   const line = (cells: readonly string[], style: (cell: string) => string): string =>
     cells

@@ -17,6 +17,7 @@ import { noSuchFolder } from '../serverless/no-such-folder.ts';
 import { deployOptions, parseCount, parseDeploySettings } from '../serverless/deploy-options.ts';
 import { CopyProgress } from '../copy-progress.ts';
 import { progressReporter, quietOption, snapshotFolder, uploadFolder } from '../serverless/image-upload.ts';
+import { gpuShortage } from '../serverless/gpu-choice.ts';
 import { listWorkers, waitForWorker } from '../serverless/worker-client.ts';
 import type { OutputStream } from '../cli-context.ts';
 
@@ -100,6 +101,10 @@ export const deploy = command({
       folder === undefined ? source : (await uploadFolder(client, name, folder, say, progress)).image;
     const { endpoint, created } = await deployImage(client, name, image, settings, say);
     if (!fromFolder) await warnIfNotRunnable(client, endpoint, stderr);
+    if (settings.gpu !== undefined && endpoint.gpu) {
+      const shortage = await gpuShortage(client, endpoint.gpu);
+      if (shortage !== undefined) writeLine(stderr, `berth: ${shortage}`);
+    }
     if (options.wait && endpoint.workers.min > 0) say('waiting for a worker');
     const reportStart = (state: string): void => say(`  ${escapeControlCharacters(state)}`);
     const pause = interruptiblePause(

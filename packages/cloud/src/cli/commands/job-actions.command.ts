@@ -63,7 +63,7 @@ function actionCommand(action: JobAction): Command {
     name: `job ${action}`,
     summary,
     details: `Name jobs by their ids, or by a filter; --all means all that are ${defaultStatuses}.${details}`,
-    words: { ENDPOINT: endpointArgumentHelp, 'JOB?': 'The id of a job; several with commas.' },
+    words: { ENDPOINT: endpointArgumentHelp, 'JOB*': 'Ids of jobs, with spaces or commas between them.' },
     options: {
       ...filterOptions,
       all: { kind: 'switch', description: `All jobs that are ${defaultStatuses}.` },
@@ -72,14 +72,9 @@ function actionCommand(action: JobAction): Command {
     },
     async run(call) {
       const filter = filterFields(call.options);
-      const ids = call.words.JOB?.split(',');
+      const ids = call.words.JOB.flatMap((word) => word.split(/[\s,]+/)).filter((id) => id !== '');
       const { input, patch, inputs }: InputValues = call.options;
-      const named = [
-        ids !== undefined,
-        Object.keys(filter).length > 0,
-        call.options.all,
-        inputs !== undefined,
-      ];
+      const named = [ids.length > 0, Object.keys(filter).length > 0, call.options.all, inputs !== undefined];
       if (named.filter(Boolean).length !== 1)
         throw new UsageError(
           `name jobs by their ids, by a filter such as --status, ${action === 'redrive' ? 'by --inputs, ' : ''}` +
@@ -87,7 +82,7 @@ function actionCommand(action: JobAction): Command {
         );
       if ([input, patch, inputs].filter((each) => each !== undefined).length > 1)
         throw new UsageError('give only one of --input, --patch and --inputs');
-      const target = ids === undefined ? { filter } : { ids };
+      const target = ids.length === 0 ? { filter } : { ids };
       const bodies: object[] =
         inputs !== undefined
           ? inputBatches(await readEditedInputs(inputs, call.stdin)).map((batch) => ({ inputs: batch }))

@@ -144,6 +144,13 @@ describe('run', () => {
     assert.equal(ran.code, 1);
     assert.equal(ran.out, 'id:     j1\nstatus: FAILED\n');
     assert.equal(ran.err, 'berth: job j1 is FAILED: no model\nberth: Traceback:\nberth:   line 3\n');
+    // As a generator of the Python SDK reports it.
+    await using other = await startFakeApiServer({
+      ...ENDPOINTS,
+      'POST /v2/e1/run': { body: { id: 'j1', status: 'FAILED', error: "handler: 'text' \n" } },
+    });
+    const generator = await runBerth(['run', 'echo', '{}', '--sync', '-q'], { env: envOf(other) });
+    assert.equal(generator.err, "berth: job j1 is FAILED: handler: 'text'\n");
   });
 });
 
@@ -193,6 +200,9 @@ describe('job', () => {
     assert.deepEqual(sent(), { ids: ['j1'], input: { n: 2 } });
     await runBerth(['job', 'redrive', 'echo', '--all'], { env });
     assert.deepEqual(sent(), { filter: {} });
+    await runBerth(['job', 'redrive', 'echo', 'j1', 'j2,j3', 'j4\nj5\n'], { env });
+    assert.deepEqual(sent(), { ids: ['j1', 'j2', 'j3', 'j4', 'j5'] });
+    assert.match((await runBerth(['job', 'retry', '-h'], { env })).out, /retry ENDPOINT \[JOB\.\.\.\] /);
     await runBerth(['job', 'redrive', 'echo', '--all', '--patch', '{"n": 3, "old": null}'], { env });
     assert.deepEqual(sent(), { filter: {}, inputPatch: { n: 3, old: null } });
     const list = await runBerth(['job', 'redrive', 'echo', '--all', '--patch', '[1]'], { env });
@@ -260,6 +270,8 @@ describe('resources', () => {
     assert.deepEqual(server.requests.at(-1)?.body, { name: 'web', disk: 5, env: { A: 'secret' } });
     assert.equal((await runBerth(['template', 'update', 'web', '--set', 'disk=6'], { env })).code, 0);
     assert.deepEqual(server.requests.at(-1)?.body, { disk: 6 });
+    await runBerth(['template', 'update', 'web', '--set', 'name=007', '--set', 'description=null'], { env });
+    assert.deepEqual(server.requests.at(-1)?.body, { name: '007', description: null });
     assert.deepEqual(JSON.parse((await runBerth(['template', 'rm', 'web'], { env })).out), {
       id: 't1',
       deleted: true,

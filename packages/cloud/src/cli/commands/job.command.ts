@@ -19,7 +19,7 @@ const milliseconds = (value: number | null): string =>
 const columns: Column<JobEntry>[] = [
   { title: 'ID', value: ({ id }) => id },
   { title: 'STATUS', value: ({ status }) => status },
-  { title: 'CREATED', value: ({ createdAt }) => createdAt.slice(0, 19).replace('T', ' ') },
+  { title: 'CREATED', value: ({ createdAt }) => createdAt },
   { title: 'WAITED', value: ({ delayTime }) => milliseconds(delayTime) },
   { title: 'RAN', value: ({ executionTime }) => milliseconds(executionTime) },
   { title: 'ERROR OR INPUT', value: ({ error, inputPreview }) => error ?? inputPreview },
@@ -86,8 +86,8 @@ interface ErrorGroup {
 const errorColumns: Column<ErrorGroup>[] = [
   { title: 'FINGERPRINT', value: ({ fingerprint }) => fingerprint },
   { title: 'COUNT', value: ({ count }) => count },
-  { title: 'FIRST SEEN', value: ({ firstSeen }) => firstSeen.slice(0, 19).replace('T', ' ') },
-  { title: 'LAST SEEN', value: ({ lastSeen }) => lastSeen.slice(0, 19).replace('T', ' ') },
+  { title: 'FIRST SEEN', value: ({ firstSeen }) => firstSeen },
+  { title: 'LAST SEEN', value: ({ lastSeen }) => lastSeen },
   { title: 'ERROR', value: ({ type, message }) => (type === null ? message : `${type}: ${message}`) },
 ];
 

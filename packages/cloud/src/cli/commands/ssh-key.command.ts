@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { connect } from '../connect.ts';
 import type { ApiClient } from '../api-client.ts';
-import { CliError } from '../cli.errors.ts';
+import { CliError, unreadable } from '../cli.errors.ts';
 import { command } from '../command-definition.ts';
 import { serverOptions } from '../local-server.ts';
 import type { Column, Output } from '../output.ts';
@@ -103,6 +103,6 @@ async function readPublicKey(file: string, stdin: () => AsyncIterable<Uint8Array
 
 async function readKeyFile(file: string): Promise<string> {
   return readFile(file, 'utf8').catch((cause: NodeJS.ErrnoException) => {
-    throw new CliError(`${file} cannot be read (${cause.code ?? cause.message})`, { cause });
+    throw new CliError(unreadable(file, cause), { cause });
   });
 }

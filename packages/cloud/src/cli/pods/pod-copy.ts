@@ -6,7 +6,7 @@ import { TarError } from '../../support/tar/tar-read.ts';
 import { unpackTar } from '../../support/tar/tar-unpack.ts';
 import { ApiError } from '../api-client.ts';
 import type { ApiClient } from '../api-client.ts';
-import { CliError } from '../cli.errors.ts';
+import { CliError, unreadable } from '../cli.errors.ts';
 import { escapeControlCharacters } from '../output.ts';
 import type { CopyProgress } from '../copy-progress.ts';
 import type { PodToCopy } from './find-pod-to-copy.ts';
@@ -26,7 +26,7 @@ export async function copyIntoPod(
   progress: CopyProgress,
 ): Promise<void> {
   const found = await stat(source).catch((cause: NodeJS.ErrnoException) => {
-    throw new CliError(`${source} cannot be read (${cause.code ?? cause.message})`, { cause });
+    throw new CliError(unreadable(source, cause, 'file or folder'), { cause });
   });
   const into =
     target === '' || target.endsWith('/') || (await statInPod(client, pod, target))?.kind === 'folder';

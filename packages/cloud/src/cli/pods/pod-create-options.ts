@@ -1,7 +1,7 @@
-import { noSuch } from '../find-by-id-or-name.ts';
 import type { ApiClient } from '../api-client.ts';
 import type { Options, OptionValues } from '../command-definition.ts';
 import { UsageError } from '../cli.errors.ts';
+import { noSuchGpu } from '../serverless/gpu-choice.ts';
 import { parseCount, parseCpu, parseVariable } from '../serverless/deploy-options.ts';
 import { DEFAULT_CPU_CHOICE } from '../../domain/catalog/cpu-selection.ts';
 import { POD_DEFAULTS } from '../../domain/pods/pod-input.ts';
@@ -131,8 +131,7 @@ async function gpuType(client: ApiClient, word: string): Promise<string> {
     [id, name].some((text) => text.toLowerCase() === word.toLowerCase()),
   );
   if (found !== undefined) return found.id;
-  const names = rows.flatMap(({ id, name }) => [id, name]);
-  throw noSuch('GPU type', word, names, 'GET /v2/catalog/gpus lists them');
+  throw noSuchGpu('GPU type', word, rows);
 }
 
 /** For example, `ghcr.io/me/jupyter:1` becomes jupyter. */

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { Readable } from 'node:stream';
-import { UsageError } from '../cli.errors.ts';
+import { UsageError, unreadable } from '../cli.errors.ts';
 import type { CliContext } from '../cli-context.ts';
 import type { Options } from '../command-definition.ts';
 
@@ -55,15 +55,18 @@ async function readContent(file: string, { stdin }: FieldCall): Promise<string> 
   try {
     return await readFile(file, 'utf8');
   } catch (cause) {
-    throw new UsageError(`${file} cannot be read (${(cause as NodeJS.ErrnoException).code})`, { cause });
+    throw new UsageError(unreadable(file, cause), { cause });
   }
 }
+
+/** Text even where it looks like a number: the value of a secret is often one. */
+const TEXT_FIELDS = new Set(['name', 'value', 'description', 'username', 'password']);
 
 /**
  * Numbers, true, false, null, lists and objects are JSON; anything else is text, and so is every variable.
  */
-function parseValue([first, ...rest]: readonly string[], given: string): unknown {
-  if (first === 'env' && rest.length > 0) return given;
+function parseValue([first = '', ...rest]: readonly string[], given: string): unknown {
+  if (rest.length === 0 ? TEXT_FIELDS.has(first) && given !== 'null' : first === 'env') return given;
   try {
     return JSON.parse(given) as unknown;
   } catch {

@@ -134,10 +134,11 @@ const RESOURCES: readonly ResourceDefinition[] = [
     listQuery: '?include=AVAILABILITY&product=POD',
     columns: {
       ID: 'id',
+      // Before the others, which a narrow terminal leaves out.
+      KIND: (row) => (row['virtual'] === true ? 'virtual' : row['availability'] === 'NONE' ? '-' : 'real'),
+      AVAILABILITY: 'availability',
       MEMORY: (row) => `${String(row['memory'])} GB`,
       POOL: 'pool',
-      AVAILABILITY: 'availability',
-      KIND: (row) => (row['virtual'] === true ? 'virtual' : row['availability'] === 'NONE' ? '-' : 'real'),
       '$/HOUR': 'price.secure',
     },
     verbs: ['ls', 'get'],

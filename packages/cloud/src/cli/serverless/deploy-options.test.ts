@@ -110,6 +110,16 @@ describe('GPUs by name', () => {
       () => resolveGpuChoice(types, ['A41']),
       /there is no GPU type or pool "A41"; did you mean "A40"/,
     );
+    assert.throws(() => resolveGpuChoice(types, ['Nonsense']), /"Nonsense"; "berth gpu ls" lists them/);
+  });
+
+  test('that are parts of others are answered with those', () => {
+    for (const word of ['6000', 'rtx-a6', 'NVIDIA RTX'])
+      assert.throws(
+        () => resolveGpuChoice(types, [word]),
+        new RegExp(`there is no GPU type or pool "${word}"; did you mean "NVIDIA RTX A6000"\\?$`),
+      );
+    assert.throws(() => resolveGpuChoice(types, ['ampere']), /; did you mean "AMPERE_48" or "AMPERE_24"\?$/);
   });
 });
 

@@ -1,6 +1,6 @@
 import { UsageError } from '../cli.errors.ts';
 import type { Options, OptionValues } from '../command-definition.ts';
-import type { EndpointView } from './endpoint-client.ts';
+import type { EndpointView, GpuChoice } from './endpoint-client.ts';
 import { ENDPOINT_DEFAULTS } from '../../domain/endpoints/endpoint-defaults.ts';
 import { DEFAULT_CPU_CHOICE } from '../../domain/catalog/cpu-selection.ts';
 
@@ -59,11 +59,6 @@ export const deployOptions = {
 } as const satisfies Options;
 
 type DeployOptionValues = Omit<OptionValues<typeof deployOptions>, 'json'>;
-
-export interface GpuChoice {
-  pools: string[];
-  excludedTypes?: string[];
-}
 
 /** The parsed and checked options. Options that were not given are absent. */
 export interface DeploySettings {

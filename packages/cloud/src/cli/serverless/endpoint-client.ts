@@ -3,6 +3,12 @@ import type { ApiClient } from '../api-client.ts';
 import { findByIdOrName, requireByIdOrName } from '../find-by-id-or-name.ts';
 
 /** The fields of an endpoint that the commands use. */
+/** The GPUs of an endpoint. */
+export interface GpuChoice {
+  pools: string[];
+  excludedTypes?: string[];
+}
+
 export interface EndpointView {
   id: string;
   name: string;
@@ -11,6 +17,7 @@ export interface EndpointView {
   /** The id of saved registry credentials; older servers do not say. */
   registry?: string | null;
   env: Record<string, string>;
+  gpu?: GpuChoice | null;
   workers: { min: number; max: number; idleTimeout?: number };
   requestUrls: Record<string, string>;
 }

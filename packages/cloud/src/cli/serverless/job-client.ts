@@ -122,11 +122,11 @@ function errorText(error: unknown): string {
   const text = typeof error === 'string' ? error : JSON.stringify(error);
   try {
     const { error_message, error_traceback } = JSON.parse(text) as Record<string, unknown>;
-    if (typeof error_message !== 'string') return text;
+    if (typeof error_message !== 'string') return text.trimEnd();
     return typeof error_traceback === 'string'
       ? `${error_message}\n${error_traceback.trimEnd()}`
       : error_message;
   } catch {
-    return text;
+    return text.trimEnd();
   }
 }

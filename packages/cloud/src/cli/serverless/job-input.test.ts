@@ -26,7 +26,7 @@ test('from a file and from the standard input', async () => {
   await rm(folder, { recursive: true });
   await assert.rejects(
     read(`@${join(folder, 'job.json')}`),
-    (error) => error instanceof CliError && /cannot be read \(ENOENT\)/.test(error.message),
+    (error) => error instanceof CliError && /^there is no file /.test(error.message),
   );
   // A letter of more than one byte may come in two parts.
   const bytes = Buffer.from('"ä"');

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { RawJson } from '../api-client.ts';
-import { CliError, UsageError } from '../cli.errors.ts';
+import { CliError, UsageError, unreadable } from '../cli.errors.ts';
 import type { InputStream } from '../cli-context.ts';
 
 /**
@@ -40,6 +40,6 @@ export async function readJsonText(
   try {
     return [await readFile(file, 'utf8'), file];
   } catch (cause) {
-    throw new CliError(`${file} cannot be read (${(cause as NodeJS.ErrnoException).code})`, { cause });
+    throw new CliError(unreadable(file, cause), { cause });
   }
 }

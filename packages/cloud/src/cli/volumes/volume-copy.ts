@@ -1,7 +1,7 @@
 import { lstat, mkdir, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { readEntryNames } from '../../support/entry-names.ts';
-import { CliError } from '../cli.errors.ts';
+import { CliError, unreadable } from '../cli.errors.ts';
 import { escapeControlCharacters } from '../output.ts';
 import type { CopyProgress } from '../copy-progress.ts';
 import type { VolumeBucket, RemoteFile } from './volume-bucket.ts';
@@ -27,7 +27,7 @@ export async function copyToVolume(
   progress: CopyProgress,
 ): Promise<CopyResult> {
   const found = await stat(source).catch((cause: NodeJS.ErrnoException) => {
-    throw new CliError(`${source} cannot be read (${cause.code ?? cause.message})`, { cause });
+    throw new CliError(unreadable(source, cause, 'file or folder'), { cause });
   });
   const into = target === '' || target.endsWith('/') || (await bucket.head(`${target}/`)) !== undefined;
   const name = basename(resolve(source));

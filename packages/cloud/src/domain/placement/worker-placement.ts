@@ -132,13 +132,13 @@ function gpuFits(
   );
 }
 
-/** What is asked for, and what is there instead. */
+/** What is there instead of what is asked for: first, since long reasons are cut where they are shown. */
 function gpuShortage(endpoint: Endpoint, candidates: readonly WorkerCandidate[]): string {
   const types = eligibleGpuTypes(endpoint);
   const there = candidates.map(
     ({ dataCenterId, capacity }) => `${dataCenterId} has ${describeGpus(capacity.gpus)}`,
   );
-  return `${NO_CAPACITY_MESSAGE} Asked for: ${endpoint.gpuCount} ${types.join(' or ') || 'GPU'}. ${there.join('. ')}.`;
+  return `${there.join('. ')}. Asked for: ${endpoint.gpuCount} ${types.join(' or ') || 'GPU'}.`;
 }
 
 /**
