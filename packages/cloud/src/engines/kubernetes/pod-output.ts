@@ -1,5 +1,6 @@
 import type { OutputQuery, OutputSource } from '../logs/output-log.ts';
 import { type SourceLine, withoutReturn } from '../logs/source-line.ts';
+import { unpooledCopy } from '../../support/unpooled-copy.ts';
 import type { KubernetesClient } from './client/kubernetes-client.ts';
 import { apiStatus, KubernetesApiError } from './client/kubernetes.errors.ts';
 
@@ -73,7 +74,7 @@ export class TimedLines {
       start = end + 1;
     }
     // A copy: a part of the chunk, even an empty one, would keep all 64 KB that were read at once.
-    this.#rest = Buffer.from(bytes.subarray(start));
+    this.#rest = unpooledCopy(bytes.subarray(start));
     return lines;
   }
 

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { unpooledCopy } from '../../support/unpooled-copy.ts';
 import { KEEP_ALIVE_SECONDS, FastPathRequest, FastPathResponse } from './fast-path-exchange.ts';
 import { parseFastPathHead } from './fast-path-head.ts';
 import type { FastPathHead } from './fast-path-head.ts';
@@ -157,7 +158,7 @@ export class FastPathConnection {
       const parsed =
         end > MAX_HEAD_BYTES ? undefined : parseFastPathHead(bytes.toString('latin1', 0, end + 2));
       if (parsed === undefined || parsed.length > MAX_BODY_BYTES) return this.#handOver();
-      this.#lastHead = { bytes: Buffer.from(bytes.subarray(0, end + HEAD_END.length)), head: parsed };
+      this.#lastHead = { bytes: unpooledCopy(bytes.subarray(0, end + HEAD_END.length)), head: parsed };
     }
     const { bytes: headBytes, head } = this.#lastHead as { bytes: Buffer; head: FastPathHead };
     const bodyEnd = headBytes.length + head.length;

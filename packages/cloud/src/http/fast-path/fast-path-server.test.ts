@@ -4,6 +4,8 @@ import { connect } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { sendJson } from '../raw-http.ts';
 import { FastPathServer } from './fast-path-server.ts';
 import type { FastPathHandler } from './fast-path-connection.ts';
@@ -200,4 +202,39 @@ test('a system clock that is set forward closes no connection', async (context) 
   client.write(request);
   await once(client, 'data');
   assert.equal(closed, false);
+});
+
+test('what idle connections keep of their last requests is small', async (context) => {
+  const server = new FastPathServer(
+    {},
+    {
+      accepts: () => true,
+      serveFastPath: (_request, response) => sendJson(response, 200, '{}'),
+      closing: false,
+    },
+  );
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const clients: Socket[] = [];
+  context.after(() => {
+    for (const client of clients) client.destroy();
+    server.close();
+  });
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const kept = (): number => {
+    collectGarbage();
+    return process.memoryUsage().arrayBuffers;
+  };
+  const before = kept();
+  for (let count = 0; count < 100; count += 1) {
+    const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    clients.push(client);
+    client.write('GET /v2/e/health HTTP/1.1\r\nHost: x\r\n\r\n');
+    await once(client, 'data');
+    // Of what others copy meanwhile, each connection's copy would keep a piece.
+    for (let others = 0; others < 3; others += 1) Buffer.allocUnsafe(Buffer.poolSize / 3);
+  }
+  const bytes = kept() - before;
+  assert.ok(bytes < 1_000_000, `${bytes} bytes`);
 });

@@ -78,6 +78,7 @@ describe('streams that share connections', () => {
       first.map(({ value }) => String(value)),
       all.map((_, index) => `/${index}\n`),
     );
+    assert.ok(first.every(({ value }) => value?.buffer.byteLength === value?.length));
     assert.equal(sessions.size, Math.ceil(STREAMS / ALLOWED));
     closing.abort();
     await Promise.all(all.map((one) => assert.rejects(one.next(), /abort/)));
@@ -107,6 +108,8 @@ describe('streams that share connections', () => {
       await client.sharedStream('/whole', {}, new AbortController().signal),
     );
     assert.equal(Buffer.concat(chunks).length, WHOLE_BYTES);
+    // A chunk keeps nothing else in memory: the last one is kept until the next one comes.
+    assert.ok(chunks.every((chunk) => chunk.buffer.byteLength === chunk.length));
   });
 
   test('tell refusals, and read refused credentials again', async () => {

@@ -8,6 +8,7 @@ import type {
 } from 'node:http2';
 import { isIP } from 'node:net';
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
+import { unpooledCopy } from '../../../support/unpooled-copy.ts';
 
 /** Of one connection; an API server may allow fewer, and allows 100 or more as it comes. */
 const MAX_STREAMS = 100;
@@ -206,7 +207,7 @@ async function* wholeBody(stream: ClientHttp2Stream): AsyncGenerator<Buffer, voi
 }
 
 function copyOf(chunk: Buffer | null): Buffer | undefined {
-  return chunk === null ? undefined : Buffer.from(chunk);
+  return chunk === null ? undefined : unpooledCopy(chunk);
 }
 
 /** A connection that was cut off without a word would keep its streams silent for ever. */
