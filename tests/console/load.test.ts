@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { consoleFixture, withoutBrowser } from '../../packages/testing/src/console-browser.ts';
+import {
+  consoleFixture,
+  waitUntilLoaded,
+  withoutBrowser,
+} from '../../packages/testing/src/console-browser.ts';
 import { RowCopier } from '../../packages/testing/src/copy-rows.ts';
 import { CPU_HARDWARE, createResource, queueEndpoint } from '../../packages/testing/src/create-resource.ts';
 import { waitFor } from '../../packages/testing/src/wait-for.ts';
@@ -105,6 +109,35 @@ describe('console: an account with very much in it', { skip: withoutBrowser() },
     const job = page.getByRole('dialog', { name: /^Job / });
     await job.getByText('Why it waits').waitFor();
     assert.match(await job.getByLabel('Input', { exact: true }).innerText(), /castle/);
+  });
+
+  test('the limits say about how much of the queue is used, without counting it', async () => {
+    await page.goto('/billing');
+    const row = page.getByRole('table', { name: 'Limits' }).getByRole('row');
+    await row.filter({ hasText: 'about' }).first().waitFor();
+    assert.match(await row.filter({ hasText: '1,000,000' }).first().innerText(), /1,000,000/);
+    const { body } = await stage.operator.call<{
+      limits: { name: string; used: number; estimated: boolean }[];
+    }>('GET', '/v2/account/limits');
+    const { used = 0, estimated } = body.limits.find(({ name }) => name === 'queuedBytes') ?? {};
+    assert.deepEqual([used % JOBS, used / JOBS > 10, estimated], [0, true, true]);
+    await waitUntilLoaded(page);
+  });
+
+  test('every other list opens', async () => {
+    for (const [path, heading] of [
+      ['/clusters', 'Clusters'],
+      ['/storage', 'Storage'],
+      ['/templates', 'Templates'],
+      ['/audit', 'Audit log'],
+      ['/keys', 'Keys & sessions'],
+      ['/system', 'System'],
+    ] as const) {
+      await page.goto(path);
+      await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
+      await waitUntilLoaded(page);
+      assert.deepEqual(await page.getByRole('alert').allInnerTexts(), [], path);
+    }
   });
 
   test('no answer of the API grows with the account', () => {

@@ -61,6 +61,17 @@ for (const kind of DATABASES) {
       assert.deepEqual(await store.counts('folded'), { ...before, inProgress: before.inProgress - 1 });
     });
 
+    test('the bytes that wait are estimated from a part of a queue', async () => {
+      await Promise.all(Array.from({ length: 320 }, () => submit('sized')));
+      const exact = await store.queuedBytes();
+      const estimate = await store.estimateQueuedBytes();
+      // Requests of this test differ by a digit or two of their number.
+      assert.ok(exact > 0 && Math.abs(estimate - exact) < exact / 20, `${estimate} for ${exact}`);
+      assert.equal(await store.estimateQueuedBytes('nobody'), 0);
+      await takeAll('sized', 320);
+      await store.removeEndpoint('sized');
+    });
+
     test('submitting the same job again changes nothing: a store that answered late may be asked twice', async () => {
       const whole = made('twice');
       assert.equal((await store.submit(whole)).created, true);

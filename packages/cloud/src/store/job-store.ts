@@ -113,6 +113,8 @@ export interface JobStore {
   queueDepths(limit: number): Promise<QueueDepth[]>;
   /** How large their requests are. Reads a row for each of them. */
   queuedBytes(accountId?: string): Promise<number>;
+  /** About as many: from the oldest jobs of the longest queues. Its cost does not grow with the queues. */
+  estimateQueuedBytes(accountId?: string): Promise<number>;
   /** How many waiting jobs are before this one, counted up to `limit`. */
   countAhead(job: Job, limit: number): Promise<number>;
   /** The jobs that workers hold, of one endpoint or of all. */

@@ -103,7 +103,14 @@ export interface DataCenter {
 
 export interface AccountLimits {
   accountId: string;
-  limits: { name: string; used: number; limit: number | null; warning: boolean }[];
+  limits: {
+    name: string;
+    used: number;
+    limit: number | null;
+    warning: boolean;
+    /** Whether `used` was not counted in full. */
+    estimated: boolean;
+  }[];
 }
 
 export interface Account {

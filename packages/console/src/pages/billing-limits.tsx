@@ -27,7 +27,8 @@ export function Limits() {
               {
                 header: 'Used',
                 kind: 'number',
-                cell: ({ name, used }) => (isHours(name) ? '' : amountOf(name, used)),
+                cell: ({ name, used, estimated }) =>
+                  isHours(name) ? '' : `${estimated ? 'about ' : ''}${amountOf(name, used)}`,
               },
               {
                 header: 'At most',

@@ -35,6 +35,9 @@ const limitUsage = object({
   used: number({ description: 'Bytes, US dollars, or how many' }),
   limit: nullable(number({ description: 'Null where there is none' })),
   warning: boolean({ description: 'Whether 80 % of it or more is used' }),
+  estimated: boolean({
+    description: 'Whether `used` is an estimate: bytes of requests, where more than 20,000 jobs wait',
+  }),
 });
 const accountLimits = named(
   'AccountLimits',

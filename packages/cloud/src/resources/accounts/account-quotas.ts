@@ -1,5 +1,6 @@
 import { isRetention, quotaError, QUOTA_NAMES, VOLUME_BYTES_PER_GB } from '../../domain/quotas.ts';
 import type { QuotaLimits, QuotaName, QuotaOwner, RefusingQuotaName } from '../../domain/quotas.ts';
+import type { ReservedResources } from '../../store/overview-store.ts';
 import type { Store } from '../../store/store.ts';
 import { KeyedMutex } from '../../support/keyed-mutex.ts';
 import type { AccountDirectory } from './account-directory.ts';
@@ -25,6 +26,8 @@ export interface QuotaUsage {
   used: number;
   /** Null where there is none. */
   limit: number | null;
+  /** Whether `used` is an estimate: to count it would take too long. */
+  estimated: boolean;
 }
 
 /** How much of a limit that is set is used. The account is empty for a limit of the installation. */
@@ -35,6 +38,16 @@ export interface LimitRatio {
   maximum: number;
   ratio: number;
 }
+
+/** What one read of the store says of all of them. */
+const RESERVED = {
+  pods: ({ pods }: ReservedResources) => pods,
+  workers: ({ workersMax }: ReservedResources) => workersMax,
+  gpus: ({ gpus }: ReservedResources) => gpus,
+  volumeBytes: ({ volumeGb }: ReservedResources) => volumeGb * VOLUME_BYTES_PER_GB,
+};
+
+const isReserved = (name: QuotaName): name is keyof typeof RESERVED => Object.hasOwn(RESERVED, name);
 
 const INSTALLATION = '';
 const MAX_COUNTED_JOBS = 20_000;
@@ -102,12 +115,25 @@ export class AccountQuotas {
 
   /** Every limit of an account with what is used of it. */
   async usage(accountId: string): Promise<QuotaUsage[]> {
-    const limits = this.#deps.directory.limitsOf(accountId);
+    const { directory, store } = this.#deps;
+    const limits = directory.limitsOf(accountId);
+    // Bytes are counted row by row: of a long queue that would hold up everything else.
+    const queuedJobs = await this.used('queuedJobs', accountId);
+    const estimated = queuedJobs > MAX_COUNTED_JOBS;
+    const bytes = estimated ? store.jobs.estimateQueuedBytes(accountId) : store.jobs.queuedBytes(accountId);
+    const reserved = store.overview.reserved(accountId);
     return Promise.all(
       QUOTA_NAMES.map(async (name) => ({
         name,
-        used: await this.used(name, accountId),
+        used: await (name === 'queuedJobs'
+          ? queuedJobs
+          : name === 'queuedBytes'
+            ? bytes
+            : isReserved(name)
+              ? reserved.then(RESERVED[name])
+              : this.used(name, accountId)),
         limit: limits[name] ?? null,
+        estimated: estimated && name === 'queuedBytes',
       })),
     );
   }
@@ -164,13 +190,10 @@ export class AccountQuotas {
       case 'queuedBytes':
         return store.jobs.queuedBytes(accountId);
       case 'pods':
-        return (await store.overview.reserved(accountId)).pods;
       case 'workers':
-        return (await store.overview.reserved(accountId)).workersMax;
       case 'gpus':
-        return (await store.overview.reserved(accountId)).gpus;
       case 'volumeBytes':
-        return (await store.overview.reserved(accountId)).volumeGb * VOLUME_BYTES_PER_GB;
+        return RESERVED[name](await store.overview.reserved(accountId));
       case 'requests':
         return this.#deps.requests(accountId);
       case 'imageBytes':

@@ -1,4 +1,6 @@
 import type { JobStore } from '../job-store.ts';
+import { estimatedBytes, SAMPLED_JOBS, SAMPLED_QUEUES } from '../queued-bytes-estimate.ts';
+import type { SampledQueueRow } from '../queued-bytes-estimate.ts';
 import { toQueueDepth } from '../queue-depth-row.ts';
 import type { QueueDepthRow } from '../queue-depth-row.ts';
 import type { QueueContext } from './queue-context.ts';
@@ -7,7 +9,7 @@ import type { QueueContext } from './queue-context.ts';
 export function queuedUsage({
   statements,
   group,
-}: QueueContext): Pick<JobStore, 'queuedJobs' | 'queueDepths' | 'queuedBytes'> {
+}: QueueContext): Pick<JobStore, 'queuedJobs' | 'queueDepths' | 'queuedBytes' | 'estimateQueuedBytes'> {
   const OWN =
     '(:account_id is null or endpoint_id in (select id from endpoints where account_id = :account_id))';
   const selectJobs = statements.rows<{ jobs: number }>(
@@ -17,6 +19,14 @@ export function queuedUsage({
     `select coalesce(sum(octet_length(request.request)), 0) as bytes
       from (select seq from jobs where status = 'IN_QUEUE' and ${OWN}) as job
       join job_requests as request on request.seq = job.seq`,
+  );
+  const selectSampled = statements.rows<SampledQueueRow>(
+    `select counted.queued, (select coalesce(avg(octet_length(request.request)), 0)
+        from (select seq from jobs indexed by jobs_waiting
+          where endpoint_id = counted.endpoint_id and status = 'IN_QUEUE' limit ${SAMPLED_JOBS}) as job
+        join job_requests as request on request.seq = job.seq) as average
+      from (select endpoint_id, sum(queued) as queued from job_counts where ${OWN}
+        group by endpoint_id having sum(queued) > 0 order by 2 desc limit ${SAMPLED_QUEUES}) as counted`,
   );
   // Jobs of one account wait in the order of their age, so the first of an index is the oldest.
   const selectDepths = statements.rows<QueueDepthRow>(
@@ -33,6 +43,11 @@ export function queuedUsage({
     queuedJobs: (accountId) =>
       group.readUnsynced(() => Number(selectJobs.get({ account_id: accountId ?? null })?.jobs)),
     queueDepths: (limit) => group.readUnsynced(() => selectDepths.all({ limit }).map(toQueueDepth)),
+    estimateQueuedBytes: (accountId) =>
+      group.readUnsynced(() => {
+        const own = { account_id: accountId ?? null };
+        return estimatedBytes(selectSampled.all(own), Number(selectJobs.get(own)?.jobs));
+      }),
     queuedBytes: (accountId) =>
       group.readUnsynced(() => Number(selectBytes.get({ account_id: accountId ?? null })?.bytes)),
   };
