@@ -89,6 +89,8 @@ export function LogView({
     overscan: 20,
   });
   const hasOlder = older?.hasOlder === true;
+  // Heights that were measured while lines wrapped are those of no line any more.
+  useEffect(() => virtual.measure(), [wrap, virtual]);
   const [first] = rows;
   // What is searched for, or where to begin, may be among the lines that are not here yet.
   const needsOlder =

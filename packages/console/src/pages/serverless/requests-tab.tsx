@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useApi } from '../../api/queries.ts';
 import { usePermissions } from '../../api/session.ts';
@@ -15,7 +15,6 @@ import type { TabProps } from './tab-props.ts';
 import { ErrorGroups } from './error-groups.tsx';
 import { JobDialog } from './job-dialog.tsx';
 import { readJobSearch, searchQuery } from './job-search.ts';
-import type { JobSearch } from './job-search.ts';
 import { JobFilters } from './job-filters.tsx';
 
 /** The jobs of an endpoint. The address holds the filter and the open job. */
@@ -24,26 +23,24 @@ export default function RequestsTab({ endpoint }: TabProps) {
   const search = readJobSearch(useSearch({ strict: false }));
   const navigate = useNavigate();
   const may = usePermissions();
-  /** Where the newer pages begin, as far as they were looked at; empty for the newest. */
-  const [newer, setNewer] = useState<string[]>([]);
+  /** For each page that was turned to, where the one before it begins; empty for the newest. */
+  const [newerOf, setNewerOf] = useState<Readonly<Record<string, string>>>({});
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const { cursor } = search;
+  const newer = cursor === undefined ? undefined : newerOf[cursor];
   const jobs = useApi<JobPage>(`/v2/serverless/${id}/jobs`, {
     query: { ...searchQuery(search), limit: 100, cursor },
     everyMs: cursor === undefined ? 10_000 : undefined,
     keepPrevious: true,
   });
-  const change = (next: JobSearch): void => {
-    setSelected(new Set());
-    turn(undefined, [], next);
-  };
-  const turn = (to: string | undefined, before: string[], filter = search): void => {
-    setNewer(before);
-    void navigate({
-      to: `/serverless/${id}/requests`,
-      search: { ...filter, cursor: to },
-      replace: true,
-    });
+  // What is not on screen any more is not selected either, also after a step back.
+  const filtered = JSON.stringify(searchQuery(search));
+  useEffect(() => setSelected(new Set()), [filtered]);
+  const turn = (to: string | undefined, filter = search): void =>
+    void navigate({ to: `/serverless/${id}/requests`, search: { ...filter, cursor: to } });
+  const older = (next: string): void => {
+    setNewerOf({ ...newerOf, [next]: cursor ?? '' });
+    turn(next);
   };
   const open = (job: string | undefined): void =>
     void navigate({ to: `/serverless/${id}/requests`, search: { ...search, job } });
@@ -57,11 +54,11 @@ export default function RequestsTab({ endpoint }: TabProps) {
       <ErrorGroups
         endpointId={id}
         chosen={search.fingerprint}
-        onChoose={(fingerprint) => change({ ...search, fingerprint })}
+        onChoose={(fingerprint) => turn(undefined, { ...search, fingerprint })}
       />
       <Card flush>
         <div style={{ padding: 12 }} className="stack">
-          <JobFilters key={JSON.stringify(searchQuery(search))} search={search} onChange={change} />
+          <JobFilters key={filtered} search={search} onChange={(next) => turn(undefined, next)} />
           {may.run(id) && may.write && (
             <BulkActions
               endpointId={id}
@@ -131,14 +128,12 @@ export default function RequestsTab({ endpoint }: TabProps) {
               />
               <div className="row end pager">
                 {cursor !== undefined && (
-                  <Button onClick={() => turn(newer.at(-1) || undefined, newer.slice(0, -1))}>
-                    {newer.length > 0 ? 'Newer' : 'Newest'}
+                  <Button onClick={() => turn(newer || undefined)}>
+                    {newer === undefined ? 'Newest' : 'Newer'}
                   </Button>
                 )}
                 {pagination.hasNextPage && pagination.nextCursor !== null && (
-                  <Button onClick={() => turn(pagination.nextCursor ?? undefined, [...newer, cursor ?? ''])}>
-                    Older
-                  </Button>
+                  <Button onClick={() => older(pagination.nextCursor ?? '')}>Older</Button>
                 )}
               </div>
             </>
