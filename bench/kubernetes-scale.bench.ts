@@ -87,11 +87,13 @@ async function measure({ report }: BenchContext, { size, engine, berth, workers 
     `at rest: ${calls.text}, ${(((cpuSeconds(berth.pid) - used) / REST_SECONDS) * 100).toFixed(0)} % of a core`,
   );
   const wakeUps: WakeUp[] = [];
-  const woken = sleepers.map(async (endpointId, index) => {
-    await pause(index * WAKE_EVERY_MS);
-    wakeUps.push(await wake(berth, engine, workers, endpointId));
+  await calls.during(async () => {
+    const woken = sleepers.map(async (endpointId, index) => {
+      await pause(index * WAKE_EVERY_MS);
+      wakeUps.push(await wake(berth, engine, workers, endpointId));
+    });
+    await Promise.all(woken);
   });
-  await calls.during(async () => void (await Promise.all(woken)));
   report.print(`while ${asleep} endpoints are woken: ${calls.text}`);
   const memory = residentMegabytes(berth.pid);
   const decisions = wakeUps.map(({ decisionMs }) => decisionMs);

@@ -28,7 +28,7 @@ test('a stale value is returned and read again in the background', async () => {
   await readings[1]?.promise;
   assert.equal(await read(), 2);
   clock.advance(1000);
-  assert.equal(await read(), 2);
+  assert.deepEqual([await read(), await read()], [2, 2]);
   const failure = new Error('it does not answer');
   readings[2]?.reject(failure);
   await assert.rejects(Promise.resolve(readings[2]?.promise), failure);

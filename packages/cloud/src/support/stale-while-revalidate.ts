@@ -3,7 +3,7 @@ import { cacheWithTtl } from './cache-with-ttl.ts';
 
 /**
  * Reads on first use. Later calls return the last value and, if it is too old, read again in the background,
- * so only the first caller waits. A failed reading clears the value.
+ * so only the first caller waits. A failed reading clears the value, and is reported once.
  */
 export function staleWhileRevalidate<T>(
   read: () => Promise<T>,
@@ -13,14 +13,21 @@ export function staleWhileRevalidate<T>(
 ): () => Promise<T> {
   const fresh = cacheWithTtl(read, lifetimeMs, clock);
   let known: { value: T } | undefined;
+  let [followed, watched]: (Promise<T> | undefined)[] = [];
   return async () => {
     const reading = fresh();
-    reading.then(
-      (value) => (known = { value }),
-      () => (known = undefined),
-    );
+    if (reading !== followed) {
+      followed = reading;
+      reading.then(
+        (value) => (known = { value }),
+        () => (known = undefined),
+      );
+    }
     if (known === undefined) return reading;
-    reading.catch(onFailure);
+    if (reading !== watched) {
+      watched = reading;
+      reading.catch(onFailure);
+    }
     return known.value;
   };
 }

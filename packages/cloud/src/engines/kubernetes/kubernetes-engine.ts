@@ -25,6 +25,7 @@ import {
 } from './kubernetes-options.ts';
 import { KubernetesVolumes } from './kubernetes-volumes.ts';
 import { PeerPods } from './peer-pods.ts';
+import { PodEvents } from './pod-events.ts';
 import { PodFiles } from './pod-files.ts';
 import { PodInventory } from './pod-inventory.ts';
 import { INSTALLATION, labelValue, podName } from './pod-labels.ts';
@@ -57,6 +58,7 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
   readonly #installation: string;
   readonly #dataCenterId: string;
   readonly #waits = new PodWaits();
+  readonly #events: PodEvents;
   readonly #forwards: PortForwards | undefined;
   readonly #tenants: TenantObjects;
   readonly #claims: KubernetesVolumes;
@@ -102,6 +104,7 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
       forwards: this.#forwards,
     });
     this.#isLeading = isLeading;
+    this.#events = new PodEvents(shared);
     this.#peers = new PeerPods({ ...shared, clock, forwards: this.#forwards });
     this.#tenants = new TenantObjects({ ...shared, settings: this.#settings });
     this.#volumeServers = new VolumeServerPods({
@@ -173,6 +176,8 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
       installation: this.#installation,
       dataCenterId: this.#dataCenterId,
       waits: this.#waits,
+      events: this.#events,
+      onProblem: (what, error) => this.logProblem(what, error),
       nodes: async () => (await this.#nodes()).filter(isUsable),
       prepare: (wanted) => this.#tenants.prepare(wanted, this.#claims),
     });

@@ -66,6 +66,7 @@ export interface NodeObject extends KubernetesObject {
 }
 
 export interface EventObject extends KubernetesObject {
+  involvedObject: { uid: string };
   type?: string;
   reason?: string;
   message?: string;

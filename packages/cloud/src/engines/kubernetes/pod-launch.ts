@@ -8,8 +8,9 @@ import { isConflict, isTransient, toKubernetesError } from './client/kubernetes.
 import { joinClusterService } from './cluster-service.ts';
 import { productName, productsOf } from './gpu-nodes.ts';
 import { discardPod, readPod } from './kubernetes-instance.ts';
-import type { EventObject, NodeObject, ObjectList, PodObject } from './kubernetes-objects.ts';
+import type { NodeObject, PodObject } from './kubernetes-objects.ts';
 import type { ClusterSettings } from './kubernetes-options.ts';
+import type { PodEvents } from './pod-events.ts';
 import { INSTALLATION, labelValue } from './pod-labels.ts';
 import { type InstanceManifests, instanceManifests } from './pod-manifest.ts';
 import { adoptSecrets, createSecrets, deleteSecrets } from './pod-secrets.ts';
@@ -34,6 +35,9 @@ export interface PodLaunchDeps extends Omit<StartContext, 'log'> {
   installation: string;
   dataCenterId: string;
   waits: PodWaits;
+  events: Pick<PodEvents, 'of'>;
+  /** Called with failures that no start waits for. */
+  onProblem: (what: string, error: unknown) => void;
   nodes: () => Promise<readonly NodeObject[]>;
   /** Creates what the pod needs beside itself: claims and policies. Returns claims by mount path. */
   prepare: (spec: InstanceSpec) => Promise<ReadonlyMap<string, string>>;
@@ -62,7 +66,10 @@ export async function launchPod(spec: InstanceSpec, deps: PodLaunchDeps): Promis
     await patiently(() => adoptSecrets(manifests, made, deps));
     const { network } = spec;
     if (network !== undefined) await patiently(() => joinClusterService(network, made, deps));
-    const pod = await waitUntilRunning(spec, made, path, patiently, deps);
+    const explained = new StartExplanation(spec, deps);
+    const pod = await waitUntilRunning(spec, made, path, patiently, { ...deps, explained }).finally(() =>
+      explained.end(),
+    );
     spec.onImageReady?.();
     return pod;
   } catch (error) {
@@ -146,11 +153,10 @@ async function waitUntilRunning(
   created: PodObject,
   path: string,
   patiently: Patiently,
-  deps: PodLaunchDeps,
+  deps: PodLaunchDeps & { explained: StartExplanation },
 ): Promise<PodObject> {
-  const { settings, signal, waits, client } = deps;
+  const { settings, signal, waits, client, explained } = deps;
   const since = performance.now();
-  const explained = new StartExplanation(spec, deps);
   let pullFailedAt: number | undefined;
   let eventsPauseMs = FIRST_EVENTS_MS;
   for (let pod: PodObject | undefined = created; ; ) {
@@ -185,7 +191,7 @@ async function waitUntilRunning(
     const next = await waits.next(pod, eventsPauseMs, signal);
     signal.throwIfAborted();
     if (next === undefined) {
-      await explained.readEvents(created, client);
+      explained.readEvents(created);
       eventsPauseMs = Math.min(eventsPauseMs * EVENTS_GROWTH, LONGEST_EVENTS_PAUSE_MS);
     }
     pod = next ?? (await patiently(() => readPod(client, path, created.metadata.uid)));
@@ -201,6 +207,8 @@ class StartExplanation {
   readonly #spec: InstanceSpec;
   readonly #deps: PodLaunchDeps;
   readonly #said = new Set<string>();
+  #isReading = false;
+  #hasEnded = false;
 
   constructor(spec: InstanceSpec, deps: PodLaunchDeps) {
     this.#spec = spec;
@@ -208,23 +216,33 @@ class StartExplanation {
   }
 
   async report(line: string): Promise<void> {
-    if (this.#said.has(line)) return;
+    if (this.#hasEnded || this.#said.has(line)) return;
     this.#said.add(line);
     await this.#deps.reportProgress(line);
   }
 
-  /** Only events show that an image is being pulled. */
-  async readEvents({ metadata: { uid } }: PodObject, client: KubernetesClient): Promise<void> {
-    let items: EventObject[] = [];
-    try {
-      const path = `/api/v1/namespaces/${this.#deps.settings.namespace}/events`;
-      ({ items } = await client.get<ObjectList<EventObject>>(path, {
-        fieldSelector: `involvedObject.uid=${uid}`,
-      }));
-    } catch (error) {
-      await this.report(`What it waits for is not known: ${toKubernetesError(error).message}`);
-    }
-    for (const { reason, message = '' } of items) {
+  /** The start is over: nothing is said of it any more. */
+  end(): void {
+    this.#hasEnded = true;
+  }
+
+  /** Only events show that an image is being pulled. The start goes on meanwhile. */
+  readEvents({ metadata: { uid } }: PodObject): void {
+    if (this.#isReading) return;
+    this.#isReading = true;
+    this.#reportEvents(uid)
+      .catch((error: unknown) =>
+        this.#deps.onProblem(`what ${this.#spec.id} waits for could not be logged`, error),
+      )
+      .finally(() => (this.#isReading = false));
+  }
+
+  async #reportEvents(uid: string): Promise<void> {
+    const events = await this.#deps.events
+      .of(uid)
+      .catch((error: unknown) => toKubernetesError(error).message);
+    if (typeof events === 'string') return this.report(`What it waits for is not known: ${events}`);
+    for (const { reason, message = '' } of events) {
       if (reason === 'Pulling') await this.report(`Pulling the image ${this.#spec.image}.`);
       const [, duration] = /Successfully pulled image .* in ([\d.]+\w+)/.exec(message) ?? [];
       if (reason === 'Pulled' && duration !== undefined)
