@@ -10,7 +10,8 @@ import type { Worker } from '../../domain/endpoints/worker-record.ts';
 /** What is known of the workers of one endpoint. It need not survive a restart. */
 export class EndpointWorkerSet {
   readonly endpointId: string;
-  readonly workers = new Map<string, TrackedWorker>();
+  readonly #workers = new Map<string, TrackedWorker>();
+  readonly #allWorkers: Map<string, TrackedWorker> | undefined;
   crashes: CrashHistory = NO_CRASHES;
   /** The version of the endpoint that was last reconciled; null if its owner has changed it since. */
   #version: number | null | undefined;
@@ -24,8 +25,14 @@ export class EndpointWorkerSet {
   #queuings = 0;
   #rest: { queuings: number; workersMin: number; since: number } | undefined;
 
-  constructor(endpointId: string) {
+  /** `allWorkers` has those of all endpoints, by id. */
+  constructor(endpointId: string, allWorkers?: Map<string, TrackedWorker>) {
     this.endpointId = endpointId;
+    this.#allWorkers = allWorkers;
+  }
+
+  get workers(): ReadonlyMap<string, TrackedWorker> {
+    return this.#workers;
   }
 
   /** Its owner changed or deployed it, perhaps with the same content: what failed is tried again at once. */
@@ -75,8 +82,14 @@ export class EndpointWorkerSet {
 
   add(record: Worker): TrackedWorker {
     const worker = trackWorker(record);
-    this.workers.set(record.id, worker);
+    this.#workers.set(record.id, worker);
+    this.#allWorkers?.set(record.id, worker);
     return worker;
+  }
+
+  remove(id: string): void {
+    this.#workers.delete(id);
+    this.#allWorkers?.delete(id);
   }
 
   /** Whether a worker takes work, or will soon. */

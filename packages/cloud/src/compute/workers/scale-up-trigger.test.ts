@@ -56,11 +56,10 @@ describe('reconciliations of an endpoint with queued jobs', () => {
   });
 
   test('do not happen if a worker is ready or starting', async () => {
-    const { workers } = registry.getOrCreate('e');
-    registry.getOrCreate('e').add(sampleWorker('w', { endpointId: 'e' }));
+    const worker = registry.getOrCreate('e').add(sampleWorker('w', { endpointId: 'e' }));
     early.onJobQueued('e');
     assert.equal(runs, 0);
-    workers.clear();
+    registry.removeWorker(worker);
     early.onJobQueued('e');
     assert.equal(runs, 1);
     early.onJobQueued('e');

@@ -5,6 +5,7 @@ import { createLog } from '../../support/log.ts';
 import { WorkerRegistry } from './worker-registry.ts';
 import { sampleWorker } from './worker.fixture.ts';
 import type { Worker } from '../../domain/endpoints/worker-record.ts';
+import type { TrackedWorker } from './tracked-worker.ts';
 
 const log = createLog({ level: 'silent', format: 'json' });
 
@@ -20,6 +21,39 @@ test('a worker with the id of an earlier one is another worker', () => {
   assert.equal(registry.findWorker('e', 'w'), later);
   registry.removeWorker(later);
   assert.equal(registry.findWorker('e', 'w'), undefined);
+});
+
+test('a worker is found by its instance for as long as it is tracked', () => {
+  const registry = new WorkerRegistry({} as WorkerStore, log);
+  const [one, two, three, four] = ['1', '2', '3', '4'].map((id) =>
+    registry.getOrCreate(`e${id}`).add(sampleWorker(id, { endpointId: `e${id}` })),
+  );
+  const found = (): unknown[] => ['1', '2', '3', '4'].map((id) => registry.findWorkerByInstance(id));
+  assert.deepEqual(found(), [one, two, three, four]);
+  registry.removeWorker(one as TrackedWorker);
+  registry.removeEndpoint('e2');
+  assert.deepEqual(found(), [undefined, undefined, three, four]);
+  registry.clear();
+  assert.deepEqual(found(), [undefined, undefined, undefined, undefined]);
+});
+
+test('a worker is found by its instance without a look at every endpoint', () => {
+  const registry = new WorkerRegistry({} as WorkerStore, log);
+  let looks = 0;
+  for (let endpoint = 0; endpoint < 100; endpoint += 1) {
+    const workerSet = registry.getOrCreate(`e${endpoint}`);
+    workerSet.add(sampleWorker(`w${endpoint}`, { endpointId: `e${endpoint}` }));
+    const { workers } = workerSet;
+    Object.defineProperty(workerSet, 'workers', {
+      get: () => {
+        looks += 1;
+        return workers;
+      },
+    });
+  }
+  assert.equal(registry.findWorkerByInstance('w99')?.record.endpointId, 'e99');
+  assert.equal(registry.findWorkerByInstance('absent'), undefined);
+  assert.ok(looks <= 2, `${looks} looks`);
 });
 
 test('waiting requests are woken when a worker is ready, even if that cannot be stored', async () => {

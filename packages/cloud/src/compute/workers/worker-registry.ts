@@ -30,6 +30,8 @@ export class WorkerRegistry {
   readonly #log: Log;
   readonly #events: CloudEventBus | undefined;
   readonly #workerSets = new Map<string, EndpointWorkerSet>();
+  /** The ids of workers are those of their instances. */
+  readonly #byInstance = new Map<string, TrackedWorker>();
   readonly #saves = new Map<TrackedWorker, Promise<void>>();
 
   constructor(store: WorkerStore, log: Log, events?: CloudEventBus) {
@@ -45,7 +47,7 @@ export class WorkerRegistry {
   getOrCreate(endpointId: string): EndpointWorkerSet {
     let workerSet = this.#workerSets.get(endpointId);
     if (workerSet === undefined) {
-      workerSet = new EndpointWorkerSet(endpointId);
+      workerSet = new EndpointWorkerSet(endpointId, this.#byInstance);
       this.#workerSets.set(endpointId, workerSet);
     }
     return workerSet;
@@ -65,11 +67,7 @@ export class WorkerRegistry {
 
   /** An engine knows the instance id, which is the worker's id, but not the endpoint. */
   findWorkerByInstance(id: string): TrackedWorker | undefined {
-    for (const { workers } of this.#workerSets.values()) {
-      const worker = workers.get(id);
-      if (worker !== undefined) return worker;
-    }
-    return undefined;
+    return this.#byInstance.get(id);
   }
 
   /** Whether this worker is tracked, and not a later one with the same id. */
@@ -126,15 +124,17 @@ export class WorkerRegistry {
   }
 
   removeWorker(worker: TrackedWorker): void {
-    if (this.isTracked(worker))
-      this.#workerSets.get(worker.record.endpointId)?.workers.delete(worker.record.id);
+    if (this.isTracked(worker)) this.#workerSets.get(worker.record.endpointId)?.remove(worker.record.id);
   }
 
   removeEndpoint(endpointId: string): void {
+    const workerSet = this.#workerSets.get(endpointId);
     this.#workerSets.delete(endpointId);
+    for (const id of workerSet?.workers.keys() ?? []) this.#byInstance.delete(id);
   }
 
   clear(): void {
     this.#workerSets.clear();
+    this.#byInstance.clear();
   }
 }

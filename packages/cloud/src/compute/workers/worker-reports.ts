@@ -142,7 +142,7 @@ function writeReport(workerSet: EndpointWorkerSet): string {
 
 function readReport(workerSet: EndpointWorkerSet, text: string): void {
   const { workers, crashes, placementFailure, throttled } = JSON.parse(text) as EndpointReport;
-  workerSet.workers.clear();
+  for (const id of workerSet.workers.keys()) workerSet.remove(id);
   for (const { record, ...rest } of workers) Object.assign(workerSet.add(record), rest);
   workerSet.crashes = crashes;
   if (placementFailure === undefined) workerSet.clearPlacementFailure();
