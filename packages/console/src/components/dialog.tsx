@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import type { ReactNode } from 'react';
 import { Dialog as Radix } from 'radix-ui';
 import { Button } from './button.tsx';
@@ -21,12 +21,18 @@ export function Dialog({
   shape?: 'plain' | 'wide' | 'side';
   children: ReactNode;
 }) {
+  const opener = useRef<Element>(null);
   return (
     <Radix.Root open={open} onOpenChange={(next) => !next && onClose()}>
       <Radix.Portal>
         <Radix.Overlay className="overlay" />
         <Radix.Content
           className={`dialog ${shape === 'plain' ? '' : shape}`}
+          onOpenAutoFocus={() => (opener.current = focusedControl())}
+          onCloseAutoFocus={(event) => {
+            event.preventDefault();
+            returnFocus(opener.current);
+          }}
           {...(description === undefined && { 'aria-describedby': undefined })}
         >
           <div className="stack">
@@ -51,6 +57,19 @@ export function Dialog({
       </Radix.Portal>
     </Radix.Root>
   );
+}
+
+/** What has the focus; of a menu that closes, the button that opened it. */
+function focusedControl(): Element | null {
+  const focused = document.activeElement;
+  const menu = focused?.closest('[role=menu]');
+  return menu == null ? focused : document.getElementById(menu.getAttribute('aria-labelledby') ?? '');
+}
+
+/** The keyboard goes on where it was, or at the page where that is gone, such as the row of what was deleted. */
+function returnFocus(to: Element | null): void {
+  const target = to?.isConnected === true ? to : document.getElementById('main');
+  if (target instanceof HTMLElement) target.focus();
 }
 
 /** Asks before something is lost, and says what. With `word`, the reader has to type it. */
