@@ -62,8 +62,8 @@ export function Dialog({
 /** What has the focus; of a menu that closes, the button that opened it. */
 function focusedControl(): Element | null {
   const focused = document.activeElement;
-  const menu = focused?.closest('[role=menu]');
-  return menu == null ? focused : document.getElementById(menu.getAttribute('aria-labelledby') ?? '');
+  const menu = focused?.closest('[role=menu]') ?? null;
+  return menu === null ? focused : document.getElementById(menu.getAttribute('aria-labelledby') ?? '');
 }
 
 /** The keyboard goes on where it was, or at the page where that is gone, such as the row of what was deleted. */

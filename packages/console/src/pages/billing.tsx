@@ -133,7 +133,7 @@ function Costs({ records, view, days }: { records: BillingRecord[]; view: View; 
       {group !== undefined && groups.length > 0 && (
         <Card flush title={VIEWS[view].label}>
           <DataTable
-            label={VIEWS[view].label}
+            label={`Costs of ${VIEWS[view].label.toLowerCase()}`}
             rows={groups}
             rowKey={({ id }) => id}
             columns={[
