@@ -218,6 +218,28 @@ describe('a job', () => {
     assert.deepEqual(lost(heartbeats), []);
   });
 
+  test('that is on its way is not doubted because a list left before it arrived', () => {
+    const { clock, heartbeats } = fixture();
+    const connectedAt = clock.now();
+    heartbeats.assignJobs('e', 'w', job(1));
+    clock.advance(1);
+    heartbeats.recordTake('e', 'w', true);
+    heartbeats.recordRunningJobs('e', 'w', [], { connectedAt });
+    // A handler that blocks its interpreter keeps the next list from being sent.
+    clock.advance(60 * SECOND);
+    assert.deepEqual(lost(heartbeats), []);
+  });
+
+  test('that was on its way when the connection broke is lost when the list of the next one lacks it', () => {
+    const { clock, heartbeats } = fixture();
+    heartbeats.assignJobs('e', 'w', job(1));
+    clock.advance(1);
+    heartbeats.recordTake('e', 'w', true);
+    heartbeats.recordRunningJobs('e', 'w', [], { connectedAt: clock.now() });
+    clock.advance(15 * SECOND);
+    assert.deepEqual(lost(heartbeats), [[1, false]]);
+  });
+
   test('is lost when a worker that polled for work since leaves it out of its list, and not before it polled', () => {
     const { clock, heartbeats } = fixture();
     heartbeats.recordTake('e', 'w', false);

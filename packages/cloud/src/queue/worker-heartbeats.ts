@@ -15,8 +15,8 @@ import { HeartbeatFlush } from './heartbeat-flush.ts';
 /** How long the evidence must last that a worker no longer has a job before the job counts as lost. */
 const LOST_JOB_EVIDENCE_MS = 15_000;
 /**
- * A poll that says that the worker is idle may have been sent before a job of another poll arrived there: it
- * says nothing about jobs that were handed out this recently.
+ * A report may have been sent before a job arrived at the worker: it does not show that the worker lacks a job
+ * that was handed out this recently.
  */
 const JOB_ARRIVES_MS = 1_000;
 
@@ -158,13 +158,23 @@ export class WorkerHeartbeats {
       : [...worker.jobs.values()].slice(worker.concurrency);
   }
 
-  /** It lists its running jobs. A partial list proves nothing about the others. */
-  recordRunningJobs(endpointId: string, workerId: string, jobIds: readonly string[], isWhole = true): void {
+  /**
+   * It lists its running jobs. A partial list proves nothing about the others. `connectedAt`: when the connection
+   * was opened over which the list came; what was handed out before cannot arrive any more.
+   */
+  recordRunningJobs(
+    endpointId: string,
+    workerId: string,
+    jobIds: readonly string[],
+    { isWhole = true, connectedAt = -Infinity }: { isWhole?: boolean; connectedAt?: number } = {},
+  ): void {
     const worker = this.recordHeartbeat(endpointId, workerId);
+    const now = this.#clock.now();
     const listed = new Set(jobIds);
     for (const held of worker.jobs.values()) {
+      const mayBeOnItsWay = held.since >= connectedAt && now - held.since < JOB_ARRIVES_MS;
       if (listed.has(held.jobId)) confirmLease(held);
-      else if (isWhole && worker.lastTakeAt > held.since) doubtLease(held, this.#clock.now());
+      else if (isWhole && worker.lastTakeAt > held.since && !mayBeOnItsWay) doubtLease(held, now);
     }
   }
 
