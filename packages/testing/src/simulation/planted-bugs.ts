@@ -161,13 +161,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     layer: 'lease of webhooks',
     mistake: 'a webhook is leased without a check that it is as it was read',
-    foundBy: 36,
+    foundBy: 49,
     options: { wrapStore: withUncheckedLease },
   },
   {
     layer: 'fence',
     mistake: 'a former leader that goes on after a pause is not fenced',
-    foundBy: 44,
+    foundBy: 11,
     options: { wrapStore: withoutFence },
   },
   {
