@@ -28,6 +28,9 @@ const PAGE_LIMIT_MS = 180_000;
 const run = promisify(execFile);
 /** Clients whose packages a page may use, where `npm run test:clients` has installed them. */
 const NODE_CLIENTS = ['runpod-sdk', 'openai'];
+/** The environment of Python with the AWS clients, which this page uses. */
+const AWS_PAGE = 'docs/volumes.md';
+const AWS_PROGRAMS = resolve('clients/.installed/aws/bin');
 /** A running server holds the lock of its database: the page tells its reader to take a copy. */
 const READ_DATABASE = `
 import { DatabaseSync } from 'node:sqlite';
@@ -67,7 +70,7 @@ export function describePages(title: string, pages: readonly string[]): void {
         const ownPort = await freePort();
         const env = {
           ...ownEnvironment(),
-          PATH: `${join(folder, 'bin')}:${path}`,
+          PATH: `${join(folder, 'bin')}:${page === AWS_PAGE ? `${AWS_PROGRAMS}:` : ''}${path}`,
           HOME: folder,
           PAGE: page,
           PYTHONPATH: resolve('packages/worker-python/src'),

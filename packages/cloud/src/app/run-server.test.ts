@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startupMessage } from './run-server.ts';
+import { startupMessage, unreachableOrigin } from './run-server.ts';
 
 test('every address is shown, with the public URL where one is set', () => {
   const config = { publicUrl: 'https://berth.example/', v1: { enabled: false, sunset: '' }, data: '/data' };
@@ -17,6 +17,18 @@ test('every address is shown, with the public URL where one is set', () => {
       '',
     ].join('\n'),
   );
+});
+
+test('a server that listens everywhere says when it gives clients an address of this machine alone', () => {
+  const problem = (host: string, publicUrl: string, origin: string): string | undefined =>
+    unreachableOrigin({ host, publicUrl }, origin);
+  assert.match(
+    problem('0.0.0.0', '', 'http://127.0.0.1:8484') ?? '',
+    /begin with http:\/\/127\.0\.0\.1:8484; set publicUrl \(BERTH_PUBLIC_URL\)/,
+  );
+  assert.equal(problem('0.0.0.0', 'http://127.0.0.1:8484', 'http://127.0.0.1:8484'), undefined);
+  assert.equal(problem('::', '', 'https://berth.example'), undefined);
+  assert.equal(problem('127.0.0.1', '', 'http://127.0.0.1:8484'), undefined);
 });
 
 test('the root key is shown on a terminal only, and only if Berth made it', () => {

@@ -41,6 +41,8 @@ export async function runServer({ config, warnings }: RunServerOptions): Promise
   const signInUrl = isTerminal ? await app.signInUrl() : undefined;
   process.stdout.write(startupMessage(shown, shownUrl, app.rootKey, isTerminal, signInUrl));
   if (isTerminal) app.rootKey.markShown();
+  const unreachable = unreachableOrigin(config, app.publicOrigin());
+  if (unreachable !== undefined) log.warn(unreachable);
 
   const stopWaiting = releaseStartMemory();
 
@@ -100,6 +102,19 @@ export function startupMessage(
     );
   else if (rootKey.file !== undefined) lines.push(`  root key  in ${rootKey.file}`);
   return `berth is up at ${url}\n${lines.join('\n')}\n`;
+}
+
+/** What is wrong with the address that clients are given, where other machines are to reach the server. */
+export function unreachableOrigin(
+  { host, publicUrl }: Pick<Config, 'host' | 'publicUrl'>,
+  origin: string,
+): string | undefined {
+  const isLocal = new URL(origin).hostname === '127.0.0.1';
+  if (publicUrl !== '' || !isLocal || !['0.0.0.0', '::'].includes(host)) return undefined;
+  return (
+    `other machines may connect, but the addresses that answers name begin with ${origin}; ` +
+    'set publicUrl (BERTH_PUBLIC_URL) to where they reach this server'
+  );
 }
 
 /** Called before anything else, so that a signal during the start is not lost. */
