@@ -108,8 +108,8 @@ export interface AccountLimits {
     used: number;
     limit: number | null;
     warning: boolean;
-    /** Whether `used` was not counted in full. */
-    estimated: boolean;
+    /** Where `used` was not counted in full. */
+    estimated?: boolean;
   }[];
 }
 

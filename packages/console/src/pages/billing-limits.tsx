@@ -28,7 +28,7 @@ export function Limits() {
                 header: 'Used',
                 kind: 'number',
                 cell: ({ name, used, estimated }) =>
-                  isHours(name) ? '' : `${estimated ? 'about ' : ''}${amountOf(name, used)}`,
+                  isHours(name) ? '' : `${estimated === true ? 'about ' : ''}${amountOf(name, used)}`,
               },
               {
                 header: 'At most',

@@ -30,15 +30,19 @@ const sshKeys = named(
   'SshKeys',
   object({ keys: list(text(), { description: 'Public keys, one line of authorized_keys each' }) }),
 );
-const limitUsage = object({
-  name: stringEnum(QUOTA_NAMES),
-  used: number({ description: 'Bytes, US dollars, or how many' }),
-  limit: nullable(number({ description: 'Null where there is none' })),
-  warning: boolean({ description: 'Whether 80 % of it or more is used' }),
-  estimated: boolean({
-    description: 'Whether `used` is an estimate: bytes of requests, where more than 20,000 jobs wait',
-  }),
-});
+const limitUsage = object(
+  {
+    name: stringEnum(QUOTA_NAMES),
+    used: number({ description: 'Bytes, US dollars, or how many' }),
+    limit: nullable(number({ description: 'Null where there is none' })),
+    warning: boolean({ description: 'Whether 80 % of it or more is used' }),
+  },
+  {
+    estimated: boolean({
+      description: 'Where `used` is an estimate: bytes of requests, where more than 20,000 jobs wait',
+    }),
+  },
+);
 const accountLimits = named(
   'AccountLimits',
   object({ accountId: text(), limits: list(limitUsage, { description: 'Every limit, whether set or not' }) }),

@@ -26,8 +26,8 @@ export interface QuotaUsage {
   used: number;
   /** Null where there is none. */
   limit: number | null;
-  /** Whether `used` is an estimate: to count it would take too long. */
-  estimated: boolean;
+  /** Where `used` is an estimate: to count it would take too long. */
+  estimated?: true;
 }
 
 /** How much of a limit that is set is used. The account is empty for a limit of the installation. */
@@ -133,7 +133,7 @@ export class AccountQuotas {
               ? reserved.then(RESERVED[name])
               : this.used(name, accountId)),
         limit: limits[name] ?? null,
-        estimated: estimated && name === 'queuedBytes',
+        ...(estimated && name === 'queuedBytes' && { estimated }),
       })),
     );
   }
