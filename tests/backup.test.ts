@@ -188,6 +188,10 @@ for (const kind of DATABASES) {
       assert.equal((await server.client(bob.body.key).call('GET', '/v2/backup/status')).status, 403);
       const file = join(folder, 'there.tar');
       writeFileSync(file, 'mine');
+      const nowhere = await berth('backup', join(folder, 'none/berth.tar'));
+      assert.match(nowhere.stderr, /^berth: there is no folder .*none\n$/);
+      const nothing = await runBerth(['restore', join(folder, 'none.tar'), '--data', join(folder, 'new')]);
+      assert.match(nothing.stderr, /^berth: there is no file .*none\.tar\n$/);
       const there = await berth('backup', file);
       assert.equal(there.code, 1);
       assert.equal(readFileSync(file, 'utf8'), 'mine');

@@ -354,6 +354,11 @@ describe('doctor', () => {
           ],
         },
       },
+      'GET /v2/system': {
+        body: {
+          dataCenters: [{ id: 'LOCAL-1', gpus: [{ id: 'NVIDIA L4', total: 2, free: 1, virtual: true }] }],
+        },
+      },
       'GET /v2/images': {
         body: {
           images: [
@@ -380,11 +385,13 @@ describe('doctor', () => {
         ['server', true],
         ['ready', true],
         ['key', true],
+        ['gpus of the server', true],
         ['retention', true],
         ['images', true],
       ],
     );
     const found = (name: string): string => checks.find(({ check }) => check === name)?.found ?? '';
+    assert.equal(found('gpus of the server'), '2 x NVIDIA L4 (virtual) in LOCAL-1');
     assert.equal(found('retention'), 'ended jobs: 24 h; logs: a week');
     assert.match(found('images'), /^deployed folders: 2 \(.*\); run by no endpoint: 1 \(.*berth image prune/);
   });

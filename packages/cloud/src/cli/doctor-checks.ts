@@ -35,6 +35,7 @@ export async function runDoctorChecks(
     ...(await checkServedCertificate(client.url)),
     await checkServer(client, 'ready', '/readyz', 'look at its log: a part that it needs does not answer'),
     await checkKey(client),
+    ...(await checkServerGpus(client)),
     ...(await checkBackups(client)),
     ...(await checkRetention(client)),
     ...(await checkImages(client)),
@@ -47,6 +48,24 @@ async function configuredEnvironment(env: Environment): Promise<Environment> {
     return checkEnvironment(env, (await loadConfig({ env })).config);
   } catch {
     return env;
+  }
+}
+
+/** What the server offers: its settings may be others than those that this command sees. */
+async function checkServerGpus(client: ApiClient): Promise<CheckResult[]> {
+  try {
+    const { rows } = await client.list<{
+      id: string;
+      gpus: { id: string; total: number; virtual: boolean }[];
+    }>('/v2/system', 'dataCenters');
+    const gpus = rows.flatMap((dataCenter) =>
+      dataCenter.gpus.map(
+        ({ id, total, virtual }) => `${total} x ${id}${virtual ? ' (virtual)' : ''} in ${dataCenter.id}`,
+      ),
+    );
+    return gpus.length === 0 ? [] : [{ check: 'gpus of the server', ok: true, found: gpus.join(', ') }];
+  } catch {
+    return [];
   }
 }
 

@@ -1,13 +1,18 @@
 import { createWriteStream, existsSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { BackupError, verifyBackup } from '../../resources/backups/verify-backup.ts';
-import { connect } from '../connect.ts';
+import type { ApiClient } from '../api-client.ts';
+import type { OutputStream } from '../cli-context.ts';
 import { CliError } from '../cli.errors.ts';
 import { command } from '../command-definition.ts';
+import { connect } from '../connect.ts';
+import { CopyProgress } from '../copy-progress.ts';
 import { serverOptions } from '../local-server.ts';
+import { sayWhile } from '../report-changes.ts';
+import { writeLine } from '../terminal-text.ts';
 
 const TAR = 'application/x-tar';
 
@@ -32,44 +37,65 @@ export const backup = command({
     const file = resolve(call.words.FILE);
     if (existsSync(file) && call.options.force !== true)
       throw new CliError(`${file} exists already; choose another name, or use --force`);
+    if (!existsSync(dirname(file))) throw new CliError(`there is no folder ${dirname(file)}`);
     const client = await connect(call);
-    const query = new URLSearchParams({
-      volumes: String(call.options.volumes === true),
-      keys: String(call.options['no-keys'] !== true),
-    });
-    const response = await client.send('GET', `/v2/backup?${query}`, undefined, {
-      timeoutMs: 0,
-      accept: TAR,
-    });
-    if (!response.ok) throw await client.errorFrom(response);
-    const unfinished = `${file}.partial`;
-    try {
-      await pipeline(
-        Readable.fromWeb(response.body as Parameters<typeof Readable.fromWeb>[0]),
-        createWriteStream(unfinished, { mode: 0o600, flush: true }),
-      );
-      const { database, keys, volumes, entries } = await verifyBackup(unfinished);
-      await rename(unfinished, file);
-      const bytes = entries.reduce((sum, { size }) => sum + size, 0);
-      call.output.printRecord(
-        {
-          file,
-          database: database.kind,
-          schema: database.schema,
-          keys,
-          volumes,
-          entries: entries.length,
-          bytes,
-        },
-        ...(keys ? ['It holds the keys of this installation: keep it secret.'] : []),
-      );
-    } catch (error) {
-      await rm(unfinished, { force: true });
-      if (error instanceof BackupError)
-        throw new CliError('the backup did not arrive whole; look at the log of the server', {
-          cause: error,
-        });
-      throw error;
-    }
+    let step = 'the server copies its database';
+    const { database, keys, volumes, entries } = await sayWhile(
+      (line) => writeLine(call.stderr, line),
+      () => step,
+      () => fetchBackup(client, file, call, (next) => (step = next)),
+    );
+    const bytes = entries.reduce((sum, { size }) => sum + size, 0);
+    call.output.printRecord(
+      {
+        file,
+        database: database.kind,
+        schema: database.schema,
+        keys,
+        volumes,
+        entries: entries.length,
+        bytes,
+      },
+      ...(keys ? ['It holds the keys of this installation: keep it secret.'] : []),
+    );
   },
 });
+
+/** Writes the backup and checks it; it gets its name then. */
+async function fetchBackup(
+  client: ApiClient,
+  file: string,
+  { options, stderr }: { options: { volumes: boolean; 'no-keys': boolean }; stderr: OutputStream },
+  atStep: (step: string) => void,
+): Promise<Awaited<ReturnType<typeof verifyBackup>>> {
+  const query = new URLSearchParams({ volumes: String(options.volumes), keys: String(!options['no-keys']) });
+  const response = await client.send('GET', `/v2/backup?${query}`, undefined, { timeoutMs: 0, accept: TAR });
+  if (!response.ok) throw await client.errorFrom(response);
+  atStep('the backup is received');
+  const progress = new CopyProgress(stderr);
+  const unfinished = `${file}.partial`;
+  try {
+    await pipeline(
+      Readable.fromWeb(response.body as Parameters<typeof Readable.fromWeb>[0]),
+      async function* count(pieces: AsyncIterable<Uint8Array>) {
+        for await (const piece of pieces) {
+          progress.bytes(piece.byteLength);
+          yield piece;
+        }
+      },
+      createWriteStream(unfinished, { mode: 0o600, flush: true }),
+    );
+    progress.finish();
+    atStep('the backup is checked');
+    const manifest = await verifyBackup(unfinished);
+    await rename(unfinished, file);
+    return manifest;
+  } catch (error) {
+    await rm(unfinished, { force: true });
+    if (error instanceof BackupError)
+      throw new CliError('the backup did not arrive whole; look at the log of the server', {
+        cause: error,
+      });
+    throw error;
+  }
+}

@@ -1,5 +1,9 @@
+import { existsSync } from 'node:fs';
+import { CliError } from '../cli.errors.ts';
 import { command } from '../command-definition.ts';
 import { dataFolder, serverOptions } from '../local-server.ts';
+import { sayWhile } from '../report-changes.ts';
+import { writeLine } from '../terminal-text.ts';
 
 export const restore = command({
   name: 'restore',
@@ -22,15 +26,21 @@ export const restore = command({
       description: 'Replace what is there. The data folder is kept under another name; tables are dropped.',
     },
   },
-  async run({ words, options, env, output }) {
+  async run({ words, options, env, output, stderr }) {
+    if (!existsSync(words.FILE)) throw new CliError(`there is no file ${words.FILE}`);
     const { restoreBackup } = await import('../../app/restore-backup.ts');
     const data = dataFolder(options.data, env);
-    const { manifest, movedTo } = await restoreBackup({
-      file: words.FILE,
-      data,
-      database: options.database ?? env['BERTH_DATABASE_URL'] ?? '',
-      replace: options.replace === true,
-    });
+    const { manifest, movedTo } = await sayWhile(
+      (line) => writeLine(stderr, line),
+      () => 'the backup is checked and restored',
+      () =>
+        restoreBackup({
+          file: words.FILE,
+          data,
+          database: options.database ?? env['BERTH_DATABASE_URL'] ?? '',
+          replace: options.replace === true,
+        }),
+    );
     output.printRecord(
       {
         data,

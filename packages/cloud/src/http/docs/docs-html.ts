@@ -62,7 +62,7 @@ export function docsHtml({
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeHtml(title)} · Berth</title>
+<title>${title === 'Berth' ? '' : `${escapeHtml(title)} · `}Berth</title>
 <style>${STYLE}</style>
 </head>
 <body>
