@@ -95,11 +95,17 @@ test('a pipe gets plain tables and records, and JSON where it is asked for', () 
   );
 });
 
-test('times in a table are short, and in UTC as everywhere', () => {
+test('times in a table are short, and in UTC as everywhere', (t) => {
+  t.mock.timers.enable({ apis: ['Date'], now: Date.parse('2026-01-02T23:00:00Z') });
   const at = [{ id: 'a', note: '2026-01-02T03:04:05.678Z' }];
   assert.equal(
     written(false, false, (output) => output.printTable({}, at, columns, '')),
     'ID  NOTE\na   2026-01-02 03:04:05\n',
+  );
+  const terminal = [...at, { id: 'b', note: '2026-01-01T03:04:05Z' }];
+  assert.equal(
+    written(true, false, (output) => output.printTable({}, terminal, columns, '')),
+    'ID  NOTE\na   03:04:05\nb   2026-01-01 03:04:05\n',
   );
   assert.equal(
     written(false, false, (output) => output.printRecord({ at: at[0]?.note })),

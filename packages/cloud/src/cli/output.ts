@@ -63,7 +63,8 @@ export class Output {
     if (format === 'name') return this.#names(rows);
     if (format === 'json' || format === 'yaml') return this.#structured(answer);
     if (rows.length === 0 && this.isInteractive) return this.#lines([fitToTerminal(whenEmpty, this.#stdout)]);
-    const cells = rows.map((row) => columns.map(({ value }) => formatCell(value(row))));
+    const today = this.isInteractive ? new Date().toISOString().slice(0, 10) : undefined;
+    const cells = rows.map((row) => columns.map(({ value }) => formatCell(value(row), today)));
     const titles = columns.map(({ title }) => title);
     this.#lines(
       formatTable(titles, cells, {
@@ -122,9 +123,11 @@ export function formatValue(value: unknown): string {
 
 const TIME = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z$/;
 
-/** A value for a cell of a table: times are those of UTC, to the second. */
-function formatCell(value: unknown): string {
-  return formatValue(value).replace(TIME, '$1 $2');
+/** A value for a cell of a table: times are those of UTC, to the second; on a terminal today's have no date. */
+function formatCell(value: unknown, today?: string): string {
+  return formatValue(value).replace(TIME, (_, date: string, time: string) =>
+    date === today ? time : `${date} ${time}`,
+  );
 }
 
 /** Reasons may be lines of a build log, hundreds of characters long. */

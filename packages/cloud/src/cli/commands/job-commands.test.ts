@@ -178,8 +178,8 @@ describe('job', () => {
     const ran = await runBerth(argv, { env: envOf(server), terminal: true });
     assert.equal(
       ran.out,
-      'ID  STATUS  CREATED              WAITED  RAN    ERROR OR INPUT\nj1  FAILED  2026-01-02 03:04:05 ' +
-        ' 1.5 s   0.0 s  no model 3\n',
+      'ID  STATUS  CREATED              ERROR OR INPUT  WAITED  RAN\nj1  FAILED  2026-01-02 03:04:05 ' +
+        ' no model 3      1.5 s   0.0 s\n',
       ran.err,
     );
     assert.equal((await runBerth([...argv, '-o', 'name'], { env: envOf(server) })).out, 'j1\n');

@@ -20,9 +20,10 @@ const columns: Column<JobEntry>[] = [
   { title: 'ID', value: ({ id }) => id },
   { title: 'STATUS', value: ({ status }) => status },
   { title: 'CREATED', value: ({ createdAt }) => createdAt },
+  // Before the others, which a narrow terminal leaves out.
+  { title: 'ERROR OR INPUT', value: ({ error, inputPreview }) => error ?? inputPreview },
   { title: 'WAITED', value: ({ delayTime }) => milliseconds(delayTime) },
   { title: 'RAN', value: ({ executionTime }) => milliseconds(executionTime) },
-  { title: 'ERROR OR INPUT', value: ({ error, inputPreview }) => error ?? inputPreview },
 ];
 
 const DEFAULT_LIMIT = 50;
