@@ -112,6 +112,52 @@ await withKubernetes(({ kubeconfig }) => {
       await admin.merge('/api/v1/nodes/node-0', { metadata: { labels: { 'nvidia.com/gpu.product': null } } });
     });
 
+    test('an interruptible pod makes room for one of higher priority, and says so', async () => {
+      const classes = '/apis/scheduling.k8s.io/v1/priorityclasses';
+      const [low, high] = ['low', 'high'].map((name) => `${namespace}-${name}`) as [string, string];
+      for (const [name, value] of [
+        [low, 1],
+        [high, 1000],
+      ] as const)
+        await admin.create(classes, {
+          apiVersion: 'scheduling.k8s.io/v1',
+          kind: 'PriorityClass',
+          metadata: { name },
+          value,
+        });
+      const resource = { 'example.com/slot': '1' };
+      await admin.merge('/api/v1/nodes/node-0/status', {
+        status: { capacity: resource, allocatable: resource },
+      });
+      await admin.merge('/api/v1/nodes/node-0', {
+        metadata: { labels: { 'example.com/slots': 'NVIDIA-A40' } },
+      });
+      const shared = new KubernetesEngine({
+        ...options,
+        gpuResource: 'example.com/slot',
+        gpuLabel: 'example.com/slots',
+        priorityClass: high,
+        interruptiblePriorityClass: low,
+        scheduleTimeoutMs: 60_000,
+      });
+      const gpus = { typeId: 'NVIDIA A40', count: 1 };
+      const first = spec('trap "exit 7" TERM; sleep 600 & wait', { gpus, interruptible: true });
+      await shared.start(first);
+      const ended = new Promise<string | undefined>((resolve) => {
+        const unsubscribe = shared.watch((event) => {
+          if (event.id !== first.id || event.status !== 'exited') return;
+          unsubscribe();
+          resolve(event.disrupted);
+        });
+      });
+      const second = spec('sleep 600', { gpus });
+      await shared.start(second);
+      assert.equal(await ended, 'It made room for a pod of higher priority.');
+      for (const { id } of [first, second]) await shared.remove(id);
+      await shared.close();
+      for (const name of [low, high]) await admin.delete(`${classes}/${name}`);
+    });
+
     test('a port is reached through the API server, where there is no route to the pod', async () => {
       const outside = new KubernetesEngine({ ...options, portForwarding: true });
       const server = `require('node:http').createServer(async (request, response) => {
