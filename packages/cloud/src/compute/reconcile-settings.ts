@@ -7,6 +7,11 @@ export const TICK_MS = 500;
 export const RESYNC_MS = 5_000;
 /** How often an endpoint at rest is reconciled: what begins its work says so, but that may be lost. */
 export const REST_MS = 30_000;
+/**
+ * Of the endpoints whose rest is over, so many are reconciled at a tick: thousands at once would fill the
+ * connections to the database for seconds.
+ */
+export const RESTING_PER_TICK = 50;
 /** How often unneeded instances are searched for, where several servers may have started some. */
 export const SWEEP_MS = 5_000;
 /** How often what engines run is compared with the records. */

@@ -64,20 +64,24 @@ export class EndpointWorkerSet {
 
   /**
    * Whether there is nothing to do for it: no load, and as many workers as it keeps, which are idle or being
-   * started.
+   * started. It was found so at some time.
    */
-  isAtRest(now: number): boolean {
+  get isAtRest(): boolean {
     const rest = this.#rest;
     return (
       rest !== undefined &&
       rest.queuings === this.#queuings &&
-      isRecent(rest.since, REST_MS, now) &&
       this.#version !== null &&
       this.crashes.count === 0 &&
       this.placementFailure === undefined &&
       this.workers.size === rest.workersMin &&
       [...this.workers.values()].every(isResting)
     );
+  }
+
+  /** Whether it was found at rest so long ago that it is looked at again. */
+  isRestOver(now: number): boolean {
+    return this.#rest === undefined || !isRecent(this.#rest.since, REST_MS, now);
   }
 
   add(record: Worker): TrackedWorker {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
+import type { InstanceEngine } from '../../engines/engine.ts';
 import { CancellationRegistry } from '../../queue/cancellation-registry.ts';
 import { WORKER_TIMEOUT_MS } from '../../queue/connected-worker.ts';
 import { WorkerHeartbeats } from '../../queue/worker-heartbeats.ts';
@@ -8,7 +9,7 @@ import { ManualClock } from '../../support/clock.ts';
 import { EventBus } from '../../support/event-bus.ts';
 import { createLog } from '../../support/log.ts';
 import type { CloudEvents } from '../../domain/events.ts';
-import { HEALTH_CHECK_INTERVAL_MS, REST_MS } from '../reconcile-settings.ts';
+import { HEALTH_CHECK_INTERVAL_MS, REST_MS, RESTING_PER_TICK } from '../reconcile-settings.ts';
 import type { WorkerDeps } from './worker-components.ts';
 import { createWorkerReconciler } from './worker-policy.ts';
 import { sampleWorker } from './worker.fixture.ts';
@@ -33,6 +34,7 @@ describe('an endpoint at rest', () => {
     const deps = {
       store: {
         listActiveEndpoints: async () => ['e'],
+        listLiveWorkers: async () => [],
         listQueuedEndpoints: async () => queued,
         saveWorker: async () => undefined,
       },
@@ -55,13 +57,16 @@ describe('an endpoint at rest', () => {
     } as unknown as WorkerDeps;
     ({ policy } = createWorkerReconciler(deps));
     policy.start();
-    const record = sampleWorker('w', { endpointId: 'e', state: 'ready', readyAt: 1 });
-    policy.components.registry
-      .getOrCreate('e')
-      .add({ ...record, version: (await deps.endpoint('e'))?.version ?? 0 });
-    heartbeats.recordHeartbeat('e', 'w');
-    await policy.reconcile('e');
+    await keepResting('e', 'w');
   });
+
+  /** An endpoint with one idle worker. */
+  async function keepResting(id: string, workerId = `w-${id}`): Promise<void> {
+    const record = sampleWorker(workerId, { endpointId: id, state: 'ready', readyAt: 1 });
+    policy.components.registry.getOrCreate(id).add({ ...record, version: sampleEndpoint.version });
+    heartbeats.recordHeartbeat(id, workerId);
+    await policy.reconcile(id);
+  }
 
   const due = async (): Promise<string[]> => [...(await policy.listDue(clock.now()))];
   const unreconciled = async (): Promise<string[]> => [...(await policy.listUnreconciled())];
@@ -122,5 +127,29 @@ describe('an endpoint at rest', () => {
     assert.deepEqual(await due(), []);
     clock.advance(-REST_MS);
     assert.deepEqual(await due(), ['e']);
+  });
+
+  test('of thousands, does not keep one with work waiting when they are looked at again', async () => {
+    const others = Array.from({ length: 2 * RESTING_PER_TICK }, (_, index) => `other${index}`);
+    for (const id of others) await keepResting(id);
+    await keepResting('last');
+    clock.advance(REST_MS);
+    heartbeats.recordHeartbeat('e', 'w');
+    for (const id of ['last', ...others]) heartbeats.recordHeartbeat(id, `w-${id}`);
+    events.publish('jobs.queued', { endpointId: 'last' });
+    const first = await due();
+    assert.deepEqual(first, ['e', ...others.slice(0, RESTING_PER_TICK - 1), 'last']);
+    assert.deepEqual(await unreconciled(), []);
+    for (const id of first) await policy.reconcile(id);
+    assert.deepEqual(await due(), others.slice(RESTING_PER_TICK - 1, 2 * RESTING_PER_TICK - 1));
+  });
+
+  test('is not reconciled whenever its engine was compared with the records', async () => {
+    const adopt = async (): Promise<string[]> => [
+      ...(await policy.adopt({} as InstanceEngine, new Map(), () => true)),
+    ];
+    assert.deepEqual(await adopt(), []);
+    events.publish('jobs.queued', { endpointId: 'e' });
+    assert.deepEqual(await adopt(), ['e']);
   });
 });

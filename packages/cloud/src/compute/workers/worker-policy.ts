@@ -6,7 +6,7 @@ import { workerStartTimeoutMs } from '../../domain/endpoints/worker-start-timeou
 import { placeWorker, reserveCapacity } from '../../domain/placement/worker-placement.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import { describeExit } from '../crash-summary.ts';
-import { STOP_GRACE_MS } from '../reconcile-settings.ts';
+import { RESTING_PER_TICK, STOP_GRACE_MS } from '../reconcile-settings.ts';
 import { Reconciler, type ReconcilePolicy } from '../reconciler.ts';
 import { isCrashLooping, nextStartAt } from './crash-backoff.ts';
 import { endpointLoad } from './endpoint-load.ts';
@@ -76,26 +76,42 @@ class WorkerPolicy implements ReconcilePolicy {
     return this.components.removals.isRemoving(endpointId);
   }
 
-  /** Reconciling reads the load from the store: of thousands of endpoints, only of those that are not at rest. */
+  /**
+   * Reconciling reads the load from the store: of thousands of endpoints, only of those that are not at rest. Of
+   * those whose rest is over, a few at a time, so that those with work do not wait for them.
+   */
   async listDue(now: number): Promise<Iterable<string>> {
-    return this.components.registry.endpointIds().filter((endpointId) => !this.#isAtRest(endpointId, now));
+    const { registry } = this.components;
+    const due: string[] = [];
+    let looks = 0;
+    for (const endpointId of registry.endpointIds()) {
+      const isAtRest = this.#isAtRest(endpointId, now);
+      if (isAtRest && registry.find(endpointId)?.isRestOver(now) === true) looks += 1;
+      else if (isAtRest) continue;
+      if (!isAtRest || looks <= RESTING_PER_TICK) due.push(endpointId);
+    }
+    return due;
   }
 
   async listUnreconciled(): Promise<Iterable<string>> {
-    const { store, clock } = this.#deps;
+    const { store } = this.#deps;
     const [active, queued] = await Promise.all([store.listActiveEndpoints(), store.listQueuedEndpoints()]);
-    const now = clock.now();
     const waiting = new Set(queued);
-    return active.filter((endpointId) => waiting.has(endpointId) || !this.#isAtRest(endpointId, now));
+    return this.#withoutResting(active, (endpointId) => waiting.has(endpointId));
+  }
+
+  #withoutResting(endpointIds: readonly string[], isWaiting = (_: string): boolean => false): string[] {
+    const now = this.#deps.clock.now();
+    return endpointIds.filter((endpointId) => isWaiting(endpointId) || !this.#isAtRest(endpointId, now));
   }
 
   #isAtRest(endpointId: string, now: number): boolean {
     const { registry, queueHealth } = this.components;
     const workerSet = registry.find(endpointId);
-    if (workerSet?.isAtRest(now) !== true) return false;
+    if (workerSet?.isAtRest !== true) return false;
     const areAlive = [...workerSet.workers.values()].every((worker) => queueHealth.isKnownAlive(worker, now));
     // Their heartbeats may just have said that they are not idle any more.
-    return areAlive && workerSet.isAtRest(now);
+    return areAlive && workerSet.isAtRest;
   }
 
   /** The log of a worker is found by its record, so both are kept equally long. */
@@ -111,7 +127,7 @@ class WorkerPolicy implements ReconcilePolicy {
     const { store, engines } = this.#deps;
     const deps = { ...this.components, engines };
     await adoptWorkers(engine, instances, await store.listLiveWorkers(), deps, isCurrent);
-    return isCurrent() ? store.listActiveEndpoints() : [];
+    return isCurrent() ? this.#withoutResting(await store.listActiveEndpoints()) : [];
   }
 
   async isOrphan(instance: Instance, engine: InstanceEngine): Promise<boolean> {

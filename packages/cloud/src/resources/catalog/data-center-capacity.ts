@@ -32,8 +32,17 @@ export function listedGpuTypes(sites: readonly DataCenterCapacity[]): GpuType[] 
   return [...GPU_TYPES, ...connectedGpuTypes(sites).filter((type) => !GPU_TYPES.includes(type))];
 }
 
-function gpuTypeOf(gpu: GpuCapacity): GpuType {
-  return findGpuType(gpu.gpuTypeId) ?? unlistedGpuType(gpu.gpuTypeId, gpu.memoryInGb);
+/** Few, and asked for again for each of a thousand machines. */
+const typesFound = new Map<string, GpuType>();
+
+function gpuTypeOf({ gpuTypeId, memoryInGb }: GpuCapacity): GpuType {
+  const key = `${memoryInGb} ${gpuTypeId}`;
+  let type = typesFound.get(key);
+  if (type === undefined) {
+    type = findGpuType(gpuTypeId) ?? unlistedGpuType(gpuTypeId, memoryInGb);
+    typesFound.set(key, type);
+  }
+  return type;
 }
 
 export function dataCenterAvailability(site: DataCenterCapacity, requests: number): NamedAvailability {
