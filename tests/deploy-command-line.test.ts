@@ -45,6 +45,10 @@ describe('a deployed folder that crashes at its start', () => {
     const env = { BERTH_URL: stage.server.url, BERTH_API_KEY: stage.server.key };
     const deployed = await runBerth(['deploy', folder.path, '--name', 'crash', '--min', '1'], env);
     assert.equal(deployed.code, 0, deployed.stderr);
+    // A wait for it ends long before its time is over.
+    const waited = await runBerth(['deploy', folder.path, '--name', 'again', '--min', '1', '--wait'], env);
+    assert.equal(waited.code, 1);
+    assert.match(waited.stderr, /no worker is ready: workers end as soon as .*wrong is not defined\n/);
     await waitUntilPasses(async () => {
       const { code, stdout, stderr } = await runBerth(['logs', 'crash'], env);
       assert.equal(code, 0, stderr);
@@ -191,6 +195,14 @@ describe('berth deploy', () => {
   test('an image is taken by its name', async () => {
     const { json } = await berth('deploy', 'ghcr.io/somebody/upper:1.2', '--max', '0');
     assert.deepEqual([json.name, json.image], ['upper', 'ghcr.io/somebody/upper:1.2']);
+  });
+
+  test('a handler that imports a package that nothing lists is said', async (t) => {
+    const python = createTemporaryFolder('python', { 'handler.py': 'import runpod\n' });
+    t.after(() => python.remove());
+    const { code, stderr } = await berth('deploy', python.path, '--max', '0');
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /^berth: handler\.py imports runpod, and neither requirements\.txt nor/);
   });
 
   test('what is neither a folder nor clearly an image is refused, and secrets that do not exist', async () => {

@@ -132,8 +132,8 @@ function formatCell(value: unknown, today?: string): string {
 
 /** Reasons may be lines of a build log, hundreds of characters long. */
 const MAX_REASON_LENGTH = 120;
-/** The last words of a worker that crashed are what someone must read. */
-const CRASH = /; the last one said: /;
+/** The last words of a worker that crashed, or of a build, are what someone must read. */
+const CRASH = /; the last one said: |could not be built: /;
 const MAX_CRASH_LENGTH = 1_000;
 
 /** Why something waits, cut to one line of a terminal. */

@@ -1,5 +1,6 @@
 import { dirname } from 'node:path';
 import { referencedSecrets } from '../../domain/secrets/secret-references.ts';
+import type { ImageFile } from '../../domain/images/image-files.ts';
 import { connect } from '../connect.ts';
 import type { ApiClient } from '../api-client.ts';
 import { programName } from '../cli-context.ts';
@@ -89,6 +90,12 @@ export const deploy = command({
     const name = options.name ?? (fromFolder ? folderName(source) : imageBaseName(source));
     // Read first, so that a mistake in the folder is reported before any request.
     const folder = fromFolder ? await snapshotFolder(source, stderr) : undefined;
+    if (folder !== undefined && !options.quiet && lacksSdk(folder.files))
+      writeLine(
+        stderr,
+        'berth: handler.py imports runpod, and neither requirements.txt nor pyproject.toml names it: it runs ' +
+          'only where Python has it already',
+      );
     const client = await connect(call);
     const registry = given.registry === undefined ? undefined : await findRegistry(client, given.registry);
     const settings = { ...given, registry };
@@ -160,6 +167,16 @@ async function checkImageExists(
   const { problem } = (await answer.json()) as { problem: string | null };
   if (problem !== null)
     throw new CliError(`${escapeControlCharacters(problem)}; --force deploys it all the same`);
+}
+
+/** Whether the handler imports the public SDK without a list of packages; berth.json may name a Python that has it. */
+function lacksSdk(files: readonly ImageFile[]): boolean {
+  const handler = files.find(({ path }) => path === 'handler.py');
+  return (
+    handler !== undefined &&
+    !files.some(({ path }) => path === 'berth.json' || PACKAGE_LISTS.includes(path)) &&
+    /^\s*(?:import|from)\s+runpod\b/m.test(Buffer.from(handler.content).toString('utf8'))
+  );
 }
 
 /** The id of saved registry credentials. */

@@ -39,6 +39,7 @@ export interface WorkerList {
 
 const POLL_INTERVAL_MS = 250;
 const FAILURE_LOG_LINES = 20;
+const ENOUGH_FAILED_STARTS = 3;
 
 export function listWorkers(client: ApiClient, endpoint: Pick<EndpointView, 'id'>): Promise<WorkerList> {
   return client.get<WorkerList>(endpointPath(endpoint, '/workers'));
@@ -59,6 +60,7 @@ export async function waitForWorker(
     return { ready: false, reason: 'no worker is kept ready (--min is 0); the first request starts one' };
   const until = performance.now() + withinMs;
   let lastSeen: WorkerView | undefined;
+  let failedBefore: number | undefined;
   const report = reportChanges(onChange);
   for (;;) {
     const found = await listWorkers(client, endpoint);
@@ -68,10 +70,19 @@ export async function waitForWorker(
     report(shortenReason(state));
     const ill = current.find(({ status }) => status === 'UNHEALTHY');
     lastSeen = ill ?? current[0] ?? lastSeen;
-    if (ill !== undefined || performance.now() >= until)
-      throw await notReady(client, endpoint, found, lastSeen, withinMs);
+    const failed = failedStarts(found.reason);
+    failedBefore ??= failed;
+    // The next ones fail too. What was counted before this release was made does not count.
+    const endsAtStart = failed >= ENOUGH_FAILED_STARTS && failed !== failedBefore;
+    if (ill !== undefined || endsAtStart || performance.now() >= until)
+      throw await notReady(client, endpoint, found, lastSeen, { endsAtStart, withinMs });
     await pause(POLL_INTERVAL_MS);
   }
+}
+
+/** How many starts in a row have failed, by the reason that the server gives. */
+function failedStarts(reason: string | null | undefined): number {
+  return Number(/^[^:;]*\((\d+)(?: tries)? in a row\)[:;]/.exec(reason ?? '')?.[1] ?? 0);
 }
 
 /** The log of the last worker that tried to start. It can be read after the worker has ended. */
@@ -80,7 +91,7 @@ async function notReady(
   endpoint: EndpointView,
   found: WorkerList,
   worker: WorkerView | undefined,
-  withinMs: number,
+  { endsAtStart, withinMs }: { endsAtStart: boolean; withinMs: number },
 ): Promise<CliError> {
   const stands =
     found.summary.total > 0
@@ -91,7 +102,7 @@ async function notReady(
   const when =
     worker?.status === 'UNHEALTHY'
       ? 'a worker is unhealthy'
-      : `no worker is ready after ${withinMs / 1000} s`;
+      : `no worker is ready${endsAtStart ? '' : ` after ${withinMs / 1000} s`}`;
   const lines =
     worker === undefined
       ? []
