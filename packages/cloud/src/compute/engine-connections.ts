@@ -88,9 +88,7 @@ export class EngineConnections {
     for (const engine of new Set(this.#deps.engines.values())) {
       const isConnected = [...this.#deps.engines].some(([id, one]) => one === engine && this.isConnected(id));
       if (!isConnected || !isCurrent()) continue;
-      const known = await (engine.watched?.() ?? engine.list());
-      const listed = known.filter(({ labels }) => labels['kind'] === this.#deps.owner.kind);
-      const orphans = await this.#orphansOf(engine, listed);
+      const orphans = await this.#orphansOf(engine, this.#own(await watchedOrListed(engine)));
       for (const { id } of orphans) this.#orphans.add(id);
       await this.#removeOrphans(
         engine,
@@ -115,7 +113,7 @@ export class EngineConnections {
     if (owner.canAdoptAgain !== true || !isCurrent()) return;
     for (const engine of this.#watches.keys()) {
       if (!this.#isEngineConnected(engine)) continue;
-      const { ids, orphans } = await this.#adopt(engine, isCurrent);
+      const { ids, orphans } = await this.#adopt(engine, await watchedOrListed(engine), isCurrent);
       await this.#removeOrphans(engine, orphans, isCurrent);
       if (!isCurrent()) return;
       for (const id of ids) enqueue(id);
@@ -130,10 +128,18 @@ export class EngineConnections {
     return [...this.#deps.engines].filter(([, one]) => one === engine).map(([id]) => id);
   }
 
+  #own(instances: readonly Instance[]): Instance[] {
+    return instances.filter(({ labels }) => labels['kind'] === this.#deps.owner.kind);
+  }
+
   /** Answers the ids to reconcile now, and what nothing needs. */
-  async #adopt(engine: InstanceEngine, isCurrent: () => boolean): Promise<Adopted> {
+  async #adopt(
+    engine: InstanceEngine,
+    instances: readonly Instance[],
+    isCurrent: () => boolean,
+  ): Promise<Adopted> {
     const { owner } = this.#deps;
-    const listed = (await engine.list()).filter(({ labels }) => labels['kind'] === owner.kind);
+    const listed = this.#own(instances);
     if (!isCurrent()) return { ids: [], orphans: [] };
     const ids = await owner.adopt(
       engine,
@@ -169,7 +175,7 @@ export class EngineConnections {
       // Watched before it is listed: otherwise an exit between the two would be missed.
       const watch = this.#watch(engine);
       const orphans = await watch.holdWhile(async () => {
-        const adopted = await this.#adopt(engine, isCurrent);
+        const adopted = await this.#adopt(engine, await engine.list(), isCurrent);
         if (!isCurrent()) return [];
         for (const id of dataCenterIds) this.#connected.add(id);
         for (const id of adopted.ids) enqueue(id);
@@ -249,4 +255,9 @@ class EngineWatch {
       for (const event of held) this.#onExited(event);
     }
   }
+}
+
+/** For what is done again and again: a list of thousands of instances may take a second. */
+async function watchedOrListed(engine: InstanceEngine): Promise<Instance[]> {
+  return (await engine.watched?.()) ?? engine.list();
 }

@@ -195,6 +195,26 @@ describe('the reconciler', () => {
     assert.deepEqual(engine.removed, ['orphan']);
   });
 
+  test('checks again what an engine has watched, where that is new enough', async (context) => {
+    policy.canAdoptAgain = true;
+    await reconciler.start();
+    let known: Promise<Instance[]> | undefined = engine.list();
+    engine.calls = [];
+    policy.steps.length = 0;
+    Object.assign(engine, { watched: () => known });
+    const checkAgain = async (): Promise<void> => {
+      clock.advance(ENGINE_SWEEP_MS);
+      context.mock.timers.tick(TICK_MS);
+      await turn();
+    };
+    await checkAgain();
+    assert.deepEqual(engine.calls, []);
+    assert.ok(policy.steps.includes('adopt known orphan'), policy.steps.join());
+    known = undefined;
+    await checkAgain();
+    assert.deepEqual(engine.calls, ['list']);
+  });
+
   test('connects a data center that is added, also one of an engine that is connected', async () => {
     await reconciler.start();
     engines.set('B', engine as unknown as InstanceEngine);
