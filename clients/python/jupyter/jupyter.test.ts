@@ -27,6 +27,8 @@ interface Kernel {
 
 async function isKernelIdle(url: string, password: string): Promise<boolean> {
   const answer = await fetch(`${url}api/kernels`, { headers: { authorization: `token ${password}` } });
+  // A kernel that is just being made has no model yet, and the list of all fails with it.
+  if (!answer.ok) return false;
   const [kernel] = (await answer.json()) as Kernel[];
   return kernel?.execution_state === 'idle' && kernel.connections > 0;
 }
