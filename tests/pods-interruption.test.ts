@@ -154,6 +154,8 @@ for (const kind of DATABASES) {
       await waitForPodStatus(ann, one.body.id, 'RUNNING');
       const states = async (): Promise<string[]> =>
         Promise.all([lowest, low, highMiddle, highest].map(async (id) => (await getPod(bob, id)).status));
+      // Its place is free a moment before its end is recorded.
+      await waitForPodStatus(bob, low, 'EXITED');
       assert.deepEqual(await states(), ['RUNNING', 'EXITED', 'RUNNING', 'RUNNING']);
       const another = await bob.graphql(
         'mutation ($input: PodRentInterruptableInput) { podRentInterruptable(input: $input) { id } }',
@@ -169,6 +171,7 @@ for (const kind of DATABASES) {
       const back = await podAction(ann, one.body.id, 'start');
       assert.equal(back.status, 200, back.text);
       await waitForPodStatus(ann, one.body.id, 'RUNNING');
+      await waitForPodStatus(bob, low, 'EXITED');
       assert.deepEqual(
         await states(),
         ['RUNNING', 'EXITED', 'RUNNING', 'RUNNING'],

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { waitFor } from '../../../../testing/src/wait-for.ts';
 import { sendJson } from '../raw-http.ts';
 import { FastPathServer } from './fast-path-server.ts';
 import type { FastPathHandler } from './fast-path-connection.ts';
@@ -235,6 +236,6 @@ test('what idle connections keep of their last requests is small', async (contex
     // Of what others copy meanwhile, each connection's copy would keep a piece.
     for (let others = 0; others < 3; others += 1) Buffer.allocUnsafe(Buffer.poolSize / 3);
   }
-  const bytes = kept() - before;
-  assert.ok(bytes < 1_000_000, `${bytes} bytes`);
+  // What was collected is given back by another thread.
+  await waitFor('little is kept', async () => kept() - before < 1_000_000);
 });
