@@ -25,6 +25,19 @@ test('the level is read from the words of log libraries', () => {
   assert.equal(levelOf('mirrored'), 'info');
 });
 
+test('the messages of the worker SDKs are shown as text, with the traceback of a handler', () => {
+  const message = (text: string, level: string, requestId: string | null = null) =>
+    row(JSON.stringify({ requestId, message: text, level }));
+  const started = message('Started. error: none', 'INFO', 'job1');
+  assert.deepEqual([started.text, started.level], ['job1: Started. error: none', 'info']);
+  assert.match(downloadText([started]), /Z \{"requestId":"job1"/);
+  const error = { error_type: 'ValueError', error_traceback: 'Traceback:\n  File "h.py"\nValueError: no\n' };
+  const failed = message(JSON.stringify(error, null, 4), 'ERROR');
+  assert.equal(failed.text, 'ERROR Traceback:\n  File "h.py"\nValueError: no');
+  for (const line of ['{"requestId": 1', '{"requestId": null, "level": "INFO"}', '{"message": "x"}'])
+    assert.equal(row(line).text, line);
+});
+
 test('search ignores case, and levels hide what is below', () => {
   const rows = [row('Error: Castle'), row('castle built'), row('debug castle'), row('moat')];
   assert.equal(filterRows(rows, 'CASTLE', 'debug').length, 3);

@@ -24,9 +24,11 @@ export function toLogRow(
   { ts, source, line }: { ts: string; source: string; line: string },
   origin?: string,
 ): LogRow {
-  const cut = line.length > MAX_SHOWN_CHARS * 2 ? line.slice(0, MAX_SHOWN_CHARS * 2) : line;
+  const entry = sdkEntryOf(line);
+  const whole = entry?.text ?? line;
+  const cut = whole.length > MAX_SHOWN_CHARS * 2 ? whole.slice(0, MAX_SHOWN_CHARS * 2) : whole;
   const plain = cut.replace(ANSI, '').replace(CONTROL, '');
-  const isCut = line.length > cut.length || plain.length > MAX_SHOWN_CHARS;
+  const isCut = whole.length > cut.length || plain.length > MAX_SHOWN_CHARS;
   const text = isCut
     ? `${plain.slice(0, MAX_SHOWN_CHARS)} … (${line.length} characters; download for all of them)`
     : plain;
@@ -36,9 +38,35 @@ export function toLogRow(
     line,
     text,
     search: plain.toLowerCase(),
-    level: levelOf(plain),
+    level: levelOf(entry?.level ?? plain),
     ...(origin !== undefined && { origin }),
   };
+}
+
+/**
+ * The worker SDKs write their own messages as JSON: `{"requestId": …, "message": …, "level": …}`. Shown are the
+ * level, the job and the message, or the traceback that the public SDK writes as JSON within the message.
+ */
+function sdkEntryOf(line: string): { text: string; level: string } | undefined {
+  // Many lines are of no SDK, and are not parsed.
+  if (!line.startsWith('{"requestId"')) return undefined;
+  const entry = jsonObjectOf(line);
+  if (typeof entry?.['message'] !== 'string' || typeof entry['level'] !== 'string') return undefined;
+  const { requestId, message, level } = entry;
+  const traceback = jsonObjectOf(message)?.['error_traceback'];
+  const shownLevel = level === 'INFO' ? '' : `${level} `;
+  const job = typeof requestId === 'string' ? `${requestId}: ` : '';
+  const text = (typeof traceback === 'string' ? traceback : message).trimEnd();
+  return { text: `${shownLevel}${job}${text}`, level };
+}
+
+function jsonObjectOf(text: string): Record<string, unknown> | undefined {
+  if (!text.startsWith('{')) return undefined;
+  try {
+    return JSON.parse(text) as Record<string, unknown>;
+  } catch {
+    return undefined;
+  }
 }
 
 /** From the words that log libraries use; a line without any is information. */

@@ -202,7 +202,7 @@ export function LogView({
                   <span className="log-time">{row.ts.slice(11, 23)}</span>
                   {row.origin !== undefined && <span className="log-origin">{row.origin}</span>}
                   {row.source === 'system' && <span className="log-origin">berth</span>}
-                  <span className="log-text">{row.text}</span>
+                  <span className="log-text">{wrap ? row.text : row.text.replaceAll('\n', ' ⏎ ')}</span>
                 </div>
               )
             );

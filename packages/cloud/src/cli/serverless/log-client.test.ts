@@ -27,6 +27,21 @@ test('JSON lines of the worker SDK are shown as text', () => {
     assert.equal(formatLogLine(at(line)), `03:04:05.678  ${line}\n`);
 });
 
+test('a message of several lines is shown in several lines, and the traceback within one as text', () => {
+  const error = { error_type: 'ValueError', error_traceback: 'Traceback:\n  File "h.py"\nValueError: no\n' };
+  for (const [message, text] of [
+    ['one\ntwo\u001b[2J', 'ERROR one\n                  two\\u001b[2J'],
+    [
+      JSON.stringify(error, null, 4),
+      'ERROR Traceback:\n                    File "h.py"\n                  ValueError: no',
+    ],
+  ])
+    assert.equal(
+      formatLogLine(at(JSON.stringify({ requestId: null, message, level: 'ERROR' })), 'w1'),
+      `w1  03:04:05.678  ${text}\n`,
+    );
+});
+
 test('control characters in a line are escaped, except tabs', () => {
   assert.equal(formatLogLine(at('a\tb\u001b[2Jc')), '03:04:05.678  a\tb\\u001b[2Jc\n');
 });

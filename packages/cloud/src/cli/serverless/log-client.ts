@@ -51,21 +51,31 @@ export async function readLog(client: ApiClient, path: string): Promise<LogLineV
 
 /** Formats a line for a terminal. Control characters other than tabs are escaped. */
 export function formatLogLine({ ts, source, line }: LogLineView, worker?: string): string {
-  const text = (source === 'system' ? `· ${line}` : formatSdkLine(line))
-    .split('\t')
-    .map(escapeControlCharacters)
-    .join('\t');
-  return `${worker === undefined ? '' : `${worker}  `}${ts.slice(11, 23)}  ${text}\n`;
+  const start = `${worker === undefined ? '' : `${worker}  `}${ts.slice(11, 23)}  `;
+  const text = source === 'system' ? [`· ${line}`] : formatSdkLine(line);
+  return `${start}${text.map(escapeExceptTabs).join(`\n${' '.repeat(start.length)}`)}\n`;
 }
 
-/** The worker SDKs write their own lines as JSON. */
-function formatSdkLine(line: string): string {
-  if (!line.startsWith('{')) return line;
+function escapeExceptTabs(text: string): string {
+  return text.split('\t').map(escapeControlCharacters).join('\t');
+}
+
+/** The worker SDKs write their own messages as JSON, each in one line, and some messages have several lines. */
+function formatSdkLine(line: string): string[] {
+  const entry = jsonObjectOf(line);
+  if (typeof entry?.['message'] !== 'string' || typeof entry['level'] !== 'string') return [line];
+  const { message, level, requestId } = entry;
+  const start = `${level === 'INFO' ? '' : `${level} `}${typeof requestId === 'string' ? `${requestId}: ` : ''}`;
+  // The public SDK writes an exception of a handler as JSON within the JSON.
+  const traceback = jsonObjectOf(message)?.['error_traceback'];
+  return `${start}${(typeof traceback === 'string' ? traceback : message).trimEnd()}`.split(/\r?\n/);
+}
+
+function jsonObjectOf(text: string): Record<string, unknown> | undefined {
+  if (!text.startsWith('{')) return undefined;
   try {
-    const { message, level, requestId } = JSON.parse(line) as Record<string, unknown>;
-    if (typeof message !== 'string' || typeof level !== 'string') return line;
-    return `${level === 'INFO' ? '' : `${level} `}${typeof requestId === 'string' ? `${requestId}: ` : ''}${message}`;
+    return JSON.parse(text) as Record<string, unknown>;
   } catch {
-    return line;
+    return undefined;
   }
 }
