@@ -40,11 +40,8 @@ export class HttpMetrics implements MetricsText {
   )
     .register(this.registry)
     .series({});
-  /**
-   * The series of each route, by method (or by what answers, where methods share one) and status. Maps in maps:
-   * a key that is put together for every request costs it more than all else of its metrics.
-   */
-  readonly #series = new Map<string, Map<string, Map<number, Series>>>();
+  /** The series of each route, by method and status, so that it is not looked up again for every request. */
+  readonly #series = new Map<string, Map<string, Series>>();
 
   #processFigures: Promise<void> | undefined;
 
@@ -66,14 +63,17 @@ export class HttpMetrics implements MetricsText {
   }
 
   observe(method: string, route: string, status: number, seconds: number, kind: RequestKind = 'berth'): void {
-    const isByStatus = kind === 'berth' || kind === 's3';
-    const ofRoute = getOrCreate(this.#series, route);
-    const ofMethod = getOrCreate(ofRoute, isByStatus ? method : kind);
-    const code = isByStatus ? status : Math.trunc(status / 100);
-    let series = ofMethod.get(code);
+    let ofRoute = this.#series.get(route);
+    if (ofRoute === undefined) {
+      ofRoute = new Map();
+      this.#series.set(route, ofRoute);
+    }
+    const key =
+      kind === 'berth' || kind === 's3' ? `${method} ${status}` : `${kind} ${Math.trunc(status / 100)}`;
+    let series = ofRoute.get(key);
     if (series === undefined) {
       series = this.#newSeries(method, route, status, kind);
-      ofMethod.set(code, series);
+      ofRoute.set(key, series);
     }
     series.observe(seconds);
   }
@@ -135,13 +135,4 @@ export function exposeWebhookCounts(registry: Registry, counts: () => WebhookCou
       },
     });
   }
-}
-
-function getOrCreate<K, L, V>(maps: Map<K, Map<L, V>>, key: K): Map<L, V> {
-  let found = maps.get(key);
-  if (found === undefined) {
-    found = new Map<L, V>();
-    maps.set(key, found);
-  }
-  return found;
 }
