@@ -36,6 +36,8 @@ export interface ConnectedWorker {
   unhealthy: string | null;
   /** It uses the channel. */
   accelerated: boolean;
+  /** When it last opened the channel; 0 where it never did so here. */
+  channelOpenedAt: number;
   /** It asked for several jobs at a time over the public protocol. */
   takesBatches: boolean;
   /** When it last posted a result over the public protocol. */
@@ -65,6 +67,7 @@ export function newConnectedWorker(endpointId: string, workerId: string, now: nu
     pausedUntil: 0,
     unhealthy: null,
     accelerated: false,
+    channelOpenedAt: 0,
     takesBatches: false,
     lastResultAt: 0,
     concurrency: Infinity,

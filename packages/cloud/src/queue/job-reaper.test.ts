@@ -168,7 +168,7 @@ for (const kind of DATABASES) {
       on.queue.heartbeats.recordTake(on.id, 'w', false);
       await on.advance(
         2 * MINUTE,
-        () => on.queue.heartbeats.recordRunningJobs(on.id, 'w', [listed.id], { isWhole: false }),
+        () => on.queue.heartbeats.recordRunningJobs(on.id, 'w', [listed.id], false),
         5 * SECOND,
       );
       assert.deepEqual([await on.status(listed), await on.status(left)], ['IN_PROGRESS', 'IN_PROGRESS']);

@@ -220,11 +220,11 @@ describe('a job', () => {
 
   test('that is on its way is not doubted because a list left before it arrived', () => {
     const { clock, heartbeats } = fixture();
-    const connectedAt = clock.now();
+    heartbeats.recordChannel('e', 'w');
     heartbeats.assignJobs('e', 'w', job(1));
     clock.advance(1);
     heartbeats.recordTake('e', 'w', true);
-    heartbeats.recordRunningJobs('e', 'w', [], { connectedAt });
+    heartbeats.recordRunningJobs('e', 'w', []);
     // A handler that blocks its interpreter keeps the next list from being sent.
     clock.advance(60 * SECOND);
     assert.deepEqual(lost(heartbeats), []);
@@ -234,8 +234,9 @@ describe('a job', () => {
     const { clock, heartbeats } = fixture();
     heartbeats.assignJobs('e', 'w', job(1));
     clock.advance(1);
+    heartbeats.recordChannel('e', 'w');
     heartbeats.recordTake('e', 'w', true);
-    heartbeats.recordRunningJobs('e', 'w', [], { connectedAt: clock.now() });
+    heartbeats.recordRunningJobs('e', 'w', []);
     clock.advance(15 * SECOND);
     assert.deepEqual(lost(heartbeats), [[1, false]]);
   });

@@ -144,7 +144,9 @@ export class WorkerHeartbeats {
 
   /** It opened the channel. */
   recordChannel(endpointId: string, workerId: string): void {
-    this.recordHeartbeat(endpointId, workerId).accelerated = true;
+    const worker = this.recordHeartbeat(endpointId, workerId);
+    worker.accelerated = true;
+    worker.channelOpenedAt = this.#clock.now();
   }
 
   /**
@@ -158,21 +160,19 @@ export class WorkerHeartbeats {
       : [...worker.jobs.values()].slice(worker.concurrency);
   }
 
-  /**
-   * It lists its running jobs. A partial list proves nothing about the others. `connectedAt`: when the connection
-   * was opened over which the list came; what was handed out before cannot arrive any more.
-   */
+  /** It lists its running jobs. A partial list proves nothing about the others. */
   recordRunningJobs(
     endpointId: string,
     workerId: string,
     jobIds: readonly string[],
-    { isWhole = true, connectedAt = -Infinity }: { isWhole?: boolean; connectedAt?: number } = {},
+    isWhole = true,
   ): void {
     const worker = this.recordHeartbeat(endpointId, workerId);
     const now = this.#clock.now();
     const listed = new Set(jobIds);
     for (const held of worker.jobs.values()) {
-      const mayBeOnItsWay = held.since >= connectedAt && now - held.since < JOB_ARRIVES_MS;
+      // What was handed out over an earlier channel cannot arrive any more.
+      const mayBeOnItsWay = held.since >= worker.channelOpenedAt && now - held.since < JOB_ARRIVES_MS;
       if (listed.has(held.jobId)) confirmLease(held);
       else if (isWhole && worker.lastTakeAt > held.since && !mayBeOnItsWay) doubtLease(held, now);
     }
@@ -302,6 +302,7 @@ export class WorkerHeartbeats {
       worker.lastTakeAt = Math.min(worker.lastTakeAt, now);
       worker.lastActiveAt = Math.min(worker.lastActiveAt, now);
       worker.lastResultAt = Math.min(worker.lastResultAt, now);
+      worker.channelOpenedAt = Math.min(worker.channelOpenedAt, now);
       worker.pausedUntil -= setBackBy;
       worker.flushed = false;
       for (const held of worker.jobs.values()) {

@@ -13,21 +13,20 @@ export function staleWhileRevalidate<T>(
 ): () => Promise<T> {
   const fresh = cacheWithTtl(read, lifetimeMs, clock);
   let known: { value: T } | undefined;
-  let [followed, watched]: (Promise<T> | undefined)[] = [];
+  let last: Promise<T> | undefined;
   return async () => {
     const reading = fresh();
-    if (reading !== followed) {
-      followed = reading;
+    if (reading !== last) {
+      last = reading;
       reading.then(
         (value) => (known = { value }),
-        () => (known = undefined),
+        (error: unknown) => {
+          // Where nothing was known, the callers get the error themselves.
+          if (known !== undefined) onFailure(error);
+          known = undefined;
+        },
       );
     }
-    if (known === undefined) return reading;
-    if (reading !== watched) {
-      watched = reading;
-      reading.catch(onFailure);
-    }
-    return known.value;
+    return known === undefined ? reading : known.value;
   };
 }

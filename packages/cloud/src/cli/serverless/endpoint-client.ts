@@ -2,13 +2,13 @@ import { ApiError } from '../api-client.ts';
 import type { ApiClient } from '../api-client.ts';
 import { findByIdOrName, requireByIdOrName } from '../find-by-id-or-name.ts';
 
-/** The fields of an endpoint that the commands use. */
 /** The GPUs of an endpoint. */
 export interface GpuChoice {
   pools: string[];
   excludedTypes?: string[];
 }
 
+/** The fields of an endpoint that the commands use. */
 export interface EndpointView {
   id: string;
   name: string;

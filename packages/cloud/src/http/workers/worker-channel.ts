@@ -57,7 +57,6 @@ export class WorkerChannel {
   /** When something was last received on this connection, by a monotonic clock. */
   #heardAt: number;
   /** At the last check, another connection of the worker was active long after this one. */
-  readonly #openedAt: number;
   #superseded = false;
   #isNew = true;
 
@@ -74,7 +73,6 @@ export class WorkerChannel {
     });
     queue.heartbeats.resume(endpointId, workerId);
     queue.heartbeats.recordChannel(endpointId, workerId);
-    this.#openedAt = queue.heartbeats.now();
     this.#heardAt = deps.activity.record(endpointId, workerId);
     socket.on('data', (bytes: Buffer) => this.#read(bytes));
     // The server's side stays open when the worker closes; a worker that has closed is gone.
@@ -156,7 +154,7 @@ export class WorkerChannel {
       case 'L': {
         const jobs = rest.split(',').filter((id) => id !== '');
         queue.heartbeats.recordTake(endpointId, workerId, jobs.length === 0);
-        queue.heartbeats.recordRunningJobs(endpointId, workerId, jobs, { connectedAt: this.#openedAt });
+        queue.heartbeats.recordRunningJobs(endpointId, workerId, jobs);
         queue.cancellations.recordRunningJobs(endpointId, workerId, jobs);
         return this.#send('H');
       }

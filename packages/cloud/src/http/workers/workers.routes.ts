@@ -285,7 +285,7 @@ export class WorkerRoutes {
       );
     else {
       const isWhole = query.get('job_ids') !== 'partial' && text.length < MAX_UNTRUNCATED_PING_CHARS;
-      queue.heartbeats.recordRunningJobs(endpoint.id, workerId, jobs, { isWhole });
+      queue.heartbeats.recordRunningJobs(endpoint.id, workerId, jobs, isWhole);
       if (isWhole) queue.cancellations.recordRunningJobs(endpoint.id, workerId, jobs);
     }
     sendJson(response, 200, '{}');
