@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { REMINDER_MS, reportChanges, sayWhile } from './report-changes.ts';
+import { REMINDER_MS, reportChanges, printProgress } from './report-changes.ts';
 
 test('a state is said when it changes, and again after a while', () => {
   const said: string[] = [];
@@ -22,7 +22,7 @@ test('what takes long says what it is at, and what is short says nothing', async
   t.mock.timers.enable({ apis: ['setInterval'] });
   const said: string[] = [];
   let step = 'copying';
-  const result = await sayWhile(
+  const result = await printProgress(
     (line) => said.push(line),
     () => step,
     () => {

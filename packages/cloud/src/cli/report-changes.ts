@@ -1,17 +1,17 @@
-/** Where nothing changes while somebody waits, how it stands is said again after this. */
+/** While nothing changes, the state is printed again after this. */
 export const REMINDER_MS = 15_000;
 
-/** What takes no longer is not announced. */
-const LONG_WAIT_MS = 1_500;
+/** Work that takes less prints no progress. */
+const FIRST_PROGRESS_MS = 1_500;
 
-/** While something runs that may take long: says what it is at, each step once and slow ones again. */
-export async function sayWhile<T>(
+/** Prints the progress of work that takes long: each state once, and slow ones again. */
+export async function printProgress<T>(
   say: (line: string) => void,
   state: () => string,
   work: () => Promise<T>,
 ): Promise<T> {
   const report = reportChanges(say);
-  const timer = setInterval(() => report(state()), LONG_WAIT_MS);
+  const timer = setInterval(() => report(state()), FIRST_PROGRESS_MS);
   return work().finally(() => clearInterval(timer));
 }
 

@@ -11,7 +11,7 @@ import { command } from '../command-definition.ts';
 import { connect } from '../connect.ts';
 import { CopyProgress } from '../copy-progress.ts';
 import { serverOptions } from '../local-server.ts';
-import { sayWhile } from '../report-changes.ts';
+import { printProgress } from '../report-changes.ts';
 import { writeLine } from '../terminal-text.ts';
 
 const TAR = 'application/x-tar';
@@ -40,7 +40,7 @@ export const backup = command({
     if (!existsSync(dirname(file))) throw new CliError(`there is no folder ${dirname(file)}`);
     const client = await connect(call);
     let step = 'the server copies its database';
-    const { database, keys, volumes, entries } = await sayWhile(
+    const { database, keys, volumes, entries } = await printProgress(
       (line) => writeLine(call.stderr, line),
       () => step,
       () => fetchBackup(client, file, call, (next) => (step = next)),

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { CliError } from '../cli.errors.ts';
 import { command } from '../command-definition.ts';
 import { dataFolder, serverOptions } from '../local-server.ts';
-import { sayWhile } from '../report-changes.ts';
+import { printProgress } from '../report-changes.ts';
 import { writeLine } from '../terminal-text.ts';
 
 export const restore = command({
@@ -30,7 +30,7 @@ export const restore = command({
     if (!existsSync(words.FILE)) throw new CliError(`there is no file ${words.FILE}`);
     const { restoreBackup } = await import('../../app/restore-backup.ts');
     const data = dataFolder(options.data, env);
-    const { manifest, movedTo } = await sayWhile(
+    const { manifest, movedTo } = await printProgress(
       (line) => writeLine(stderr, line),
       () => 'the backup is checked and restored',
       () =>

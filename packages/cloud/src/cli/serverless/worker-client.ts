@@ -35,6 +35,8 @@ export interface WorkerList {
   summary: WorkerSummary;
   /** Why no worker can take a job, if the server gives a reason. */
   reason?: string | null;
+  /** Workers in a row that crashed or could not be started; earlier servers do not say. */
+  failedStarts?: number;
 }
 
 const POLL_INTERVAL_MS = 250;
@@ -70,7 +72,7 @@ export async function waitForWorker(
     report(shortenReason(state));
     const ill = current.find(({ status }) => status === 'UNHEALTHY');
     lastSeen = ill ?? current[0] ?? lastSeen;
-    const failed = failedStarts(found.reason);
+    const failed = found.failedStarts ?? 0;
     failedBefore ??= failed;
     // The next ones fail too. What was counted before this release was made does not count.
     const endsAtStart = failed >= ENOUGH_FAILED_STARTS && failed !== failedBefore;
@@ -78,11 +80,6 @@ export async function waitForWorker(
       throw await notReady(client, endpoint, found, lastSeen, { endsAtStart, withinMs });
     await pause(POLL_INTERVAL_MS);
   }
-}
-
-/** How many starts in a row have failed, by the reason that the server gives. */
-function failedStarts(reason: string | null | undefined): number {
-  return Number(/^[^:;]*\((\d+)(?: tries)? in a row\)[:;]/.exec(reason ?? '')?.[1] ?? 0);
 }
 
 /** The log of the last worker that tried to start. It can be read after the worker has ended. */

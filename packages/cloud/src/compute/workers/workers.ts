@@ -68,6 +68,10 @@ export class Workers {
     );
   }
 
+  failedStarts(endpoint: EndpointRef): number {
+    return this.#refreshed(endpoint)?.crashes.count ?? 0;
+  }
+
   /**
    * The phases of the start that a job waited for; undefined if it did not wait for one. Most jobs are
    * answered without a promise, and without the store.

@@ -119,6 +119,9 @@ export function workerOperations({ workers, catalog }: AllServices): Operation[]
             summary,
             endpointVersion: nullable(integer()),
             reason: nullable(text({ description: 'Berth only: why no worker could take work now' })),
+            failedStarts: integer({
+              description: 'Berth only: how many workers in a row crashed or could not be started',
+            }),
           },
           {
             ended: list(object({ id: text(), endedAt: dateTime('When it ended') }), {
@@ -129,7 +132,7 @@ export function workerOperations({ workers, catalog }: AllServices): Operation[]
       ),
       errorStatuses: [404, 422],
       handle: async ({ caller, params, query }) => {
-        const { endpoint, workers: found, reason } = await workers.list(caller, params.id);
+        const { endpoint, workers: found, reason, failedStarts } = await workers.list(caller, params.id);
         const ended = query.ended === true ? await workers.listEnded(caller, params.id) : undefined;
         return {
           ...(ended !== undefined && {
@@ -139,6 +142,7 @@ export function workerOperations({ workers, catalog }: AllServices): Operation[]
           summary: summaryOf(found),
           endpointVersion: endpoint.version,
           reason,
+          failedStarts,
         };
       },
     }),

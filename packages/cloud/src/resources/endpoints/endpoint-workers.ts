@@ -50,6 +50,8 @@ export interface LiveWorkers {
   list(endpoint: Endpoint): readonly LiveWorker[];
   /** Why an endpoint has no worker for its jobs. */
   noWorkerReason(endpoint: Endpoint): string | undefined;
+  /** How many workers in a row crashed or could not be started. */
+  failedStarts(endpoint: Endpoint): number;
   /** The log of a worker that may have ended; undefined if there is none. */
   logs(
     endpointId: string,
@@ -92,12 +94,13 @@ export class EndpointWorkers {
   async list(
     caller: Caller,
     endpointId: string,
-  ): Promise<{ endpoint: Endpoint; workers: WorkerView[]; reason: string | null }> {
+  ): Promise<{ endpoint: Endpoint; workers: WorkerView[]; reason: string | null; failedStarts: number }> {
     const endpoint = await this.#endpoints.get(caller, endpointId);
     return {
       endpoint,
       workers: this.viewsOf(endpoint),
       reason: this.#liveWorkers.noWorkerReason(endpoint) ?? null,
+      failedStarts: this.#liveWorkers.failedStarts(endpoint),
     };
   }
 
