@@ -29,7 +29,7 @@ export function connectWakeups(events: CloudEventBus, wakeups: WakeupBus): void 
     if (source !== 'other-server') wakeups.publish({ kind: 'volume', accountId, volumeId });
   });
   events.subscribe('quota.changed', ({ accountId, limit, maximum, source }) => {
-    if (source !== 'other-server') wakeups.publish({ kind: 'limit', accountId, limit, maximum });
+    if (source !== 'other-server') wakeups.publish({ kind: 'quota-limit', accountId, limit, maximum });
   });
   events.subscribe('quota.warning', ({ accountId, limit, ratio, source }) => {
     if (source !== 'other-server') wakeups.publish({ kind: 'quota', accountId, limit, ratio });
@@ -68,7 +68,7 @@ export function connectWakeups(events: CloudEventBus, wakeups: WakeupBus): void 
           volumeId: wakeup.volumeId,
           source,
         });
-      case 'limit':
+      case 'quota-limit':
         return events.publish('quota.changed', {
           accountId: wakeup.accountId,
           limit: wakeup.limit,

@@ -51,7 +51,10 @@ async function configuredEnvironment(env: Environment): Promise<Environment> {
   }
 }
 
-/** What the server offers: its settings may be others than those that this command sees. */
+/**
+ * What the server offers: its settings may be others than those that this command sees. Only an operator's key may
+ * see it.
+ */
 async function checkServerGpus(client: ApiClient): Promise<CheckResult[]> {
   try {
     const { rows } = await client.list<{

@@ -43,6 +43,9 @@ export function isNearLimit({
 /** Bytes in a GB of a network volume. */
 export const VOLUME_BYTES_PER_GB = 1e9;
 
+/** Of more waiting jobs, the bytes are estimated: counting them row by row would hold up everything else. */
+export const MAX_COUNTED_JOBS = 20_000;
+
 function isQuotaName(name: string): name is QuotaName {
   return Object.hasOwn(LIMIT_UNITS, name);
 }

@@ -399,7 +399,7 @@ export class JobQueue {
       case 'pod':
       case 'worker':
       case 'volume':
-      case 'limit':
+      case 'quota-limit':
       case 'quota':
       case 'rate':
       case 'refresh':

@@ -161,12 +161,7 @@ export class WorkerHeartbeats {
   }
 
   /** It lists its running jobs. A partial list proves nothing about the others. */
-  recordRunningJobs(
-    endpointId: string,
-    workerId: string,
-    jobIds: readonly string[],
-    isWhole = true,
-  ): void {
+  recordRunningJobs(endpointId: string, workerId: string, jobIds: readonly string[], isWhole = true): void {
     const worker = this.recordHeartbeat(endpointId, workerId);
     const now = this.#clock.now();
     const listed = new Set(jobIds);

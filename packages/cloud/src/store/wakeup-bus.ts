@@ -24,8 +24,8 @@ export type Wakeup =
   /** A network volume changed. */
   | { kind: 'volume'; accountId: string; volumeId: string }
   /** A limit of an account was set or removed. */
-  | { kind: 'limit'; accountId: string; limit: string; maximum: number | null }
-  /** Much of a limit is used. */
+  | { kind: 'quota-limit'; accountId: string; limit: string; maximum: number | null }
+  /** Much of a limit of an account is used. */
   | { kind: 'quota'; accountId: string; limit: string; ratio: number }
   /**
    * The gateway of this server has so many requests for an endpoint, of which so many are with each worker.

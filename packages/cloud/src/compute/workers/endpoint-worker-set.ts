@@ -63,8 +63,8 @@ export class EndpointWorkerSet {
   }
 
   /**
-   * Whether there is nothing to do for it: no load, and as many workers as it keeps, which are idle or being
-   * started. It was found so at some time.
+   * Whether nothing has changed since it was last found without load, and with as many workers as it keeps, idle
+   * or being started: then there is nothing to do for it.
    */
   get isAtRest(): boolean {
     const rest = this.#rest;
@@ -79,7 +79,7 @@ export class EndpointWorkerSet {
     );
   }
 
-  /** Whether it was found at rest so long ago that it is looked at again. */
+  /** Whether it was found at rest so long ago that it is to be checked again. */
   isRestOver(now: number): boolean {
     return this.#rest === undefined || !isRecent(this.#rest.since, REST_MS, now);
   }

@@ -138,7 +138,7 @@ describe('an endpoint at rest', () => {
     for (const id of ['last', ...others]) heartbeats.recordHeartbeat(id, `w-${id}`);
     events.publish('jobs.queued', { endpointId: 'last' });
     const first = await due();
-    assert.deepEqual(first, ['e', ...others.slice(0, RESTING_PER_TICK - 1), 'last']);
+    assert.deepEqual(first, ['last', 'e', ...others.slice(0, RESTING_PER_TICK - 1)]);
     assert.deepEqual(await unreconciled(), []);
     for (const id of first) await policy.reconcile(id);
     assert.deepEqual(await due(), others.slice(RESTING_PER_TICK - 1, 2 * RESTING_PER_TICK - 1));

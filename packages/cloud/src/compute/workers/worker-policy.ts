@@ -77,20 +77,18 @@ class WorkerPolicy implements ReconcilePolicy {
   }
 
   /**
-   * Reconciling reads the load from the store: of thousands of endpoints, only of those that are not at rest. Of
-   * those whose rest is over, a few at a time, so that those with work do not wait for them.
+   * Reconciling reads the load from the store. Endpoints at rest are left out, and checked again only after a
+   * while: a few at a time, so that those with work do not wait for them.
    */
   async listDue(now: number): Promise<Iterable<string>> {
     const { registry } = this.components;
     const due: string[] = [];
-    let looks = 0;
+    const rested: string[] = [];
     for (const endpointId of registry.endpointIds()) {
-      const isAtRest = this.#isAtRest(endpointId, now);
-      if (isAtRest && registry.find(endpointId)?.isRestOver(now) === true) looks += 1;
-      else if (isAtRest) continue;
-      if (!isAtRest || looks <= RESTING_PER_TICK) due.push(endpointId);
+      if (!this.#isAtRest(endpointId, now)) due.push(endpointId);
+      else if (registry.find(endpointId)?.isRestOver(now) === true) rested.push(endpointId);
     }
-    return due;
+    return [...due, ...rested.slice(0, RESTING_PER_TICK)];
   }
 
   async listUnreconciled(): Promise<Iterable<string>> {

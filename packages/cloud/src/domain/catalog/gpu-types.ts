@@ -84,6 +84,10 @@ const BY_ID: ReadonlyMap<string, GpuType> = new Map(
 
 /** The type behind an id, in any spelling that is accepted. */
 export function findGpuType(id: string): GpuType | undefined {
+  return BY_ID.get(id) ?? findSpelling(id);
+}
+
+function findSpelling(id: string): GpuType | undefined {
   const spelling = id.trim().replaceAll(/\s+/g, ' ');
   return BY_ID.get(GPU_ID_ALIASES.get(spelling) ?? spelling);
 }

@@ -132,7 +132,7 @@ function gpuFits(
   );
 }
 
-/** What is there instead of what is asked for: first, since long reasons are cut where they are shown. */
+/** What is there, then what is asked for: lists cut long reasons, and what was asked for is known. */
 function gpuShortage(endpoint: Endpoint, candidates: readonly WorkerCandidate[]): string {
   const types = eligibleGpuTypes(endpoint);
   const there = candidates.map(

@@ -5,7 +5,7 @@ import { listObjects } from './client/list-objects.ts';
 import type { EventObject } from './kubernetes-objects.ts';
 
 const MIN_PAUSE_MS = 1_000;
-/** The API server reads all events of a namespace for each list: it does so for a small part of the time. */
+/** A list costs the API server much: the pause after one is so many times as long as the list took. */
 const PAUSE_PER_LIST = 20;
 /** What every start has. */
 const USUAL_REASONS = ['Scheduled', 'Created', 'Started', 'Killing'];

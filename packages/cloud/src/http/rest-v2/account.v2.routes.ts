@@ -3,7 +3,7 @@ import { SSH_KEY_PATTERN } from '../../domain/ssh-keys.ts';
 import type { Account } from '../../domain/records.ts';
 import { isoTime } from '../../support/clock.ts';
 import type { AccountLimits } from '../../resources/accounts/accounts.ts';
-import { isNearLimit, QUOTA_DESCRIPTIONS, QUOTA_NAMES } from '../../domain/quotas.ts';
+import { isNearLimit, MAX_COUNTED_JOBS, QUOTA_DESCRIPTIONS, QUOTA_NAMES } from '../../domain/quotas.ts';
 import type { Operation } from '../rest/rest-operation.ts';
 import { operation } from '../rest/rest-operation.ts';
 import { boolean, list, named, nullable, number, object, stringEnum, text } from '../rest/json-schema.ts';
@@ -39,7 +39,7 @@ const limitUsage = object(
   },
   {
     estimated: boolean({
-      description: 'Where `used` is an estimate: bytes of requests, where more than 20,000 jobs wait',
+      description: `Where \`used\` is an estimate: bytes of requests, where more than ${MAX_COUNTED_JOBS} jobs wait`,
     }),
   },
 );

@@ -1,4 +1,10 @@
-import { isRetention, quotaError, QUOTA_NAMES, VOLUME_BYTES_PER_GB } from '../../domain/quotas.ts';
+import {
+  isRetention,
+  MAX_COUNTED_JOBS,
+  quotaError,
+  QUOTA_NAMES,
+  VOLUME_BYTES_PER_GB,
+} from '../../domain/quotas.ts';
 import type { QuotaLimits, QuotaName, QuotaOwner, RefusingQuotaName } from '../../domain/quotas.ts';
 import type { ReservedResources } from '../../store/overview-store.ts';
 import type { Store } from '../../store/store.ts';
@@ -50,7 +56,6 @@ const RESERVED = {
 const isReserved = (name: QuotaName): name is keyof typeof RESERVED => Object.hasOwn(RESERVED, name);
 
 const INSTALLATION = '';
-const MAX_COUNTED_JOBS = 20_000;
 
 /** Checks what accounts use against their limits, before something is created or started. */
 export class AccountQuotas {
@@ -117,21 +122,18 @@ export class AccountQuotas {
   async usage(accountId: string): Promise<QuotaUsage[]> {
     const { directory, store } = this.#deps;
     const limits = directory.limitsOf(accountId);
-    // Bytes are counted row by row: of a long queue that would hold up everything else.
     const queuedJobs = await this.used('queuedJobs', accountId);
     const estimated = queuedJobs > MAX_COUNTED_JOBS;
-    const bytes = estimated ? store.jobs.estimateQueuedBytes(accountId) : store.jobs.queuedBytes(accountId);
-    const reserved = store.overview.reserved(accountId);
+    const reserved = await store.overview.reserved(accountId);
+    const usedOf = (name: QuotaName): number | Promise<number> => {
+      if (name === 'queuedJobs') return queuedJobs;
+      if (name === 'queuedBytes' && estimated) return store.jobs.estimateQueuedBytes(accountId);
+      return isReserved(name) ? RESERVED[name](reserved) : this.used(name, accountId);
+    };
     return Promise.all(
       QUOTA_NAMES.map(async (name) => ({
         name,
-        used: await (name === 'queuedJobs'
-          ? queuedJobs
-          : name === 'queuedBytes'
-            ? bytes
-            : isReserved(name)
-              ? reserved.then(RESERVED[name])
-              : this.used(name, accountId)),
+        used: await usedOf(name),
         limit: limits[name] ?? null,
         ...(estimated && name === 'queuedBytes' && { estimated }),
       })),
@@ -150,7 +152,6 @@ export class AccountQuotas {
       for (const [limit, maximum] of Object.entries(limits) as [QuotaName, number][]) {
         if (isRetention(limit)) continue;
         const owner = account === INSTALLATION ? undefined : account;
-        // Bytes are counted row by row: of a long queue that would take too long here.
         if (limit === 'queuedBytes' && (await this.used('queuedJobs', owner)) > MAX_COUNTED_JOBS) continue;
         const used = await this.used(limit, owner);
         ratios.push({ account, limit, used, maximum, ratio: maximum === 0 ? 1 : used / maximum });

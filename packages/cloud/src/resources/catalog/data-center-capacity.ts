@@ -32,17 +32,8 @@ export function listedGpuTypes(sites: readonly DataCenterCapacity[]): GpuType[] 
   return [...GPU_TYPES, ...connectedGpuTypes(sites).filter((type) => !GPU_TYPES.includes(type))];
 }
 
-/** Few, and asked for again for each of a thousand machines. */
-const typesFound = new Map<string, GpuType>();
-
 function gpuTypeOf({ gpuTypeId, memoryInGb }: GpuCapacity): GpuType {
-  const key = `${memoryInGb} ${gpuTypeId}`;
-  let type = typesFound.get(key);
-  if (type === undefined) {
-    type = findGpuType(gpuTypeId) ?? unlistedGpuType(gpuTypeId, memoryInGb);
-    typesFound.set(key, type);
-  }
-  return type;
+  return findGpuType(gpuTypeId) ?? unlistedGpuType(gpuTypeId, memoryInGb);
 }
 
 export function dataCenterAvailability(site: DataCenterCapacity, requests: number): NamedAvailability {
