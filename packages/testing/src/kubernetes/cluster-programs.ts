@@ -30,8 +30,12 @@ const BUILD_SCRIPT = join(ROOT, 'tests/kubernetes/build.sh');
 /** The folder with the programs of a cluster, or why there is none, in one line. */
 export function findClusterPrograms(others: readonly string[] = []): { bin: string } | { reason: string } {
   const found = findPrograms();
-  const lacking = 'bin' in found && others.find((program) => !existsSync(join(found.bin, program)));
-  return lacking ? { reason: `${lacking} is not among the programs in ${found.bin}` } : found;
+  if ('reason' in found) return found;
+  const lacking = others.find((program) => !existsSync(join(found.bin, program)));
+  if (lacking === undefined) return found;
+  if (found.bin !== CACHE || process.env['BERTH_BUILD_KUBERNETES'] !== '1')
+    return { reason: `${lacking} is not among the programs in ${found.bin}; ${BUILD_SCRIPT} builds it` };
+  return { bin: build() };
 }
 
 function findPrograms(): { bin: string } | { reason: string } {
@@ -47,15 +51,18 @@ function findPrograms(): { bin: string } | { reason: string } {
       : { reason: `BERTH_TEST_KUBERNETES_BIN (${given}) lacks programs` };
   if (isComplete(CACHE)) return { bin: CACHE };
   if (process.arch === 'x64' && existsSync(ARCHIVE)) return { bin: unpack(ARCHIVE, CACHE) };
-  if (process.env['BERTH_BUILD_KUBERNETES'] === '1') {
-    execFileSync('bash', [BUILD_SCRIPT, CACHE], { stdio: ['ignore', 'inherit', 'inherit'] });
-    return { bin: CACHE };
-  }
+  if (process.env['BERTH_BUILD_KUBERNETES'] === '1') return { bin: build() };
   return {
     reason:
       'no programs of Kubernetes are here; BERTH_TEST_KUBERNETES_BIN names a folder with them, ' +
       'BERTH_BUILD_KUBERNETES=1 builds them (15 minutes, needs Go)',
   };
+}
+
+/** Programs that are there stay. */
+function build(): string {
+  execFileSync('bash', [BUILD_SCRIPT, CACHE], { stdio: ['ignore', 'inherit', 'inherit'] });
+  return CACHE;
 }
 
 function isComplete(folder: string): boolean {
@@ -78,7 +85,7 @@ function unpack(archive: string, folder: string): string {
   return folder;
 }
 
-function isInstalled(program: string): boolean {
+export function isInstalled(program: string): boolean {
   return (process.env['PATH'] ?? '')
     .split(delimiter)
     .concat('/usr/sbin', '/sbin')

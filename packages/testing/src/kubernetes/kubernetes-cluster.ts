@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { imageArchive, PROGRAMS } from '../docker-test-image.mjs';
 import { ClusterCertificates } from './cluster-certificates.ts';
-import { findClusterPrograms } from './cluster-programs.ts';
+import { findClusterPrograms, isInstalled } from './cluster-programs.ts';
 import { berthLayer } from './berth-layer.ts';
 import { type ImageConfig, writeImageTar } from './image-tar.ts';
 import { writeKwokFiles, writeNodeFiles } from './node-files.ts';
@@ -36,6 +36,8 @@ export interface KubernetesForTests {
   kubeconfig: string;
   /** The address of this machine that pods reach. */
   host: string;
+  /** Another one of it, which is not in a private range. */
+  publicAddress: string;
   /** Ends a part of it as a power cut would, until it is restored. */
   kill(part: ClusterPart): void;
   restore(part: ClusterPart): void;
@@ -44,41 +46,55 @@ export interface KubernetesForTests {
 
 export type ClusterPart = 'etcd' | 'apiserver' | `node-${number}`;
 
+interface ClusterFeatures {
+  nodes: number;
+  simulated: boolean;
+  networkPolicies: boolean;
+}
+
 /**
- * A running cluster, or why there is none, in one line. With BERTH_REQUIRE_KUBERNETES=1 that is an error. With
- * `simulated`, nodes that are objects only, labelled `type=kwok`, and their pods are played by kwok.
+ * A running cluster, or why there is none, in one line. With BERTH_REQUIRE_KUBERNETES=1 that is an error, unless
+ * only a program for one of the features is missing. With `simulated`, nodes that are objects only, labelled
+ * `type=kwok`, and their pods are played by kwok. With `networkPolicies`, kube-router enforces them.
  */
 export async function startKubernetes({
   nodes = 2,
   simulated = false,
-} = {}): Promise<KubernetesForTests | { reason: string }> {
-  const programs = findClusterPrograms(simulated ? ['kwok'] : []);
-  if ('reason' in programs) {
-    if (process.env['BERTH_REQUIRE_KUBERNETES'] === '1')
-      throw new Error(`BERTH_REQUIRE_KUBERNETES=1, but ${programs.reason}`);
-    return programs;
-  }
-  return new TestCluster(programs.bin, nodes, simulated).start();
+  networkPolicies = process.env['BERTH_TEST_NETWORK_POLICIES'] === '1',
+}: Partial<ClusterFeatures> = {}): Promise<KubernetesForTests | { reason: string }> {
+  const basic = findClusterPrograms();
+  if ('reason' in basic && process.env['BERTH_REQUIRE_KUBERNETES'] === '1')
+    throw new Error(`BERTH_REQUIRE_KUBERNETES=1, but ${basic.reason}`);
+  const programs = findClusterPrograms([
+    ...(simulated ? ['kwok'] : []),
+    ...(networkPolicies ? ['kube-router'] : []),
+  ]);
+  if ('reason' in programs) return programs;
+  if (networkPolicies && !isInstalled('ipset')) return { reason: 'ipset is not installed' };
+  return new TestCluster(programs.bin, { nodes, simulated, networkPolicies }).start();
 }
 
 class TestCluster {
   readonly #bin: string;
-  readonly #nodes: number;
-  readonly #simulated: boolean;
+  readonly #features: ClusterFeatures;
   readonly #folder = mkdtempSync(join(tmpdir(), 'berth-kubernetes-'));
   readonly #number: number;
   readonly #host: string;
 
-  constructor(bin: string, nodes: number, simulated: boolean) {
+  constructor(bin: string, features: ClusterFeatures) {
     this.#bin = bin;
-    this.#nodes = nodes;
-    this.#simulated = simulated;
+    this.#features = features;
     this.#number = claimBridge();
     this.#host = `10.120.${this.#number}.1`;
   }
 
   get #server(): string {
     return `https://${this.#host}:6443`;
+  }
+
+  /** Of the range for documentation. */
+  get #publicAddress(): string {
+    return `203.0.113.${1 + this.#number}`;
   }
 
   async start(): Promise<KubernetesForTests> {
@@ -109,6 +125,7 @@ class TestCluster {
     return {
       kubeconfig: join(this.#folder, 'admin.conf'),
       host: this.#host,
+      publicAddress: this.#publicAddress,
       kill: (part) => {
         writeFileSync(fileOf(part, 'held'), '');
         process.kill(Number(readFileSync(fileOf(part, 'pid'), 'utf8')), 'SIGKILL');
@@ -122,7 +139,7 @@ class TestCluster {
     this.#writeFiles();
     return spawn(
       'bash',
-      [KEEPER, this.#folder, this.#bin, bridgeName(this.#number), this.#host, String(this.#nodes)],
+      [KEEPER, this.#folder, this.#bin, bridgeName(this.#number), this.#host, String(this.#features.nodes)],
       {
         stdio: ['pipe', 'ignore', 'ignore'],
         detached: true,
@@ -147,14 +164,16 @@ class TestCluster {
     certificates.issue('proxy', { commonName: 'kube-proxy', organization: 'system:masters' });
     for (const identity of ['admin', 'controllers', 'scheduler', 'proxy']) conf(`${identity}.conf`, identity);
     writeFileSync(join(this.#folder, 'service-subnet'), `10.97.${this.#number}.0/24\n`);
+    writeFileSync(join(this.#folder, 'public-address'), `${this.#publicAddress}\n`);
+    if (this.#features.networkPolicies) writeFileSync(join(this.#folder, 'network-policies'), '');
     writeFileSync(
       join(this.#folder, 'Corefile'),
       `.:53 {\n bind ${this.#host}\n errors\n kubernetes cluster.local in-addr.arpa {\n  kubeconfig ` +
         `${join(this.#folder, 'admin.conf')}\n  ttl 1\n }\n}\n`,
     );
-    if (this.#simulated) writeKwokFiles(this.#folder, `10.${180 + this.#number}.0.0/16`);
+    if (this.#features.simulated) writeKwokFiles(this.#folder, `10.${180 + this.#number}.0.0/16`);
     this.#writeImages();
-    const all = Array.from({ length: this.#nodes }, (_, index) => this.#nodeAddresses(index));
+    const all = Array.from({ length: this.#features.nodes }, (_, index) => this.#nodeAddresses(index));
     for (const node of all) {
       certificates.issue(node.name, {
         commonName: `system:node:${node.name}`,
@@ -215,7 +234,7 @@ class TestCluster {
     const ready = items.filter(({ status }) =>
       status.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True'),
     );
-    if (ready.length < this.#nodes) return false;
+    if (ready.length < this.#features.nodes) return false;
     // Pods need the account; a controller creates it.
     const { kind } = JSON.parse(await this.#get('/api/v1/namespaces/default/serviceaccounts/default')) as {
       kind: string;

@@ -79,6 +79,7 @@ trap clean_up EXIT
 trap 'exit 1' TERM INT HUP
 
 ip address add "$host/24" dev "$bridge" && ip link set "$bridge" up || exit 1
+ip address add "$(cat "$folder/public-address")/32" dev "$bridge"
 sysctl -qw net.ipv4.ip_forward=1 2>/dev/null || echo 1 >/proc/sys/net/ipv4/ip_forward
 # Docker sets the chain's policy to DROP.
 rule -I -i

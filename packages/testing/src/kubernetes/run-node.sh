@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The first process of a node, in namespaces of its own (mount, pid, network, name): prepares mounts and network and runs containerd,
-# kubelet and kube-proxy. Started by run-cluster.sh.
+# kubelet, kube-proxy and kube-router. Started by run-cluster.sh.
 set -uo pipefail
 name=$1 folder=$2 bin=$3 host=$4
 node=$folder/$name
@@ -38,4 +38,8 @@ for image in "$folder"/images/*.tar; do ctr -a "$socket" -n k8s.io images import
 until [ -e "$folder/api-ready" ]; do sleep 0.05; done
 keep kubelet kubelet --config="$node/kubelet.yaml" --kubeconfig="$node/kubelet.conf" --hostname-override="$name" --node-ip="$NODE_ADDRESS"
 keep kube-proxy kube-proxy --config="$node/proxy.yaml" --hostname-override="$name"
+if [ -e "$folder/network-policies" ]; then
+  keep kube-router kube-router --kubeconfig="$folder/proxy.conf" --hostname-override="$name" \
+    --service-cluster-ip-range="$(cat "$folder/service-subnet")"
+fi
 while :; do wait -n 2>/dev/null || sleep 1; done
