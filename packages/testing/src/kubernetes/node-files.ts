@@ -144,14 +144,16 @@ function kubeletConfig({
 
 /** For nodes and pods that are objects only. Each simulated container has written one line. */
 export function writeKwokFiles(folder: string, podSubnet: string): void {
-  const logsFile = join(folder, 'kwok-output.log');
+  // In a folder of its own: each log that is followed watches the whole folder, where the cluster writes its own logs.
+  const logs = join(folder, 'kwok-output');
+  mkdirSync(logs);
+  const logsFile = join(logs, 'output.log');
   writeFileSync(logsFile, `${new Date(0).toISOString()} stdout F it runs\n`);
-  const logs = { logs: [{ logsFile, follow: true }] };
   const config = {
     apiVersion: 'kwok.x-k8s.io/v1alpha1',
     kind: 'ClusterLogs',
     metadata: { name: 'all' },
-    spec: logs,
+    spec: { logs: [{ logsFile, follow: true }] },
   };
   writeFileSync(
     join(folder, 'kwok.yaml'),

@@ -127,7 +127,8 @@ run scheduler "$bin/kube-scheduler" --kubeconfig="$folder/scheduler.conf" --bind
 if [ -e "$folder/kwok.yaml" ]; then
   # One for each log that is followed.
   sysctl -qw fs.inotify.max_user_instances=65536 fs.inotify.max_user_watches=1048576 2>/dev/null
-  run kwok "$bin/kwok" --kubeconfig="$folder/admin.conf" --config="$folder/kwok.yaml" --manage-all-nodes=false \
+  # It stands for other machines: what is measured does not wait for it.
+  run kwok nice -n 10 "$bin/kwok" --kubeconfig="$folder/admin.conf" --config="$folder/kwok.yaml" --manage-all-nodes=false \
     --manage-nodes-with-label-selector=type=kwok --cidr="$(cat "$folder/kwok-subnet")" --node-ip="$host" --node-port=10247 \
     --server-address="$host:10247" --tls-cert-file="$pki/apiserver.crt" --tls-private-key-file="$pki/apiserver.key" \
     --node-lease-duration-seconds=200
