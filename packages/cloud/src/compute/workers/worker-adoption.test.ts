@@ -12,7 +12,7 @@ import { sampleWorker } from './worker.fixture.ts';
 
 const log = createLog({ level: 'silent', format: 'json' });
 
-test('instances without a worker record are removed, except those of another data center', async () => {
+test('instances without a worker are removed, except those that are ending or of another data center', async () => {
   const removed: string[] = [];
   const instance = (id: string, kind: string): Instance => ({
     id,
@@ -32,6 +32,7 @@ test('instances without a worker record are removed, except those of another dat
       instance('of B', 'worker'),
       instance('of C', 'worker'),
       instance('nobody', 'worker'),
+      instance('ending', 'worker'),
       instance('pod', 'pod'),
     ],
     remove: async (id: string) => void removed.push(id),
@@ -51,7 +52,8 @@ test('instances without a worker record are removed, except those of another dat
     }),
   );
   const registry = new WorkerRegistry({ saveWorker: async () => undefined } as unknown as WorkerStore, log);
-  const deps = { registry, engines, termination: { isPending: () => false } as unknown as WorkerTermination };
+  const termination = { isPending: (id: string) => id === 'ending' } as unknown as WorkerTermination;
+  const deps = { registry, engines, termination };
   const connections = new EngineConnections({
     engines: new Map([
       ['A', shared],

@@ -35,14 +35,18 @@ export async function adoptWorkers(
   }
 }
 
-/** Whether no worker of this engine's data centers has the instance. Asked when they have been adopted. */
+/**
+ * Whether no worker of this engine's data centers has the instance. Asked when they have been adopted. What is just being
+ * removed is no orphan.
+ */
 export function isOrphanedWorker(
   { id }: Pick<Instance, 'id'>,
   engine: InstanceEngine,
-  { registry, engines }: Pick<WorkerAdoptionDeps, 'registry' | 'engines'>,
+  { registry, termination, engines }: WorkerAdoptionDeps,
 ): boolean {
   const worker = registry.findWorkerByInstance(id);
-  return worker === undefined || engines.get(worker.record.dataCenterId) !== engine;
+  if (worker === undefined) return !termination.isPending(id);
+  return engines.get(worker.record.dataCenterId) !== engine;
 }
 
 async function instanceFromHandle(
