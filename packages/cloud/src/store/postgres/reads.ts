@@ -1,4 +1,5 @@
 import type { JobCounts } from '../../domain/job-records.ts';
+import { batchLookups } from '../../support/lookup-batches.ts';
 import type { JobStore } from '../job-store.ts';
 import {
   JOB_SELECT,
@@ -42,10 +43,17 @@ export function readJobs({
     `select ${JOB_SELECT}, ${PAYLOAD_SELECT} from ${withRequests()}
       where job.endpoint_id = :endpoint_id and job.seq = any (:seqs::bigint[]) order by job.seq desc`,
   );
-  const selectCounts = statements.rows<JobCounts>(
-    `select coalesce(sum(queued), 0)::bigint as "inQueue", coalesce(sum(running), 0)::bigint as "inProgress",
-      coalesce(sum(completed), 0)::bigint as completed, coalesce(sum(failed), 0)::bigint as failed,
-      coalesce(sum(retried), 0)::bigint as retried from job_counts where endpoint_id = :endpoint_id`,
+  const selectCounts = statements.rows<JobCounts & { endpoint_id: string }>(
+    `select endpoint_id, sum(queued)::bigint as "inQueue", sum(running)::bigint as "inProgress",
+      sum(completed)::bigint as completed, sum(failed)::bigint as failed, sum(retried)::bigint as retried
+      from job_counts where endpoint_id = any (:endpoint_ids) group by endpoint_id`,
+  );
+  // Of thousands of endpoints, many are looked at in a moment.
+  const findCounts = batchLookups(
+    async (endpoint_ids) =>
+      new Map(
+        (await selectCounts({ endpoint_ids })).map(({ endpoint_id, ...counts }) => [endpoint_id, counts]),
+      ),
   );
   const countWaiting = statements.rows<{ waiting: number; late: number }>(
     `select count(*) as waiting, count(*) filter (where queued_at <= :queued_before) as late
@@ -108,7 +116,8 @@ export function readJobs({
       return { jobs, next: last?.seq };
     },
 
-    counts: async (endpoint_id) => (await selectCounts({ endpoint_id }))[0] as JobCounts,
+    counts: async (endpointId) =>
+      (await findCounts(endpointId)) ?? { inQueue: 0, inProgress: 0, completed: 0, failed: 0, retried: 0 },
 
     countWaiting: async (endpoint_id, queued_before, limit) => ({
       waiting: 0,

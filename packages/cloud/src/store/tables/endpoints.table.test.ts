@@ -118,6 +118,16 @@ for (const kind of DATABASES) {
       assert.ok((await store.endpoints.list(ONE)).every(({ accountId }) => accountId === ONE));
     });
 
+    test('are found together, whoever owns them', async () => {
+      const found = await Promise.all(
+        ['e1', 'e2', 'none', 'e1', 'e2'].map((id) => store.endpoints.findInAnyAccount(id)),
+      );
+      assert.deepEqual(
+        found.map((one) => one && [one.id, one.accountId]),
+        [['e1', ONE], ['e2', TWO], undefined, ['e1', ONE], ['e2', TWO]],
+      );
+    });
+
     test('are listed newest first, page by page', async () => {
       for (const [index, at] of [5, 7, 7, 9].entries()) await insert(endpoint(`p${index}`, TWO, at));
       const all = (await store.endpoints.list(TWO)).map(({ id }) => id);

@@ -1,7 +1,8 @@
 import type { Sealer } from '../../support/crypto.ts';
+import { batchLookups } from '../../support/lookup-batches.ts';
 import type { Database } from '../database.ts';
 import type { Template } from '../../domain/records.ts';
-import { assignments, execute, join, row, rows, rowValues, sql } from '../sql.ts';
+import { assignments, execute, join, row, rows, rowValues, sql, tuples } from '../sql.ts';
 import type { Row, Steps } from '../sql.ts';
 import type { EndpointStore, EndpointReferences, EndpointReferenceIds } from '../store.ts';
 import { recordAudit } from './audit-log.table.ts';
@@ -73,11 +74,13 @@ export function endpointTable(database: Database, sealer: Sealer): EndpointStore
     find,
     list,
 
-    findInAnyAccount: (id) =>
+    // Each poll of a worker asks for its endpoint, which is cached for less time than there is between two polls.
+    findInAnyAccount: batchLookups((ids) =>
       database.read(function* () {
-        const found = yield* row<Row>(sql`select * from endpoints where id = ${id}`);
-        return found === undefined ? undefined : fromRow(found);
+        const found = yield* rows<Row>(sql`select * from endpoints where id in ${tuples([ids])}`);
+        return new Map(found.map(fromRow).map((endpoint) => [endpoint.id, endpoint]));
       }),
+    ),
 
     listLocalImages: () =>
       database.read(function* () {
