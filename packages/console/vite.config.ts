@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
 import type { Plugin } from 'vite';
@@ -27,8 +28,15 @@ const compileEarly: Plugin = {
   },
 };
 
+/** The logo in the page itself: it is there with the first paint. */
+const logoInPage: Plugin = {
+  name: 'logo-in-page',
+  transformIndexHtml: (page) =>
+    page.replace('<!-- logo.svg -->', readFileSync(new URL('src/shell/logo.svg', import.meta.url), 'utf8')),
+};
+
 export default defineConfig({
-  plugins: [react(), compileEarly],
+  plugins: [react(), compileEarly, logoInPage],
   build: {
     outDir: 'dist',
     emptyOutDir: true,
@@ -37,6 +45,21 @@ export default defineConfig({
     target: 'es2023',
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    rolldownOptions: {
+      output: {
+        // Two files of about the same size are compiled at the same time, each on a thread.
+        codeSplitting: {
+          groups: [
+            {
+              name: 'react',
+              tags: ['$initial'],
+              test: /node_modules\/(?:react|react-dom|scheduler)\//,
+            },
+            { name: 'shell', tags: ['$initial'] },
+          ],
+        },
+      },
+    },
   },
   // For work on the console itself: `npx vite packages/console` beside a running server.
   server: {

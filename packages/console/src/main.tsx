@@ -14,8 +14,9 @@ import './styles/shell.css';
 
 applyTheme();
 const root = document.getElementById('root');
+// The router knows its page before the first drawing, so that there is only one.
 if (root !== null)
-  void firstReads(queryClient, location.pathname).then(() =>
+  void Promise.all([firstReads(queryClient, location.pathname), router.load()]).then(() =>
     createRoot(root).render(
       <StrictMode>
         <QueryClientProvider client={queryClient}>

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react';
 import { Command } from '../components/copy.tsx';
 import { Note } from '../components/states.tsx';
-import logo from '../shell/logo.svg';
+import { Logo } from '../shell/logo.tsx';
 import { SignInForm, signIn, signInProblem } from '../shell/sign-in-form.tsx';
 
 /** Signing in with a key, or at once with the one-time link that `npm start` and `berth console` print. */
@@ -19,7 +19,7 @@ export function LoginPage() {
     <main className="login">
       <div className="card stack">
         <div className="row">
-          <img src={logo} width="34" height="34" alt="" />
+          <Logo size={34} />
           <h1>Sign in to Berth</h1>
         </div>
         {problem !== undefined && <Note tone="bad">{problem}</Note>}

@@ -6,7 +6,7 @@ import { useLiveUpdates } from '../api/events.ts';
 import { useSession } from '../api/session.ts';
 import { Button } from '../components/button.tsx';
 import { SignInAgain } from './sign-in-again.tsx';
-import logo from './logo.svg';
+import { Logo } from './logo.tsx';
 import { Navigated } from './navigated.tsx';
 import { Navigation } from './navigation.tsx';
 import { applyTheme, storedTheme } from './theme.ts';
@@ -53,7 +53,7 @@ export function Shell() {
 function Brand() {
   return (
     <div className="brand">
-      <img src={logo} width="26" height="26" alt="" />
+      <Logo size={26} />
       Berth
     </div>
   );
