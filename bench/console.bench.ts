@@ -114,9 +114,9 @@ async function startWithPods(stage: CleanupScope): Promise<{ berth: BerthProcess
   const endpointId = await createEndpoint(first, 'bench');
   const podId = await createStoppedPod(first);
   await first.stop();
-  const copier = new RowCopier(storage.data);
-  copier.copyResources('pods', podId, PODS - 1, 'pod ');
-  copier.close();
+  const copier = await RowCopier.open({ data: storage.data, url: storage.database });
+  await copier.copyResources('pods', podId, PODS - 1, 'pod ');
+  await copier.close();
   const berth = await startBerth(storage);
   stage.defer(berth.stop);
   return { berth, endpointId };

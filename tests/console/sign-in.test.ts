@@ -113,10 +113,11 @@ for (const kind of DATABASES)
       page.on('request', (request) => asked.push(new URL(request.url()).pathname));
       await page.goto('/');
       await page.getByRole('heading', { name: 'Run your first job' }).waitFor();
+      // The page before may still have asked for something.
+      const loaded = asked.slice(asked.indexOf('/'));
       for (const path of ['/v2/session', '/v2/account/overview'])
-        assert.equal(asked.filter((each) => each === path).length, 1, `${path} in ${asked.join(' ')}`);
-      const [, first] = asked;
-      assert.equal(first, '/v2/session', 'before the scripts');
+        assert.equal(loaded.filter((each) => each === path).length, 1, `${path} in ${loaded.join(' ')}`);
+      assert.equal(loaded[1], '/v2/session', 'before the scripts');
       await page.context().close();
     });
 
