@@ -1,4 +1,4 @@
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { buildConsole, launchChromium, missingBrowser } from '../packages/testing/src/chromium.ts';
 import { RowCopier } from '../packages/testing/src/copy-rows.ts';
 import { waitFor } from '../packages/testing/src/wait-for.ts';
@@ -8,6 +8,7 @@ import { scrollPods } from './console/list-scroll.ts';
 import type { ListScroll } from './console/list-scroll.ts';
 import { searchLog } from './console/log-search.ts';
 import { loadOverview } from './console/page-load.ts';
+import type { SignedIn } from './console/page-load.ts';
 import type { BenchContext } from './support/bench-context.ts';
 import { MILLISECONDS, formatValue } from './support/bench-report.ts';
 import type { BerthProcess } from './support/berth-process.ts';
@@ -141,7 +142,7 @@ async function createStoppedPod(berth: BerthProcess): Promise<string> {
 }
 
 /** The cookie of a session, for any number of contexts. */
-async function signIn(browser: Browser, berth: BerthProcess): Promise<BrowserContextOptions> {
+async function signIn(browser: Browser, berth: BerthProcess): Promise<SignedIn> {
   const context = await browser.newContext({ baseURL: berth.url });
   const page = await context.newPage();
   await page.goto('/login');
