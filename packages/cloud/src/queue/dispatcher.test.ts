@@ -6,7 +6,10 @@ import { createLog } from '../support/log.ts';
 import { Dispatcher } from './dispatcher.ts';
 
 /** Queued jobs, and the takes that were made. */
-function handOutOf(waiting: { jobs: number }): {
+function handOutOf(
+  waiting: { jobs: number },
+  hasWaiting?: () => Promise<boolean>,
+): {
   dispatcher: Dispatcher;
   asked: number[];
   wait: (workerId?: string, signal?: AbortSignal) => Promise<number>;
@@ -24,6 +27,7 @@ function handOutOf(waiting: { jobs: number }): {
         return Promise.resolve(taken);
       },
       listRunning: () => Promise.resolve([]),
+      ...(hasWaiting !== undefined && { hasWaiting }),
     },
     clock: systemClock,
     log: createLog({ level: 'silent', format: 'json' }),
@@ -83,4 +87,38 @@ test('a job that arrives during a take that misses it goes to the next long poll
   const next = wait('next');
   assert.equal(asked.length, before + 1);
   assert.equal(await next, 1);
+});
+
+test('an endpoint that was found empty is asked whether a job waits; a wake-up takes at once', async () => {
+  const waiting = { jobs: 0 };
+  const question = Promise.withResolvers<void>();
+  const { dispatcher, asked, wait } = handOutOf(waiting, () => {
+    question.resolve();
+    return Promise.resolve(waiting.jobs > 0);
+  });
+  const polls = [wait('first')];
+  await new Promise((resolve) => setImmediate(resolve));
+  polls.push(wait('second'));
+  await question.promise;
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(asked.length, 1, 'only the first poll takes');
+  waiting.jobs = 1;
+  dispatcher.wake('e');
+  assert.equal(asked.length, 2, 'without a question');
+  assert.equal(await Promise.race(polls), 1);
+  dispatcher.close();
+  await Promise.all(polls);
+});
+
+test('a job is found by asking where its wake-up was lost', async () => {
+  const waiting = { jobs: 0 };
+  const { dispatcher, asked, wait } = handOutOf(waiting, () => Promise.resolve(waiting.jobs > 0));
+  const polls = [wait('first')];
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(asked.length, 1);
+  waiting.jobs = 1;
+  polls.push(wait('second'));
+  assert.equal(await Promise.race(polls), 1);
+  dispatcher.close();
+  await Promise.all(polls);
 });

@@ -29,7 +29,7 @@ const LOCKED_JOBS_RETRY_MS = 20;
 const FAILED_TAKE_RETRY_MS = 250;
 
 export interface DispatcherDeps {
-  store: Pick<JobStore, 'take' | 'listRunning'>;
+  store: Pick<JobStore, 'take' | 'hasWaiting' | 'listRunning'>;
   clock: Clock;
   log: Log;
   /** A job left the queue. */
@@ -68,6 +68,8 @@ export class EndpointDispatcher {
   #pass: DispatchPass | undefined;
   /** How many jobs the next take asks for. */
   #batchSize = MIN_TAKE_BATCH;
+  /** False while the last take found the queue empty, and nothing was said of new jobs since. */
+  #mayHaveJobs = true;
   /** Set after a take that left the queue empty. */
   #emptyQueue: EmptyQueueMemo | undefined;
 
@@ -112,6 +114,7 @@ export class EndpointDispatcher {
   /** There may be new jobs. */
   wake(): void {
     this.#forgetEmptyQueue();
+    this.#mayHaveJobs = true;
     if (this.#pass !== undefined) this.#pass.mayHaveNewJobs = true;
     this.#servePendingTakes();
   }
@@ -150,16 +153,24 @@ export class EndpointDispatcher {
     let taken: TakenJob[];
     let passedOver = false;
     try {
+      // Thousands of workers at rest poll: their takes would hold up the jobs of others.
+      if (!this.#mayHaveJobs && store.hasWaiting !== undefined && !(await store.hasWaiting(endpointId))) {
+        if (!pass.mayHaveNewJobs) this.#rememberEmptyQueue();
+        return false;
+      }
+      this.#mayHaveJobs = false;
       taken = await store.take(endpointId, {
         ...transitions.takeRequest(claims, clock.now()),
         onLockedSkipped: () => (passedOver = true),
       });
     } catch (error) {
       log.warn({ err: error, endpointId }, 'jobs could not be handed out; trying again');
+      this.#mayHaveJobs = true;
       await this.#tryReturn(this.#returnFailedTake(owners));
       await new Promise((resolve) => setTimeout(resolve, FAILED_TAKE_RETRY_MS));
       return true;
     }
+    if (taken.length > 0 || passedOver) this.#mayHaveJobs = true;
     const isFull = taken.length > 0 && taken.length === owners.size;
     if (isFull) this.#forgetEmptyQueue();
     else if (passedOver) setTimeout(() => this.wake(), LOCKED_JOBS_RETRY_MS).unref();

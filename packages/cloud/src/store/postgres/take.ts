@@ -1,4 +1,5 @@
 import type { Claim, TakenJob, TakeRequest } from '../../domain/job-records.ts';
+import { batchLookups } from '../../support/lookup-batches.ts';
 import type { JobStore } from '../job-store.ts';
 import type { Value } from '../sql.ts';
 import { WAITING_SELECT, WAITING_SELECT_LENGTH, waitingJobFromValues } from '../tables/jobs.table.ts';
@@ -62,18 +63,30 @@ const CLAIM = REQUEST + 1;
 const CTID = CLAIM + 1;
 const XMIN = CTID + 1;
 
-export function takeJobs({ queue, server, handedOut }: QueueContext): Pick<JobStore, 'take'> {
+export function takeJobs({
+  queue,
+  server,
+  handedOut,
+}: QueueContext): Pick<JobStore, 'take'> & Required<Pick<JobStore, 'hasWaiting'>> {
   const take = queue.arrays(TAKE_JOBS, 'take');
   /** The order has it read `jobs_waiting`, and no index of more jobs. */
-  const selectWaiting = queue.arrays(
-    `select 1 from jobs where endpoint_id = :endpoint_id and status = 'IN_QUEUE'
-      order by low_priority, account_id, position limit 1`,
+  const selectWaiting = queue.rows<{ endpoint_id: string }>(
+    `select asked.endpoint_id from unnest(:endpoint_ids::text[]) as asked (endpoint_id), lateral (
+        select 1 from jobs where endpoint_id = asked.endpoint_id and status = 'IN_QUEUE'
+        order by low_priority, account_id, position limit 1) as waiting`,
     'any waiting',
   );
+  const findWaiting = batchLookups(
+    async (endpoint_ids) =>
+      new Map((await selectWaiting({ endpoint_ids })).map(({ endpoint_id }) => [endpoint_id, true])),
+  );
+  const hasWaiting = async (endpointId: string): Promise<boolean> => (await findWaiting(endpointId)) === true;
   /** The account that was served last on each endpoint: the next take begins after it. */
   const servedLast = new Map<string, string>();
 
   return {
+    hasWaiting,
+
     take: async (endpointId, request: TakeRequest) => {
       const claims = request.claims();
       if (claims.length === 0) return [];
@@ -102,10 +115,8 @@ export function takeJobs({ queue, server, handedOut }: QueueContext): Pick<JobSt
       const last = taken.at(-1);
       if (last !== undefined) servedLast.set(endpointId, last.job.accountId);
       // Jobs that still wait were locked by somebody else, or came meanwhile.
-      if (taken.length < claims.length && request.onLockedSkipped !== undefined) {
-        const waiting = await selectWaiting({ endpoint_id: endpointId });
-        if (waiting.length > 0) request.onLockedSkipped();
-      }
+      if (taken.length < claims.length && request.onLockedSkipped !== undefined)
+        if (await hasWaiting(endpointId)) request.onLockedSkipped();
       return taken;
     },
   };
