@@ -82,6 +82,11 @@ export function admitRequest(socket: object, accountId: string): void {
   connection.limit.countRequest?.(accountId);
 }
 
+/** The account that last showed a key on this connection. */
+export function accountOf(socket: object): string | undefined {
+  return (connections.get(socket) ?? findByPeer(socket))?.account;
+}
+
 function findByPeer(socket: object): Connection | undefined {
   const connection = connectionsByPeer.get(peerOf(socket as Socket) ?? '');
   if (connection !== undefined) connections.set(socket, connection);

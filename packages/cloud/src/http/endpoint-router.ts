@@ -16,6 +16,7 @@ import type { FlashUrlResolver } from './jobs/flash-url-resolver.ts';
 import { sendJobError, JOB_ERROR_STATUS } from './jobs/jobs.errors.ts';
 import type { OpenAiRoutes } from './openai/openai.routes.ts';
 import type { Request, Response } from './raw-http.ts';
+import { discardRest } from './raw-http.ts';
 import { requestIdOf } from './request-id.ts';
 import type { RequestObserver } from './request-observer.ts';
 import type { TerminalRoutes } from './terminal/terminal.routes.ts';
@@ -105,7 +106,7 @@ export class EndpointRouter {
       this.#deps.requestObserver?.observe(request, response, endpointRoute(url));
       await this.#deps.jobs.serve(request, response, url);
     } catch (error) {
-      if (!request.readableEnded) request.resume();
+      discardRest(request);
       sendJobError(response, toBerthError(error, this.#deps.log, 'flash'));
     }
   }

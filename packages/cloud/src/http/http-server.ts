@@ -16,6 +16,7 @@ import { DOCS } from '../support/program-files.ts';
 import { bearerKey } from '../auth/bearer.ts';
 import { toBerthError } from './http.errors.ts';
 import { UpgradeDetector } from './gateway/upgrade-detector.ts';
+import { discardBody } from './body-turns.ts';
 import { ConnectionLimitedServer } from './connection-limit.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
 import { ConsoleRoutes } from './console/console.routes.ts';
@@ -169,7 +170,7 @@ export function createHttpServer(
       // The response comes before the end of the body. Closing on a client that still sends would lose it:
       // the rest is read and discarded.
       reply.removeHeader('connection');
-      request.raw.resume();
+      discardBody(request.raw);
     } else if (closing) {
       // An open connection would keep the server from stopping.
       reply.header('connection', 'close');

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import type { BasicRequest } from './raw-http.ts';
@@ -7,7 +8,11 @@ import { readUtf8Body } from './raw-http.ts';
 const LARGE = Buffer.alloc(1_000_000, 'x');
 
 function requestWith(body: Buffer): BasicRequest {
-  return Object.assign(Readable.from([body]), { headers: {}, complete: true }) as unknown as BasicRequest;
+  return Object.assign(Readable.from([body]), {
+    headers: {},
+    complete: true,
+    socket: new Socket(),
+  });
 }
 
 test('large bodies are joined in turns of their accounts', async () => {

@@ -5,6 +5,7 @@ import { LightCancelSignal } from '../support/cancel-signal.ts';
 import type { CancelSignal } from '../support/cancel-signal.ts';
 import { BerthError } from '../support/errors.ts';
 import { heavyTurns } from '../support/fair-turns.ts';
+import { discardBody, receiveInTurns } from './body-turns.ts';
 
 /**
  * The busy interfaces are served without a web framework: it would take more time than everything
@@ -27,8 +28,6 @@ export interface BasicRequest {
   readonly body?: string;
   /** Whether that body was UTF-8; invalid bytes are U+FFFD in it. */
   readonly isUtf8?: boolean;
-  /** Reads the rest and discards it. */
-  resume(): unknown;
 }
 
 /** What most operations need of a response. */
@@ -144,6 +143,11 @@ export function sendNoContent(response: BasicResponse): void {
   response.end();
 }
 
+/** Reads what is left of a body that nobody wants, so that the response arrives. */
+export function discardRest(request: BasicRequest): void {
+  if (!request.readableEnded) discardBody(request as IncomingMessage);
+}
+
 /**
  * The body as text. A body over the limit is refused as soon as that is known; the rest is read and
  * discarded, so that the response arrives.
@@ -190,7 +194,7 @@ function joined(pieces: readonly Buffer[]): Buffer {
 function readPieces(request: IncomingMessage, limit: number): Promise<Buffer[]> {
   const announced = Number(request.headers['content-length'] ?? 0);
   if (announced > limit) {
-    request.resume();
+    discardBody(request);
     return Promise.reject(tooLarge(limit));
   }
   return new Promise((resolve, reject) => {
@@ -204,6 +208,7 @@ function readPieces(request: IncomingMessage, limit: number): Promise<Buffer[]> 
         reject(tooLarge(limit));
       }
     });
+    receiveInTurns(request);
     request.on('end', () => resolve(chunks));
     request.on('error', reject);
     request.on('close', () => {

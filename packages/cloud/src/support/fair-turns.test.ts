@@ -4,7 +4,7 @@ import { FairTurns } from './fair-turns.ts';
 
 test('one piece is begun in a turn, and owners take turns', async () => {
   const deferred: (() => void)[] = [];
-  const turns = new FairTurns((callback) => void deferred.push(callback));
+  const turns = new FairTurns(1, (callback) => void deferred.push(callback));
   const begun: string[] = [];
   const ask = (owner: string): void => void turns.next(owner).then(() => begun.push(owner));
   for (let count = 0; count < 3; count += 1) ask('flooder');
@@ -20,5 +20,20 @@ test('one piece is begun in a turn, and owners take turns', async () => {
     await Promise.resolve();
     assert.deepEqual(begun, expected);
   }
+  assert.equal(deferred.length, 0);
+});
+
+test('several pieces may be begun in a turn, and owners take turns within it', async () => {
+  const deferred: (() => void)[] = [];
+  const turns = new FairTurns(3, (callback) => void deferred.push(callback));
+  const begun: string[] = [];
+  for (const owner of ['flooder', 'flooder', 'flooder', 'flooder', 'other'])
+    void turns.next(owner).then(() => begun.push(owner));
+  deferred.shift()?.();
+  await Promise.resolve();
+  assert.deepEqual(begun, ['flooder', 'other', 'flooder']);
+  deferred.shift()?.();
+  await Promise.resolve();
+  assert.equal(begun.length, 5);
   assert.equal(deferred.length, 0);
 });

@@ -33,10 +33,6 @@ export class FastPathRequest implements BasicRequest {
   get destroyed(): boolean {
     return this.socket.destroyed;
   }
-
-  resume(): void {
-    // There is nothing left to read.
-  }
 }
 
 /** How long an idle connection is kept, as the Keep-Alive header says. */

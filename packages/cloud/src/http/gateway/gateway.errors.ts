@@ -1,6 +1,7 @@
 import { MAX_DISCARDED_BYTES } from '../../domain/limits.ts';
 import { BerthError } from '../../support/errors.ts';
 import { sendJobError } from '../jobs/jobs.errors.ts';
+import { discardBody as discardInTurns } from '../body-turns.ts';
 import { sendJson } from '../raw-http.ts';
 import type { Request, Response } from '../raw-http.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '../request-id.ts';
@@ -76,16 +77,7 @@ export function sendGatewayError(
     );
 }
 
-/**
- * Reads the rest of a body and discards it: closing on a client that still sends would lose the response.
- * After a limit the connection is closed anyway.
- */
+/** Reads the rest of a body and discards it, up to a limit. */
 export function discardBody(request: Request): void {
-  if (request.readableEnded || request.destroyed) return;
-  let discarded = 0;
-  request.on('data', (chunk: Buffer) => {
-    discarded += chunk.length;
-    if (discarded > MAX_DISCARDED_BYTES) request.destroy();
-  });
-  request.resume();
+  discardInTurns(request, MAX_DISCARDED_BYTES);
 }

@@ -58,7 +58,7 @@ async function statusSync(deps: JobRoutesDeps, sender: JobStatusSender, call: Jo
 
 async function stream(
   deps: JobRoutesDeps,
-  { request, response, endpoint, rest, query }: JobCall,
+  { request, response, endpoint, key, rest, query }: JobCall,
 ): Promise<void> {
   const { seq, id } = parseJobId(rest);
   const disconnected = abortOnClose(response);
@@ -70,8 +70,7 @@ async function stream(
       seq,
       id,
       parseEventId(request.headers['last-event-id']?.toString()),
-      asStreamingResponse(response),
-      disconnected,
+      { accountId: key.accountId, response: asStreamingResponse(response), signal: disconnected },
     );
   }
   const hold = parseWait(query, DEFAULT_STREAM_WAIT_MS, STREAM_WAIT_MS);

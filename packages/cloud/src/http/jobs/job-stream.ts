@@ -2,6 +2,7 @@ import { hasEnded } from '../../domain/job-status.ts';
 import { toSingleLine } from '../../support/json-text.ts';
 import type { JobQueue } from '../../queue/job-queue.ts';
 import type { Job, JobStatus, Chunk } from '../../domain/job-records.ts';
+import { FairTurns } from '../../support/fair-turns.ts';
 import { notFound } from '../../support/errors.ts';
 import { writeWithBackpressure } from '../raw-http.ts';
 import type { Response } from '../raw-http.ts';
@@ -17,6 +18,13 @@ const RESPONSE_BYTES = 8 * 1024 * 1024;
 /** Events are read and sent this many bytes at a time: others are served in between. */
 const EVENT_BYTES = 256 * 1024;
 const HEARTBEAT_MS = 15_000;
+/**
+ * Readers that are sent their events in one turn of the event loop: 16 take about a millisecond. Those who follow the
+ * same job are all woken at once.
+ */
+export const READERS_PER_TURN = 16;
+
+const readerTurns = new FairTurns(READERS_PER_TURN);
 
 export interface StreamPage {
   /** Not a terminal status before the last chunks were returned. */
@@ -96,6 +104,13 @@ export function parseEventId(text: string | undefined): StreamPosition {
   return { attempt: Number(attempt), number: Number(number) };
 }
 
+/** Who follows a job. */
+export interface StreamReader {
+  accountId: string;
+  response: Response;
+  signal: AbortSignal;
+}
+
 /**
  * Follows a job as server-sent events, after the last one read, until it has ended and all is sent. Other
  * readers are not affected.
@@ -106,8 +121,7 @@ export async function sendStreamEvents(
   seq: number,
   id: string,
   after: StreamPosition,
-  response: Response,
-  signal: AbortSignal,
+  { accountId, response, signal }: StreamReader,
 ): Promise<void> {
   let sent = after;
   let begun = false;
@@ -148,6 +162,7 @@ export async function sendStreamEvents(
     // When the server stops, clients reconnect elsewhere with the number of the last chunk.
     if (hasEnded(found.job) || queue.isClosing) break;
     await changed;
+    await readerTurns.next(accountId);
   }
   response.end();
 }

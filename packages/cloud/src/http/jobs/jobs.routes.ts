@@ -1,9 +1,11 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { checkScope } from '../../auth/authenticator.ts';
 import { bearerOrBareKey } from '../../auth/bearer.ts';
 import { authenticateForEndpoint, authorizeForEndpoint } from '../../auth/endpoint-access.ts';
 import { BerthError } from '../../support/errors.ts';
 import { admitRequest } from '../connection-limit.ts';
 import { toBerthError } from '../http.errors.ts';
+import { discardRest } from '../raw-http.ts';
 import type { BasicRequest, BasicResponse } from '../raw-http.ts';
 import { endWhenRevoked } from '../revocable-response.ts';
 import { jobLogOperations } from './job-logs.routes.ts';
@@ -14,7 +16,14 @@ import { jobStatusOperations } from './job-status.routes.ts';
 import { submitOperations } from './job-submit.routes.ts';
 import type { JobUrl } from './job-url.ts';
 import { jobWebhookOperations } from './job-webhooks.routes.ts';
+import { RequestTurns } from './request-turns.ts';
 import { sendJobError } from './jobs.errors.ts';
+
+/**
+ * A client that is refused at once asks again at once: 64 connections did so 4,000 times a second, and took the
+ * processors from everybody else.
+ */
+const REFUSAL_DELAY_MS = 100;
 
 const NO_QUERY = new URLSearchParams();
 
@@ -25,6 +34,7 @@ const NO_QUERY = new URLSearchParams();
 export class JobRoutes {
   readonly #deps: JobRoutesDeps;
   readonly #operations: JobOperations;
+  readonly #turns = new RequestTurns();
 
   constructor(deps: JobRoutesDeps) {
     this.#deps = deps;
@@ -48,6 +58,8 @@ export class JobRoutes {
       const token = bearerOrBareKey(request.headers.authorization);
       const { key, endpoint } = await authenticateForEndpoint(this.#deps, token, url.endpointId);
       admitRequest(request.socket, key.accountId);
+      const turn = this.#turns.next(key.accountId);
+      if (turn !== undefined) await turn;
       if (url.rest.length > (operation.segments ?? 0)) throw noSuchRoute();
       if (!operation.methods.includes(request.method ?? '')) {
         throw new BerthError(
@@ -81,8 +93,10 @@ export class JobRoutes {
       // may be closed by now.
       if ((request.destroyed && !request.complete) || (response.destroyed && this.#deps.queue.isClosing))
         return;
-      if (!request.readableEnded) request.resume();
-      sendJobError(response, toBerthError(error, this.#deps.log, url.endpointId));
+      discardRest(request);
+      const known = toBerthError(error, this.#deps.log, url.endpointId);
+      if (known.code === 'rate') await pause(REFUSAL_DELAY_MS);
+      sendJobError(response, known);
     } finally {
       release?.();
       // An open connection would keep the server from stopping.

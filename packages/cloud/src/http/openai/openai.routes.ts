@@ -17,7 +17,7 @@ import { toBerthError } from '../http.errors.ts';
 import type { JobUrl } from '../jobs/job-url.ts';
 import { MAX_RUNSYNC_BODY_BYTES } from '../../domain/limits.ts';
 import type { JobRateLimits } from '../jobs/job-rate-limits.ts';
-import { abortOnClose, readUtf8Body, sendJson } from '../raw-http.ts';
+import { abortOnClose, discardRest, readUtf8Body, sendJson } from '../raw-http.ts';
 import type { Request, Response } from '../raw-http.ts';
 import { endWhenRevoked } from '../revocable-response.ts';
 import { completionJson } from './openai-output.ts';
@@ -88,7 +88,7 @@ export class OpenAiRoutes {
       );
       await this.#call(request, response, endpoint, key.accountId, openAiRoute(url.rest));
     } catch (error) {
-      if (!request.readableEnded) request.resume();
+      discardRest(request);
       const known = toBerthError(error, this.#deps.log, url.endpointId);
       if (response.headersSent) response.destroy();
       else sendOpenAiError(response, known);

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { ChecksumName } from '../../support/checksums.ts';
 import { StreamChecksums } from '../../support/stream-checksums.ts';
+import { piecesInTurns } from '../body-turns.ts';
 import { CHECKSUM_HEADERS } from './s3-checksums.ts';
 import { decodeAwsChunked } from './aws-chunked.ts';
 import { UNSIGNED_PAYLOAD } from '../../auth/s3-authenticator.ts';
@@ -36,9 +37,9 @@ export function readPayload(
     throw new S3Error('InvalidRequest', 'signed chunks need a request that is signed with an S3 key');
   const found: Record<string, string> = {};
   const expected = expectedChecksums(request, chunked);
-  const source: AsyncIterable<Uint8Array> = request.iterator({ destroyOnReturn: false });
+  const source = piecesInTurns(request, request.iterator({ destroyOnReturn: false }));
   let trailers: ReadonlyMap<string, string> = new Map();
-  const bytes = chunked
+  const bytes: AsyncIterable<Uint8Array> = chunked
     ? decodeAwsChunked(source, {
         signing: CHUNKED_SIGNED.has(payloadHash) ? signing : undefined,
         onTrailers: (read) => (trailers = read),

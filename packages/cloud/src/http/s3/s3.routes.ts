@@ -7,6 +7,7 @@ import type { Volumes } from '../../resources/volumes/volumes.ts';
 import type { NetworkVolume } from '../../domain/records.ts';
 import { BerthError } from '../../support/errors.ts';
 import { toBerthError } from '../http.errors.ts';
+import { discardBody } from '../body-turns.ts';
 import { allowLongUpload } from '../long-uploads.ts';
 import { admitRequest } from '../connection-limit.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '../request-id.ts';
@@ -71,7 +72,7 @@ export class S3Routes {
         withBody: request.method !== 'HEAD',
       });
     } finally {
-      discardBody(request);
+      discardBody(request, MAX_DISCARDED_BYTES);
     }
   }
 
@@ -150,14 +151,4 @@ function checkRegion(region: string | undefined, { dataCenterId }: NetworkVolume
 /** The client closed the connection: there is nobody to answer, and this is not an error. */
 function isClientGone(request: IncomingMessage, response: ServerResponse): boolean {
   return response.destroyed || (request.destroyed && !request.complete);
-}
-
-function discardBody(request: IncomingMessage): void {
-  if (request.complete || request.destroyed) return;
-  let dropped = 0;
-  request.on('data', (piece: Buffer) => {
-    dropped += piece.length;
-    if (dropped > MAX_DISCARDED_BYTES) request.destroy();
-  });
-  request.resume();
 }

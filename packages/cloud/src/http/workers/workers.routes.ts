@@ -15,7 +15,7 @@ import { claimConnection } from '../connection-limit.ts';
 import { toBerthError } from '../http.errors.ts';
 import type { JobUrl } from '../jobs/job-url.ts';
 import { sendJobError } from '../jobs/jobs.errors.ts';
-import { cancelOnClose, readBody, sendJson, sendNoContent } from '../raw-http.ts';
+import { cancelOnClose, discardRest, readBody, sendJson, sendNoContent } from '../raw-http.ts';
 import type { BasicRequest, BasicResponse } from '../raw-http.ts';
 import { endWhenRevoked } from '../revocable-response.ts';
 import { parseLeaseAndChunkNumber } from './chunk-number.ts';
@@ -297,7 +297,7 @@ export class WorkerRoutes {
     error: BerthError,
     operation: string,
   ): Promise<void> {
-    if (!request.readableEnded) request.resume();
+    discardRest(request);
     if (error.code === 'method') return sendJobError(response, error);
     const polls = operation === 'job-take' || operation === 'job-take-batch' || operation === 'job-stop';
     if (!polls && !isAccessError(error)) return sendJobError(response, error);

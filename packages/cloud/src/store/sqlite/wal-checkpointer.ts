@@ -29,7 +29,7 @@ const KEPT_WAL_BYTES = (MIN_WAL_PAGES + 200) * FRAME_BYTES;
  * last copy says that this time allows, but long enough to be worth four syncs of the disk.
  */
 const MAX_COPY_MS = 40;
-const MIN_COPY_PAGES = 4_000;
+const MIN_COPY_PAGES = 1_000;
 /** On a full disk, a checkpoint that gains little or fails is not made again for so long. */
 const MIN_RETRY_INTERVAL_MS = 1_000;
 const MIN_GAIN_PAGES = 50;
