@@ -1,5 +1,5 @@
 import type { CloudEventBus } from '../domain/events.ts';
-import type { WakeupBus } from '../store/wakeup-bus.ts';
+import type { Wakeup, WakeupBus } from '../store/wakeup-bus.ts';
 
 const source = 'other-server';
 
@@ -51,37 +51,15 @@ export function connectWakeups(events: CloudEventBus, wakeups: WakeupBus): void 
         return events.publish('endpoint.demand', demand);
       }
       case 'refresh':
-        return events.publish('worker.refresh-requested', {
-          endpointId: wakeup.endpointId,
-          workerId: wakeup.workerId,
-          source,
-        });
+        return events.publish('worker.refresh-requested', received(wakeup));
       case 'worker':
-        return events.publish('worker.changed', {
-          endpointId: wakeup.endpointId,
-          workerId: wakeup.workerId,
-          source,
-        });
+        return events.publish('worker.changed', received(wakeup));
       case 'volume':
-        return events.publish('volume.changed', {
-          accountId: wakeup.accountId,
-          volumeId: wakeup.volumeId,
-          source,
-        });
+        return events.publish('volume.changed', received(wakeup));
       case 'quota-limit':
-        return events.publish('quota.changed', {
-          accountId: wakeup.accountId,
-          limit: wakeup.limit,
-          maximum: wakeup.maximum,
-          source,
-        });
+        return events.publish('quota.changed', received(wakeup));
       case 'quota':
-        return events.publish('quota.warning', {
-          accountId: wakeup.accountId,
-          limit: wakeup.limit,
-          ratio: wakeup.ratio,
-          source,
-        });
+        return events.publish('quota.warning', received(wakeup));
       case 'missed':
         events.publish('keys.changed', { source });
         events.publish('endpoint.changed', { source });
@@ -95,6 +73,10 @@ export function connectWakeups(events: CloudEventBus, wakeups: WakeupBus): void 
         return;
     }
   });
+}
+
+function received<W extends Wakeup>({ kind: _, ...event }: W): Omit<W, 'kind'> & { source: typeof source } {
+  return { ...event, source };
 }
 
 function publishEndpoint(
