@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { SILENT_CLUSTER } from '../../packages/testing/src/kubernetes/silent-cluster.ts';
 import { createRunningPod } from '../../packages/testing/src/pod-client.ts';
 import { createQueueEndpoint } from '../../packages/testing/src/queue-endpoint-client.ts';
 import { serverFixture } from '../../packages/testing/src/server-fixture.ts';
@@ -176,17 +177,7 @@ for (const kind of DATABASES)
   });
 
 describe('the families of a cluster and of traces', () => {
-  const folder = createTemporaryFolder('kube', {
-    config: JSON.stringify({
-      apiVersion: 'v1',
-      kind: 'Config',
-      'current-context': 'silent',
-      contexts: [{ name: 'silent', context: { cluster: 'silent', user: 'nobody' } }],
-      // Nobody listens on this port.
-      clusters: [{ name: 'silent', cluster: { server: 'https://127.0.0.1:9' } }],
-      users: [{ name: 'nobody', user: { token: 'none' } }],
-    }),
-  });
+  const folder = createTemporaryFolder('kube', { config: SILENT_CLUSTER });
   after(() => folder.remove());
   const stage = serverFixture('sqlite', {
     BERTH_KUBECONFIG: join(folder.path, 'config'),

@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
 import { after, before, describe, test } from 'node:test';
 import type { ApiClient } from '../../packages/testing/src/api-client.ts';
+import { SILENT_CLUSTER } from '../../packages/testing/src/kubernetes/silent-cluster.ts';
 import { createPod, createRunningPod } from '../../packages/testing/src/pod-client.ts';
 import { PROMETHEUS_MISSING, startPrometheus } from '../../packages/testing/src/prometheus-process.ts';
 import type { PrometheusProcess } from '../../packages/testing/src/prometheus-process.ts';
@@ -41,16 +42,6 @@ interface Dashboard {
 
 /** The use of GPUs is read every 15 s. */
 const SAMPLED_WITHIN_MS = 40_000;
-/** Nobody listens on this port. */
-const SILENT_CLUSTER = JSON.stringify({
-  apiVersion: 'v1',
-  kind: 'Config',
-  'current-context': 'silent',
-  contexts: [{ name: 'silent', context: { cluster: 'silent', user: 'nobody' } }],
-  clusters: [{ name: 'silent', cluster: { server: 'https://127.0.0.1:9' } }],
-  users: [{ name: 'nobody', user: { token: 'none' } }],
-});
-
 const OWN_WORKER = { image: 'local/shell', cpu: [{ id: 'cpu3c', vcpuCount: 2 }] };
 
 /** Does something that has to wait for the table of jobs, for a third of a second. */
