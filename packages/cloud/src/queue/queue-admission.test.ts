@@ -75,6 +75,20 @@ describe('what an account may queue', () => {
     assert.ok(on.reads.jobs <= 2, `${on.reads.jobs} reads`);
   });
 
+  test('jobs that are stored while the store counts are counted once, whether it saw them or not', async () => {
+    for (const seen of [true, false]) {
+      const on = fixture({ queuedJobs: 3 });
+      assert.equal(await on.submit(), 'fine');
+      const onStored = await on.admission.admit('a', 'x');
+      on.advance(1_000);
+      if (seen) on.queued.jobs += 1;
+      const third = on.submit();
+      if (!seen) on.queued.jobs += 1;
+      onStored?.();
+      assert.deepEqual([await third, await on.submit()], ['fine', 'queuedJobs'], `seen: ${seen}`);
+    }
+  });
+
   test('jobs that have left the queue make room within moments, and old counts are read again', async () => {
     const on = fixture({ queuedJobs: 2 });
     assert.deepEqual(

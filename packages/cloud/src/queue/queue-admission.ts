@@ -32,6 +32,8 @@ interface QueuedCount {
   nextByteCountAt: number;
   /** Admitted, and perhaps not in the store yet. */
   storing: { jobs: number; bytes: number };
+  /** Of those, what has got there, or has failed, since the last reading began. */
+  settled: { jobs: number; bytes: number };
   reading: Promise<void> | undefined;
 }
 
@@ -47,8 +49,8 @@ const ALL = '';
 /**
  * Keeps accounts within their limits for queued jobs and bytes. An account without limits costs nothing. For
  * the others, this server adds up what it and the other servers accept, and reads the count from the store
- * once a second and before it refuses. So on one server a limit is exact but for jobs that are being written;
- * several servers together may exceed it by what the others accept before they report it, about 20 ms.
+ * once a second and before it refuses. So one server admits no more than the limit; several servers together
+ * may exceed it by what the others accept before they report it, about 20 ms.
  */
 export class QueueAdmission {
   readonly #deps: QueueAdmissionDeps;
@@ -114,9 +116,8 @@ export class QueueAdmission {
     const { store, now } = this.#deps;
     const accountId = key === ALL ? undefined : key;
     if (now() - count.jobsReadAt >= MIN_AGE_MS) {
-      // Those that get into the store meanwhile are counted twice until the next reading, rather than not at
-      // all.
-      const jobs = (await store.queuedJobs(accountId)) + count.storing.jobs;
+      count.settled.jobs = 0;
+      const jobs = withUnstored(await store.queuedJobs(accountId), count, 'jobs');
       // Of fewer jobs, the bytes are fewer in proportion, until they are counted again.
       count.bytes = Math.round((count.bytes * Math.min(jobs, count.jobs)) / Math.max(1, count.jobs));
       count.jobs = jobs;
@@ -125,7 +126,8 @@ export class QueueAdmission {
     const isUnsure = count.bytesReadAt === -Infinity || exceeded(count, bytes, limits) === 'queuedBytes';
     if (limits.queuedBytes === undefined || !isUnsure || now() < count.nextByteCountAt) return;
     const from = now();
-    count.bytes = (await store.queuedBytes(accountId)) + count.storing.bytes;
+    count.settled.bytes = 0;
+    count.bytes = withUnstored(await store.queuedBytes(accountId), count, 'bytes');
     count.bytesReadAt = now();
     count.nextByteCountAt =
       count.bytesReadAt + Math.max(MIN_AGE_MS, BYTE_COUNT_SHARE * (count.bytesReadAt - from));
@@ -145,9 +147,11 @@ export class QueueAdmission {
       count.storing.bytes += bytes;
     }
     return () => {
-      for (const { storing } of counts) {
+      for (const { storing, settled } of counts) {
         storing.jobs -= 1;
         storing.bytes -= bytes;
+        settled.jobs += 1;
+        settled.bytes += bytes;
       }
     };
   }
@@ -162,12 +166,22 @@ export class QueueAdmission {
         bytesReadAt: -Infinity,
         nextByteCountAt: -Infinity,
         storing: { jobs: 0, bytes: 0 },
+        settled: { jobs: 0, bytes: 0 },
         reading: undefined,
       };
       this.#counts.set(key, count);
     }
     return count;
   }
+}
+
+/**
+ * What the store said, and what it cannot have known. Of a job that got there while it was asked nobody knows
+ * whether it counted it: it did, unless the sum of what was admitted says more.
+ */
+function withUnstored(found: number, count: QueuedCount, what: 'jobs' | 'bytes'): number {
+  const least = found + count.storing[what];
+  return Math.max(least, Math.min(least + count.settled[what], count[what]));
 }
 
 function hasQueueLimit({ queuedJobs, queuedBytes }: QuotaLimits): boolean {
