@@ -84,6 +84,8 @@ describe('the Helm chart', { skip: 'reason' in helm && helm.reason }, () => {
     );
     for (const kind of ['Ingress', 'PodDisruptionBudget', 'ServiceMonitor', 'NetworkPolicy'])
       assert.ok(kinds(resources).includes(kind), kind);
+    const policy = JSON.stringify(resources.find(({ kind }) => kind === 'NetworkPolicy'));
+    assert.match(policy, /"app.kubernetes.io\/name":"berth-test"/, 'the pod of `helm test` may connect');
     const { config } = await settingsOf(resources);
     assert.deepEqual(
       [config.publicUrl, config.tls.certificate, config.tls.plainFrom, config.log.level],
