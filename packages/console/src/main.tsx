@@ -12,18 +12,26 @@ import './styles/base.css';
 import './styles/components.css';
 import './styles/shell.css';
 
-applyTheme();
-const root = document.getElementById('root');
-// The router knows its page before the first drawing, so that there is only one.
-if (root !== null)
-  void Promise.all([firstReads(queryClient, location.pathname), router.load()]).then(() =>
-    createRoot(root).render(
-      <StrictMode>
-        <QueryClientProvider client={queryClient}>
-          <ToastProvider>
-            <RouterProvider router={router} />
-          </ToastProvider>
-        </QueryClientProvider>
-      </StrictMode>,
-    ),
+/** Longer than that is not waited: the page then shows that it loads. */
+const MAX_WAIT_MS = 100;
+
+function draw(): void {
+  const root = document.getElementById('root');
+  if (root === null) return;
+  createRoot(root).render(
+    <StrictMode>
+      <QueryClientProvider client={queryClient}>
+        <ToastProvider>
+          <RouterProvider router={router} />
+        </ToastProvider>
+      </QueryClientProvider>
+    </StrictMode>,
   );
+}
+
+applyTheme();
+// With its data and its page there, the first page is drawn once. What fails here is tried again, and shown, there.
+void Promise.race([
+  Promise.all([firstReads(queryClient, location.pathname), router.load()]),
+  new Promise((resolve) => setTimeout(resolve, MAX_WAIT_MS)),
+]).then(draw, draw);

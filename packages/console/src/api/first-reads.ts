@@ -1,18 +1,12 @@
 import type { QueryClient } from '@tanstack/react-query';
 import { readOf } from './queries.ts';
 
-/** Longer than that is not waited: the page then shows that it loads. */
-const MAX_WAIT_MS = 100;
-
 /**
- * Reads what the first page shows before anything is drawn, so that it is drawn once. The server has told the
- * browser to ask for it together with the scripts (`Link` header), so mostly it is there already.
+ * Reads what the first page shows before anything is drawn. The server has told the browser to ask for it together
+ * with the scripts (`Link` header), so mostly it is there already.
  */
 export async function firstReads(client: QueryClient, page: string): Promise<void> {
   if (page === '/login') return;
   const paths = ['/v2/session', ...(page === '/' ? ['/v2/account/overview'] : [])];
-  await Promise.race([
-    Promise.all(paths.map((path) => client.prefetchQuery(readOf(path)))),
-    new Promise((resolve) => setTimeout(resolve, MAX_WAIT_MS)),
-  ]);
+  await Promise.all(paths.map((path) => client.prefetchQuery(readOf(path))));
 }
