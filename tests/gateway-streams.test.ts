@@ -93,9 +93,13 @@ describe('streams through a load balancing endpoint', () => {
     );
     assert.deepEqual(answers, Array(uploads).fill(each));
     const after = residentMegabytes(stage.server.process.pid);
-    for (const now of [during, after])
+    // What has passed through is collected with everything else, when that has doubled.
+    for (const [now, most] of [
+      [during, 100],
+      [after, 250],
+    ] as const)
       assert.ok(
-        now - before < 100,
+        now - before < most,
         `the server grew from ${before.toFixed(0)} MB to ${during.toFixed(0)} and ${after.toFixed(0)} MB`,
       );
   });
