@@ -1,4 +1,4 @@
-/** While nothing changes, the state is printed again after this. */
+/** A state that does not change is printed again after this. */
 export const REMINDER_MS = 15_000;
 
 /** Work that takes less prints no progress. */

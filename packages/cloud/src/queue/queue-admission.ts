@@ -176,8 +176,8 @@ export class QueueAdmission {
 }
 
 /**
- * What the store said, and what it cannot have known. Of a job that got there while it was asked nobody knows
- * whether it counted it: it did, unless the sum of what was admitted says more.
+ * The count of the store, with the jobs that it has missed: those that are still being stored, and some of those
+ * that were stored while it counted. How many of the latter it missed follows from what this server has added up.
  */
 function withUnstored(found: number, count: QueuedCount, what: 'jobs' | 'bytes'): number {
   const least = found + count.storing[what];

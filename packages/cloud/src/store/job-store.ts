@@ -46,7 +46,7 @@ export interface JobStore {
    * each account's oldest first. The first job is for the first claim.
    */
   take(endpointId: string, terms: TakeRequest): Promise<TakenJob[]>;
-  /** Whether a job waits; costs less than a take. Undefined where it would not. */
+  /** Whether a job waits. Stores in which a take costs no more than the question do not have it. */
   hasWaiting?(endpointId: string): Promise<boolean>;
   /**
    * Asks `next` what becomes of a job and writes it. Answers the job before and after; undefined where there

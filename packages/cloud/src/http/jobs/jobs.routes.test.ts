@@ -19,9 +19,8 @@ import { BerthError } from '../../support/errors.ts';
 import { createLog } from '../../support/log.ts';
 import { parseJobUrl } from './job-url.ts';
 import type { JobUrl } from './job-url.ts';
-import { JobRoutes } from './jobs.routes.ts';
+import { jobRoutes } from './job-routes.fixture.ts';
 import { EventBus } from '../../support/event-bus.ts';
-import { OpenAccesses } from '../../auth/open-access.ts';
 
 let context: ServiceContext;
 before(async () => {
@@ -60,16 +59,7 @@ async function served(
     endpoints = new EndpointCache({ findInAnyAccount: async () => sampleEndpoint }, context.clock),
     authenticator = new OpenGate(context),
   } = asked;
-  const routes = new JobRoutes({
-    queue,
-    webhooks: undefined as never,
-    endpoints,
-    authenticator: authenticator,
-    openAccesses: new OpenAccesses(context),
-    rateLimits: undefined,
-    log: asked.log ?? log,
-    noWorkersReason: () => undefined,
-  });
+  const routes = jobRoutes(context, { queue, endpoints, authenticator, log: asked.log ?? log });
   const serving: Promise<void>[] = [];
   server = createServer((incoming, response) =>
     serving.push(routes.serve(incoming, response, parseJobUrl(incoming.url ?? '') as JobUrl)),

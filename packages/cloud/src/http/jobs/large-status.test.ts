@@ -6,12 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { createServiceContext } from '../../../../testing/src/service-context.ts';
 import type { ServiceContext } from '../../../../testing/src/service-context.ts';
-import { Authenticator } from '../../auth/authenticator.ts';
-import { OpenAccesses } from '../../auth/open-access.ts';
 import type { Delivery, Job } from '../../domain/job-records.ts';
-import type { ApiKey } from '../../domain/records.ts';
 import { JobQueue } from '../../queue/job-queue.ts';
-import { EndpointCache } from '../../resources/endpoints/endpoint-cache.ts';
 import { sampleEndpoint } from '../../resources/endpoints/endpoint.fixture.ts';
 import { noopWakeupBus } from '../../store/wakeup-bus.ts';
 import { EventBus } from '../../support/event-bus.ts';
@@ -20,20 +16,13 @@ import { AnswerBudget } from '../answer-budget.ts';
 import { FastPathServer } from '../fast-path/fast-path-server.ts';
 import { parseJobUrl } from './job-url.ts';
 import type { JobUrl } from './job-url.ts';
-import { JobRoutes } from './jobs.routes.ts';
+import { jobRoutes } from './job-routes.fixture.ts';
 
 const LARGE_BYTES = 6 * 1024 * 1024;
 const READERS = 12;
 /** Two of them at a time. */
 const BUDGET = { account: 2 * LARGE_BYTES + 1024, all: 5 * LARGE_BYTES };
 const log = createLog({ level: 'silent', format: 'json' });
-
-/** The account is the key. */
-class AccountByKey extends Authenticator {
-  override async authenticate(key: string): Promise<ApiKey> {
-    return { accountId: key, access: 'all', expiresAt: null } as ApiKey;
-  }
-}
 
 for (const path of ['fast path', 'Node'] as const) {
   describe(`large answers, over the ${path}`, () => {
@@ -76,21 +65,7 @@ for (const path of ['fast path', 'Node'] as const) {
         events: new EventBus(),
       });
       await queue.recover();
-      const routes = new JobRoutes({
-        queue,
-        webhooks: undefined as never,
-        // Each account has one endpoint, of its name.
-        endpoints: new EndpointCache(
-          { findInAnyAccount: async (id) => ({ ...sampleEndpoint, id, accountId: id }) },
-          context.clock,
-        ),
-        authenticator: new AccountByKey(context),
-        openAccesses: new OpenAccesses(context),
-        answerBudget: budget,
-        rateLimits: undefined,
-        log,
-        noWorkersReason: () => undefined,
-      });
+      const routes = jobRoutes(context, { queue, answerBudget: budget });
       server =
         path === 'Node'
           ? createServer((incoming, response) => {
