@@ -1,6 +1,6 @@
 // Measures Berth beside its peers on this machine: `npm run bench --
 // start|accept|drain|latency|steady|idle|depth|coldstart|flood|full-disk|gateway|ledger|pods|kubernetes
-// |kubernetes-kills|kubernetes-scale|kills|failover|python|console`, without a word all of them.
+// |kubernetes-kills|kubernetes-scale|kills|failover|python|console|versions`, without a word all of them.
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { accept } from './accept.bench.ts';
@@ -23,6 +23,7 @@ import { pods } from './pods.bench.ts';
 import { python } from './python.bench.ts';
 import { start } from './start.bench.ts';
 import { steady } from './steady.bench.ts';
+import { versions } from './versions.bench.ts';
 import { BenchContext } from './support/bench-context.ts';
 import { machineNow } from './support/machine-load.ts';
 import { Report } from './support/bench-report.ts';
@@ -50,6 +51,7 @@ const BENCHMARKS: Record<string, (bench: BenchContext) => Promise<void>> = {
   failover,
   python,
   console: webConsole,
+  versions,
 };
 /** Those with the Python worker SDK beside Berth. */
 const WITH_PYTHON = ['accept', 'latency', 'coldstart', 'python'];
@@ -61,6 +63,7 @@ const { positionals, values } = parseArgs({
     seconds: { type: 'string', default: '5' },
     minutes: { type: 'string', default: '1' },
     scale: { type: 'string', default: '1' },
+    other: { type: 'string' },
   },
 });
 const unknown = positionals.find((word) => !Object.hasOwn(BENCHMARKS, word));
@@ -82,6 +85,7 @@ await withCleanup(async (stage) => {
     seconds: Number(values.seconds),
     minutes: Number(values.minutes),
     scale: Number(values.scale),
+    other: values.other,
   });
   const packages = ['bullmq', 'ioredis', 'graphile-worker', 'pg-boss', 'fastify'].map(
     (name) => `${name} ${packageVersion(name)}`,

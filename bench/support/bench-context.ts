@@ -23,6 +23,8 @@ export interface BenchContextOptions {
   minutes: number;
   /** Of the crowd of the flood: less than 1 tries the benchmark itself. */
   scale: number;
+  /** The folder of another checkout, to compare this one with. */
+  other: string | undefined;
 }
 
 /** What every part works with. */
@@ -34,11 +36,12 @@ export class BenchContext {
   readonly seconds: number;
   readonly minutes: number;
   readonly scale: number;
+  readonly other: string | undefined;
   #postgres: Promise<Postgres> | undefined;
   #pythonSdk: Promise<PythonSdk> | undefined;
   #databases = 0;
 
-  constructor({ report, tools, cleanup, rounds, seconds, minutes, scale }: BenchContextOptions) {
+  constructor({ report, tools, cleanup, rounds, seconds, minutes, scale, other }: BenchContextOptions) {
     this.report = report;
     this.tools = tools;
     this.cleanup = cleanup;
@@ -46,6 +49,7 @@ export class BenchContext {
     this.seconds = seconds;
     this.minutes = minutes;
     this.scale = scale;
+    this.other = other;
   }
 
   /** One PostgreSQL for the whole run, started on first use. */

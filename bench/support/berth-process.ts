@@ -16,16 +16,23 @@ export interface BerthStorage {
   /** A postgres URL; empty is SQLite in the data folder. */
   database: string;
   env?: Record<string, string>;
+  /** The folder of the version that is started; this one, if not given. */
+  checkout?: string;
 }
 
 /**
  * Starts Berth as a person would, without rate limits. BENCH_PROFILE names a folder for a processor profile
  * of every server.
  */
-export async function startBerth({ data, database, env = {} }: BerthStorage): Promise<BerthProcess> {
+export async function startBerth({
+  data,
+  database,
+  env = {},
+  checkout = repositoryPath(''),
+}: BerthStorage): Promise<BerthProcess> {
   const profiles = process.env['BENCH_PROFILE'];
   const program = await startProgram({
-    command: repositoryPath('packages/cloud/bin/berth'),
+    command: join(checkout, 'packages/cloud/bin/berth'),
     args: ['up', '--port', '0', '--data', data, ...(database === '' ? [] : ['--database', database])],
     env: {
       BERTH_RATE_LIMITS: 'off',
