@@ -45,15 +45,15 @@ for (const kind of DATABASES)
     const status = () => page.locator('.toolbar + [role=status]');
     const count = async (): Promise<number> =>
       Number(/of ([\d,]+) lines/.exec(await status().innerText())?.[1]?.replaceAll(',', ''));
-    /** The first line that is in view as a whole. */
+    /** The first line that is in view as a whole. Rows follow a change of place with the next frame. */
     const firstInView = (): Promise<string> =>
-      page.evaluate(`(() => {
+      page.evaluate(`new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))).then(() => {
       const top = document.querySelector('.log').getBoundingClientRect().top;
       return [...document.querySelectorAll('.log-line')]
         .map((row) => [row.getBoundingClientRect().top - top, row.querySelector('.log-text').textContent])
         .filter(([from]) => from >= -1)
         .sort(([one], [other]) => one - other)[0][1];
-    })()`);
+    })`);
 
     test('scrolling back reads older lines, and those on screen stay where they are', async () => {
       await page.goto(`/pods/${pod}/logs`);
