@@ -40,12 +40,12 @@ const BARS = {
 export async function webConsole(bench: BenchContext): Promise<void> {
   const { report } = bench;
   report.part('console', `the web console in Chromium; times are medians of ${LOADS} loads, or percentiles`);
-  const missing = missingBrowser();
+  const missing = missingBrowser({ isWhole: true });
   if (missing !== undefined) return report.missingTool('chromium', 'apt install chromium', 'console');
   buildConsole();
   await withCleanup(async (stage) => {
     const { berth, endpointId } = await startWithPods(stage);
-    const browser = await launchChromium();
+    const browser = await launchChromium({ isWhole: true });
     stage.defer(() => browser.close());
     const signedIn = await signIn(browser, berth);
     // A page that stays open would follow events and take part in the next measurement.

@@ -12,8 +12,9 @@ import { createTestDatabase, DATABASES } from '../../packages/testing/src/test-d
 
 const MAX_CLICKS = 5;
 const MAX_SECONDS = 120;
+const BROWSER = { isWhole: true };
 
-describe('from a start to a first result', { skip: withoutBrowser() }, () => {
+describe('from a start to a first result', { skip: withoutBrowser(BROWSER) }, () => {
   for (const kind of DATABASES)
     test(`with what the screen says, in five clicks, ${kind}`, async (context) => {
       buildConsole();
@@ -35,7 +36,7 @@ describe('from a start to a first result', { skip: withoutBrowser() }, () => {
       const closed = once(server, 'close');
       let output = '';
       server.stdout.setEncoding('utf8').on('data', (piece: string) => (output += piece));
-      const browser = await launchChromium();
+      const browser = await launchChromium(BROWSER);
       try {
         while (!/console +\S+[^\n]*\n/.test(output)) await once(server.stdout, 'data');
         const link = /console +(http\S+)/.exec(output)?.[1] ?? '';

@@ -30,8 +30,12 @@ test('the README shows the three pictures that are made here', () => {
 });
 
 /** Fails where a picture is missing, or the page looks different by now; BERTH_UPDATE_SNAPSHOTS=1 makes them anew. */
-describe('the pictures of the README are what the console looks like', { skip: withoutBrowser() }, () => {
-  const stage = consoleFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });
+const BROWSER = { isWhole: true };
+
+describe('the pictures of the README are what the console looks like', {
+  skip: withoutBrowser(BROWSER),
+}, () => {
+  const stage = consoleFixture('sqlite', { BERTH_RATE_LIMITS: 'off' }, BROWSER);
   let snapshots: PageSnapshots;
   let page: Page;
   let images: string;

@@ -17,11 +17,13 @@ const FOLDER = fileURLToPath(new URL('snapshots', import.meta.url));
 const WORKERS = { min: 0, max: 2, idleTimeout: 1 };
 /** On a busy machine, the minute of runsync is over before a page is looked at. */
 const KEPT_MS = 3_600_000;
+const BROWSER = { isWhole: true };
 const THEMES = ['light', 'dark'] as const;
 
 for (const kind of DATABASES)
-  describe(`console: 12 key screens look as they did, ${kind}`, { skip: withoutBrowser() }, () => {
-    const stage = consoleFixture(kind, { BERTH_RATE_LIMITS: 'off', BERTH_GPUS: '2x NVIDIA A40' });
+  describe(`console: 12 key screens look as they did, ${kind}`, { skip: withoutBrowser(BROWSER) }, () => {
+    const env = { BERTH_RATE_LIMITS: 'off', BERTH_GPUS: '2x NVIDIA A40' };
+    const stage = consoleFixture(kind, env, BROWSER);
     let snapshots: PageSnapshots;
     let page: Page;
     const ids: Record<string, string> = {};

@@ -3,6 +3,7 @@ import { after, before } from 'node:test';
 import { AxeBuilder } from '@axe-core/playwright';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { buildConsole, launchChromium, missingBrowser } from './chromium.ts';
+import type { BrowserOptions } from './chromium.ts';
 import { serverFixture } from './server-fixture.ts';
 import type { ServerFixture } from './server-fixture.ts';
 import type { DatabaseKind } from './test-database.ts';
@@ -14,8 +15,8 @@ const PAGE_TIMEOUT_MS = 30_000;
 const COLOR_RULES = ['color-contrast', 'link-in-text-block'];
 
 /** Why the tests of the console do not run, as the `skip` of a suite; false if they do. */
-export function withoutBrowser(): string | false {
-  const missing = missingBrowser();
+export function withoutBrowser(options: BrowserOptions = {}): string | false {
+  const missing = missingBrowser(options);
   if (missing !== undefined && process.env['BERTH_REQUIRE_BROWSER'] === '1') throw new Error(missing);
   return missing ?? false;
 }
@@ -37,7 +38,11 @@ let databaseOfFirst: DatabaseKind | undefined;
 const withoutBarrierChecks = new WeakSet<BrowserContext>();
 
 /** A server and a browser for the tests of a suite. At their end, no script of a page has met an error. */
-export function consoleFixture(kind: DatabaseKind, env: Record<string, string> = {}): ConsoleFixture {
+export function consoleFixture(
+  kind: DatabaseKind,
+  env: Record<string, string> = {},
+  options: BrowserOptions = {},
+): ConsoleFixture {
   databaseOfFirst ??= kind;
   before(buildConsole);
   // Before the server stops: pages would go on asking for it.
@@ -50,7 +55,7 @@ export function consoleFixture(kind: DatabaseKind, env: Record<string, string> =
     return context;
   };
   before(async () => {
-    browser ??= launchChromium();
+    browser ??= launchChromium(options);
     stage.browser = await browser;
     stage.visit = async () => (await newContext()).newPage();
     stage.signIn = async (key = stage.server.key) => {
