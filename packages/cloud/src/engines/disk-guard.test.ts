@@ -15,7 +15,6 @@ class Writer implements GuardedInstance {
   volumeBytes = 0;
   volumeLimitInGb = 20;
   limitInGb: number | undefined = 10;
-  isLogFull = false;
 
   readonly id: string;
 
@@ -37,25 +36,20 @@ class Writer implements GuardedInstance {
     ];
   }
 
-  async logSystemLine(line: string): Promise<void> {
-    if (this.isLogFull) throw new Error('ENOSPC');
-    this.log.push(line);
-  }
-
-  async stop(): Promise<void> {
+  async endForSpace(reason: string): Promise<void> {
+    this.log.push(reason);
     this.running = false;
-    this.isLogFull = false;
   }
 }
 
 function stage(...ids: string[]) {
   const clock = new ManualClock();
-  const disk = { freeBytes: 100e9, totalBytes: 250e9 };
+  const disk = { disk: 'one', freeBytes: 100e9, totalBytes: 250e9 };
   const writers = ids.map((id) => new Writer(id));
   const ended: string[] = [];
   const guard = new DiskGuard({
     instances: () => writers.filter(({ running }) => running),
-    readDisk: async () => disk,
+    readDisks: async () => [disk],
     reserveBytes: RESERVE,
     now: () => clock.now(),
     onEnded: (id) => void ended.push(id),
@@ -103,9 +97,9 @@ describe('the disk guard', () => {
     const { disk, write } = stage('one');
     assert.equal(await write(0), 5_000);
     disk.freeBytes = 1e9 + RESERVE;
-    assert.equal(await write(0), 1_000);
+    assert.equal(await write(0), 500);
     disk.freeBytes = RESERVE;
-    assert.equal(await write(0), 100);
+    assert.equal(await write(0), 50);
   });
 
   test('below the reserve, ends the instance that grew most since there was enough, and no other', async () => {
@@ -155,13 +149,48 @@ describe('the disk guard', () => {
     assert.match(writer.log[0] ?? '', /27\.9 GB to the volume at \/workspace; the limit is 20 GB/);
   });
 
-  test('the reason is in the log also where the disk is too full to write it at first', async () => {
-    const { writers, write } = stage('one');
-    const [writer] = writers;
-    assert.ok(writer !== undefined);
-    writer.isLogFull = true;
-    await write(11 * GB);
-    assert.equal(writer.log.length, 1);
+  test('ends early what would fill the disk within a second, and nothing else for its sake', async () => {
+    const { disk, writers, ended, write } = stage('fast', 'slow');
+    disk.freeBytes = disk.totalBytes = 600e6;
+    await write(0, 0);
+    await write(10e6, 2e6);
+    assert.deepEqual(ended, [], 'it would take four seconds');
+    await write(60e6, 2e6);
+    assert.deepEqual(ended, ['fast']);
+    assert.match(writers[0]?.log[0] ?? '', /has 526\.0 MB left/);
+    // It wrote until its end.
+    disk.freeBytes -= 200e6;
+    for (let looks = 0; looks < 5; looks += 1) await write(0, 2e6);
+    assert.deepEqual(ended, ['fast']);
+  });
+
+  test('each disk has its own growers', async () => {
+    const clock = new ManualClock();
+    const disks = ['daemon', 'volumes'].map((disk) => ({ disk, freeBytes: 10e9, totalBytes: 10e9 }));
+    const bytes = { first: [0, 0], second: [0, 0] };
+    const ended: string[] = [];
+    const instances = Object.entries(bytes).map(([id, written]) => ({
+      id,
+      measureDisk: async () => [
+        { name: 'its container disk', bytes: written[0] ?? 0, limitInGb: undefined },
+        { name: 'the volume', bytes: written[1] ?? 0, limitInGb: undefined, disk: 'volumes' },
+      ],
+      endForSpace: async () => void ended.push(id),
+    }));
+    const guard = new DiskGuard({
+      instances: () => instances.filter(({ id }) => !ended.includes(id)),
+      readDisks: async () => disks,
+      reserveBytes: RESERVE,
+      now: () => clock.now(),
+      onEnded: () => undefined,
+      onProblem: (what, error) => assert.fail(`${what}: ${String(error)}`),
+    });
+    await guard.check();
+    clock.advance(30_000);
+    Object.assign(bytes, { first: bytes.first.fill(5e9, 0, 1), second: bytes.second.fill(1e9, 1) });
+    Object.assign(disks[1] ?? {}, { freeBytes: RESERVE - 1 });
+    await guard.check();
+    assert.deepEqual(ended, ['second']);
   });
 
   test('measuring a large folder takes no more than a part of the time', async () => {

@@ -34,6 +34,8 @@ export interface ContainerLaunchDeps extends Omit<StartContext, 'log'> {
   gpus: GpuAllocator;
   networks: DockerNetworks;
   pulledImages: PulledImages;
+  /** Throws where the disk of the daemon is nearly full. */
+  checkSpace(): Promise<void>;
   /** Public port numbers for ports whose number is passed to the instance. */
   ports: PortPool;
   systemLog: Log | undefined;
@@ -45,7 +47,8 @@ export async function launchContainer(
   deps: ContainerLaunchDeps,
 ): Promise<DockerContainer> {
   const { daemon, signal, reportProgress, gpus: allocator } = deps;
-  const wasPulled = await ensureImage(daemon, spec, reportProgress, signal);
+  await deps.checkSpace();
+  const wasPulled = await ensureImage(daemon, spec, reportProgress, signal, deps.checkSpace);
   await deps.pulledImages
     .use(spec.image, wasPulled)
     .catch((error: unknown) => deps.systemLog?.warn({ err: error }, 'the use of an image was not noted'));

@@ -15,7 +15,7 @@ import { findNvidiaGpus, type NvidiaSmiResult } from '../nvidia-smi.ts';
 import { PortPool } from '../port-pool.ts';
 import { Daemon } from './daemon.ts';
 import type { DockerInstance } from './docker-instance.ts';
-import { dockerDiskGuard } from './docker-disk.ts';
+import { checkDaemonSpace, daemonDiskReader, dockerDiskGuard } from './docker-disk.ts';
 import { DockerEvents } from './docker-events.ts';
 import { DockerFiles } from './docker-files.ts';
 import { capacityOf, type DockerHostResources, hostResourcesReader } from './docker-host-resources.ts';
@@ -106,6 +106,7 @@ export class DockerEngine extends ContainerEngine<DockerInstance> implements Ins
   readonly #pulledImages: PulledImages;
   readonly #gpuUsage = gpuUsageReader();
   readonly #diskGuard: DiskGuard;
+  readonly #checkSpace: () => Promise<void>;
   #events: DockerEvents | undefined;
 
   constructor({
@@ -159,10 +160,12 @@ export class DockerEngine extends ContainerEngine<DockerInstance> implements Ins
       logLimits,
       volumeSize,
     });
+    const readDaemonDisk = daemonDiskReader(daemon, async () => (await this.#hostResources()).isThisMachine);
+    this.#checkSpace = () => checkDaemonSpace(readDaemonDisk, diskReserve);
     this.#diskGuard = dockerDiskGuard({
-      daemon,
+      readDaemonDisk,
+      data: resolve(data),
       instances: () => this.inventory.all(),
-      isThisMachine: async () => (await this.#hostResources()).isThisMachine,
       reserveBytes: diskReserve,
       onEnded: (id, reason) => log?.warn({ instance: id, reason }, 'an instance was ended: no space'),
       onProblem: (what, error) => this.logProblem(what, error),
@@ -247,6 +250,7 @@ export class DockerEngine extends ContainerEngine<DockerInstance> implements Ins
   protected async launch(spec: InstanceSpec, context: StartContext): Promise<DockerInstance> {
     const container = await launchContainer(spec, {
       pulledImages: this.#pulledImages,
+      checkSpace: this.#checkSpace,
       ...context,
       daemon: this.#daemon,
       installation: this.#installation,
@@ -261,6 +265,7 @@ export class DockerEngine extends ContainerEngine<DockerInstance> implements Ins
       ...container,
       instance: { ...container.instance, status: 'running', endedAt: null, exitCode: null, signal: null },
     });
+    this.#diskGuard.lookSoon();
     this.inventory.emitStatus(instance);
     instance.captureOutput(context.log);
     if (container.instance.status === 'exited') await instance.refresh();

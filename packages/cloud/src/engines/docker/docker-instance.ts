@@ -56,6 +56,7 @@ export class DockerInstance implements ContainerInstance {
   readonly #cpu: CpuMeter;
   #container: DockerContainer;
   #stopping = false;
+  #noSpace: string | undefined;
 
   constructor(options: DockerInstanceOptions) {
     const { container, clock } = options;
@@ -146,7 +147,8 @@ export class DockerInstance implements ContainerInstance {
 
   /** Completes the log of a run that has ended. */
   async finalizeLog(): Promise<void> {
-    const messages = exitMessages(this.describe(), causesOfExit(this.#container));
+    const noSpace = this.#noSpace === undefined ? [] : [this.#noSpace];
+    const messages = exitMessages(this.describe(), [...causesOfExit(this.#container), ...noSpace]);
     await this.#log.finish(messages, this.describe().endedAt ?? this.#deps.clock.now());
   }
 
@@ -242,6 +244,12 @@ export class DockerInstance implements ContainerInstance {
     // An ended container has a timestamp in the year 1.
     if (stats === undefined || !(at > 0)) return undefined;
     return { cpu: this.#cpu.update(cpuSecondsOf(stats), at), memoryInBytes: memoryOf(stats) };
+  }
+
+  /** Nothing is written to the log before: that would wait for all of its output. */
+  async endForSpace(reason: string): Promise<void> {
+    this.#noSpace = reason;
+    await this.stop(0);
   }
 
   measureDisk(): Promise<WritableDisk[]> {

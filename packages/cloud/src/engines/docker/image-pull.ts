@@ -28,6 +28,7 @@ export async function ensureImage(
   { image, registry, env }: Pick<InstanceSpec, 'image' | 'registry' | 'env'>,
   reportProgress: (line: string) => Promise<void>,
   signal: AbortSignal,
+  checkSpace: () => Promise<void> = async () => undefined,
 ): Promise<boolean> {
   const { full } = parseReference(image);
   if (await hasImage(daemon, full)) return false;
@@ -42,6 +43,8 @@ export async function ensureImage(
     const progress = new PullProgress();
     for await (const message of jsonLines<PullMessage>(stream)) {
       if (message.error !== undefined) throw new Error(message.error);
+      // To leave the stream ends the pull, and the daemon deletes what it has of it.
+      await checkSpace();
       const line = progress.update(message);
       if (line !== undefined) await reportProgress(line);
     }

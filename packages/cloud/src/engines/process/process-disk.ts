@@ -23,7 +23,7 @@ export interface ProcessDiskDeps {
 export function processDiskGuard({ path, instances, reserveBytes, ...reports }: ProcessDiskDeps): DiskGuard {
   return new DiskGuard({
     instances: () => instances().filter(({ isRunning, isStopping }) => isRunning && !isStopping),
-    readDisk: () => readDisk(path),
+    readDisks: async () => [await readDisk(path)],
     reserveBytes,
     now: () => performance.now(),
     ...reports,

@@ -111,10 +111,12 @@ export class ProcessEngine implements InstanceEngine {
     if (!ID.test(spec.id)) throw ruleError(`${JSON.stringify(spec.id)} is not a valid instance id`);
     return this.#starts.run(spec.id, async (signal, onLogOpened) => {
       await this.#open();
-      const { mutex, starter } = this.#parts;
-      return mutex.runExclusive(spec.id, () =>
+      const { mutex, starter, diskGuard } = this.#parts;
+      const handle = await mutex.runExclusive(spec.id, () =>
         starter.start(spec, { cgroups: this.#cgroups, signal, onLogOpened }),
       );
+      diskGuard.lookSoon();
+      return handle;
     });
   }
 

@@ -332,6 +332,18 @@ export class ProcessInstance {
     return { cpu: this.#cpu.update(cpuSeconds, performance.now()), memoryInBytes };
   }
 
+  async endForSpace(reason: string): Promise<void> {
+    const log = (): Promise<boolean> =>
+      this.logSystemLine(reason).then(
+        () => true,
+        () => false,
+      );
+    // On a full disk the line can be written only after the end.
+    const isLogged = await log();
+    await this.stop(0);
+    if (!isLogged) await log();
+  }
+
   measureDisk(): Promise<WritableDisk[]> {
     const pids = recentInstanceProcesses(this.#selector).map(({ pid }) => pid);
     return processDisks(this.saved, this.folder, pids, this.#deps.volumeSize);

@@ -70,6 +70,11 @@ export interface InspectedContainer {
     Ports: Record<string, { HostIp: string; HostPort: string }[] | null> | null;
     Networks: Record<string, { IPAddress: string; Gateway: string }> | null;
   };
+  /** Files that the daemon keeps for the container, on its machine. */
+  LogPath?: string;
+  HostsPath?: string;
+  HostnamePath?: string;
+  ResolvConfPath?: string;
   /** Only if it was asked for: the bytes that it has written to its own layer. */
   SizeRw?: number;
 }
