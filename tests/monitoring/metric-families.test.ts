@@ -49,6 +49,7 @@ const WITH_DATA = [
   ['berth_quota_limit', ['account', 'limit']],
   ['berth_ready', []],
   ['berth_leader', []],
+  ['berth_worker_shards', []],
 ] as const;
 const ENDPOINTS = 60;
 const MAX_ENDPOINT_LABELS = 51;

@@ -201,6 +201,7 @@ async function composeApp(app: AppContext): Promise<App> {
       queue.start();
       peers.start();
       store.leaderElection.start(lead, follow);
+      compute.takeShards();
       engines.start((dataCenterId) => compute.connectDataCenter(dataCenterId));
       services.imageExpiry.start();
       void services.volumeContents.deleteRemovedData();
@@ -219,7 +220,7 @@ async function composeApp(app: AppContext): Promise<App> {
       else {
         // The next server shall lead before this one has closed the rest.
         follow();
-        await store.leaderElection.resign();
+        await Promise.all([store.leaderElection.resign(), store.workerShards?.election.resign()]);
       }
       await services.imageExpiry.close();
       await services.sharedImages?.close();

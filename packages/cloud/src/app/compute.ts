@@ -3,11 +3,14 @@ import { jupyterPassword } from '../compute/pods/jupyter-password.ts';
 import { createPodReconciler } from '../compute/pods/pod-policy.ts';
 import { PodVolumeDisks } from '../compute/pods/pod-volume-disks.ts';
 import { loadBalancerPorts } from '../compute/workers/worker-spec.ts';
-import { createWorkerReconciler } from '../compute/workers/worker-policy.ts';
 import { FollowerPool } from '../compute/workers/follower-pool.ts';
 import { WorkerReports } from '../compute/workers/worker-reports.ts';
 import type { WorkerPool } from '../domain/endpoints/worker-pool.ts';
+import { ShardedPool } from '../compute/workers/sharded-pool.ts';
+import type { WorkerDeps } from '../compute/workers/worker-components.ts';
+import { createWorkerShards, type ReconciledShard } from '../compute/workers/worker-shards.ts';
 import { Workers } from '../compute/workers/workers.ts';
+import type { ReconcilerDeps } from '../compute/reconciler.ts';
 import { probeWorker } from '../http/gateway/health-check.ts';
 import type { JobQueue } from '../queue/job-queue.ts';
 import type { EndpointCache } from '../resources/endpoints/endpoint-cache.ts';
@@ -51,7 +54,8 @@ export interface ComputeDeps {
 }
 
 /**
- * The reconcilers: they start and stop the instances of workers and pods. Only the leading server runs them.
+ * The reconcilers: they start and stop the instances of workers and pods. The leading server runs them; where endpoints
+ * are divided into shards, the one of a shard runs where its lease is.
  */
 export interface Compute {
   workers: Workers;
@@ -60,6 +64,8 @@ export interface Compute {
   pullCredentials: PullCredentials;
   start(): void;
   pause(): void;
+  /** Begins to manage a fair share of the workers, where endpoints are divided among the servers. */
+  takeShards(): void;
   /** Whether this server starts and stops instances now. */
   isStarted(): boolean;
   connectDataCenter(dataCenterId: string): Promise<void>;
@@ -75,6 +81,8 @@ export function createCompute(
     store,
     new EcrLogin({ identity: awsIdentityFromEnv(process.env), endpoint: config.ecrEndpoint, clock }),
   );
+  const isElected = (): boolean => store.leaderElection.isElected();
+  const shards = store.workerShards;
   const shared = {
     engines: engines.led,
     ...(config.database !== '' && { isLeader: () => store.leaderElection.isLeading() }),
@@ -87,20 +95,34 @@ export function createCompute(
     clock,
     log,
   };
-  const workerReconciler = createWorkerReconciler({
-    ...shared,
-    store: store.leading.workers,
-    queue,
-    ids,
-    endpoint: async (id) => limits.endpointInEffect(await endpointCache.find(id)),
-    allowedWorkers: ({ accountId, gpuCount }, wanted) =>
-      limits.quotas.allowedWorkers(accountId, wanted, gpuCount),
-    volume: (endpoint, dataCenterId) => findVolumeDirectory(store, config.data, endpoint, dataCenterId),
-    artifact: (endpoint) => flash.findArtifactFile(endpoint),
-    pythonHook: ({ type, accelerate }) =>
-      type === 'QUEUE' && (accelerate ?? config.accelerate) ? ACCELERATION_HOOK : undefined,
-    tokenFor: (endpointId, workerId) => auth.workerTokens.tokenFor(endpointId, workerId),
-    probe: (host, port, path) => probeWorker(host, port, path, PROBE_TIMEOUT_MS),
+  /** What the server that manages a shard of workers works with; with one shard, that is the leader. */
+  const byShard = (shard: number): Pick<WorkerDeps & ReconcilerDeps, 'store' | 'engines' | 'isLeader'> => ({
+    store: shards?.leading[shard]?.workers ?? store.leading.workers,
+    engines: engines.ledByShard[shard] ?? engines.led,
+    ...(shards !== undefined && { isLeader: () => shards.election.isLeading(shard) }),
+  });
+  const workerShards = createWorkerShards({
+    count: shards?.leading.length ?? 1,
+    isElected: (shard) => (shards === undefined ? isElected() : shards.election.isElected(shard)),
+    deps: (shard) => ({
+      ...shared,
+      ...byShard(shard),
+      queue,
+      ids,
+      endpoint: async (id) => limits.endpointInEffect(await endpointCache.find(id)),
+      allowedWorkers: ({ accountId, gpuCount }, wanted) =>
+        limits.quotas.allowedWorkers(accountId, wanted, gpuCount),
+      ...(shards !== undefined && {
+        startingWorkers: (accountId: string, work: () => Promise<void>) =>
+          limits.quotas.startingWorkers(accountId, work),
+      }),
+      volume: (endpoint, dataCenterId) => findVolumeDirectory(store, config.data, endpoint, dataCenterId),
+      artifact: (endpoint) => flash.findArtifactFile(endpoint),
+      pythonHook: ({ type, accelerate }) =>
+        type === 'QUEUE' && (accelerate ?? config.accelerate) ? ACCELERATION_HOOK : undefined,
+      tokenFor: (endpointId, workerId) => auth.workerTokens.tokenFor(endpointId, workerId),
+      probe: (host, port, path) => probeWorker(host, port, path, PROBE_TIMEOUT_MS),
+    }),
   });
   const podReconciler = createPodReconciler({
     ...shared,
@@ -120,26 +142,27 @@ export function createCompute(
   });
   events.subscribe('endpoint.changed', ({ endpointId }) => {
     if (endpointId === undefined) return;
-    workerReconciler.policy.onEndpointChanged(endpointId);
-    workerReconciler.wake(endpointId);
+    const { reconciler } = workerShards.of(endpointId);
+    reconciler.policy.onEndpointChanged(endpointId);
+    reconciler.wake(endpointId);
   });
   events.subscribe('pod.changed', ({ podId, source }) => {
     if (source !== 'reconciler') podReconciler.wake(podId);
   });
   events.subscribe('wakeups.missed', () => {
-    workerReconciler.resync();
+    for (const { reconciler } of workerShards.all) reconciler.resync();
     podReconciler.resync();
   });
 
   const startOrLog = (part: { start(): Promise<void> }, failure: string): void => {
     part.start().catch((error: unknown) => log.error({ err: error }, failure));
   };
-  const { components } = workerReconciler.policy;
-  const isElected = (): boolean => store.leaderElection.isElected();
+  const startWorkers = ({ reconciler }: ReconciledShard): void =>
+    startOrLog(reconciler, 'workers cannot be managed; fix the cause and restart Berth');
   const reports = new WorkerReports({
-    ...components,
+    shards: workerShards,
     store: store.servers,
-    isLeading: isElected,
+    saveReports: (shard, found) => (shards?.leading[shard]?.servers ?? store.servers).saveReports(found),
     hasPeers: () => peers.others.length > 0,
     reach: async (endpointId, { id, dataCenterId }) => {
       const endpoint = await endpointCache.find(endpointId);
@@ -148,44 +171,75 @@ export function createCompute(
     },
     log,
   });
-  const pool = new FollowerPool({
-    ...components,
-    leading: components.pool,
-    isLeading: isElected,
-    publishDemand: (endpointId, { requests, inFlight }) =>
-      store.wakeups.publish({
-        kind: 'demand',
-        endpointId,
-        server: store.server,
-        requests,
-        inFlight: { ...inFlight },
+  const pools = new Map(
+    workerShards.all.map((shard) => [
+      shard,
+      new FollowerPool({
+        ...shard.components,
+        leading: shard.components.pool,
+        isLeading: () => shard.isElected(),
+        publishDemand: (endpointId, { requests, inFlight }) =>
+          store.wakeups.publish({
+            kind: 'demand',
+            endpointId,
+            server: store.server,
+            requests,
+            inFlight: { ...inFlight },
+          }),
       }),
-  });
+    ]),
+  );
+  const poolOf = (endpointId: string): FollowerPool => {
+    const found = pools.get(workerShards.of(endpointId));
+    if (found === undefined) throw new Error('a shard of workers has no pool');
+    return found;
+  };
+  const followers = shards === undefined ? poolOf('') : new ShardedPool(poolOf);
   if (config.database !== '') reports.start();
   let started = false;
   return {
     isStarted: () => started,
     pullCredentials,
-    workers: new Workers(components, { ...shared, store: store.workers, isLeader: isElected }),
-    pool: config.database === '' ? components.pool : pool,
+    workers: new Workers(workerShards, { ...shared, store: store.workers }),
+    pool: config.database === '' ? workerShards.of('').components.pool : followers,
     start: () => {
       started = true;
-      startOrLog(workerReconciler, 'workers cannot be managed; fix the cause and restart Berth');
+      if (shards === undefined) workerShards.all.forEach(startWorkers);
       startOrLog(podReconciler, 'pods cannot be managed; fix the cause and restart Berth');
     },
     pause: () => {
       started = false;
-      workerReconciler.pause();
+      if (shards === undefined) for (const { reconciler } of workerShards.all) reconciler.pause();
       podReconciler.pause();
     },
+    takeShards: () =>
+      shards?.election.start({
+        hostId: peers.hostId,
+        onLead: (shard) => {
+          log.info(
+            { shard: shard + 1, shards: shards.election.shards },
+            'this server manages a shard of workers',
+          );
+          const found = workerShards.all[shard];
+          if (found !== undefined) startWorkers(found);
+        },
+        onLost: (shard) => {
+          log.info({ shard: shard + 1 }, 'this server manages a shard of workers no more');
+          workerShards.all[shard]?.reconciler.pause();
+        },
+        isBusy: (shard) => workerShards.all[shard]?.components.registry.isLaunching() === true,
+      }),
     connectDataCenter: async (dataCenterId) => {
-      await workerReconciler.connectDataCenter(dataCenterId);
+      for (const { reconciler } of workerShards.all) await reconciler.connectDataCenter(dataCenterId);
       await podReconciler.connectDataCenter(dataCenterId);
     },
     close: async () => {
       reports.close();
-      pool.close();
-      await Promise.all([podReconciler.close(), workerReconciler.close()]);
+      for (const one of pools.values()) one.close();
+      await Promise.all([
+        podReconciler.close(),
+        ...workerShards.all.map(({ reconciler }) => reconciler.close()),
+      ]);
     },
   };
 }

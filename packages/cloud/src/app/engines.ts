@@ -10,7 +10,8 @@ import { DockerConnection } from '../engines/docker/docker-connection.ts';
 import type { DockerEngine } from '../engines/docker/docker-engine.ts';
 import type { AccountIsolation } from '../domain/placement/engine-capacity.ts';
 import type { InstanceEngine } from '../engines/engine.ts';
-import type { InstanceVolume } from '../engines/instance.ts';
+import type { Instance, InstanceVolume } from '../engines/instance.ts';
+import { workerShardOf } from '../domain/endpoints/worker-shards.ts';
 import { EngineServer } from '../engines/shared/engine-server.ts';
 import { ledEngine } from '../engines/shared/led-engine.ts';
 import { clusterEngine, clusterName } from '../engines/shared/cluster-engine.ts';
@@ -44,6 +45,8 @@ export interface Engines {
   byDataCenter: ReadonlyMap<string, InstanceEngine>;
   /** The same, for the work of the leading server. */
   led: ReadonlyMap<string, InstanceEngine>;
+  /** The same, for the work of the server that holds a shard of workers; without shards, that of the leading one. */
+  ledByShard: readonly ReadonlyMap<string, InstanceEngine>[];
   /** Answers the other servers about the instances of this machine. */
   server: EngineServer;
   catalog: Catalog;
@@ -140,12 +143,23 @@ export async function createEngines(
   if (docker !== undefined && dataCenters.some(({ engine }) => engine === 'docker'))
     engines.set('docker', await docker.engine());
   const isLeading = (): boolean => store.leaderElection.isLeading();
+  const shards = store.workerShards;
+  /** Workers are managed by whoever holds the shard of their endpoint. Without labels: whether it manages any. */
+  const manages = (labels?: Instance['labels']): boolean => {
+    if (shards === undefined) return isLeading();
+    const { election } = shards;
+    if (labels === undefined)
+      return isLeading() || shards.leading.some((_, shard) => election.isLeading(shard));
+    const shard = shardOfInstance(labels, election.shards);
+    return shard === undefined ? isLeading() : election.isLeading(shard);
+  };
   const clusters = await createKubernetesEngines(config, {
     clock,
     log,
     address,
     installation,
-    isLeading,
+    isLeading: manages,
+    isShared: shards !== undefined,
     masterKey,
   });
   const onThisMachine = dataCenters.filter(({ engine }) => engine !== 'kubernetes');
@@ -157,19 +171,30 @@ export async function createEngines(
       return peers.otherHosts;
     },
     findHost: (id) => store.servers.findHost(id),
-    saveHosts: (ids) => store.servers.saveHosts(ids, peers.hostId),
+    saveHosts: async (instances) => {
+      const byShard = Map.groupBy(
+        instances,
+        ({ labels }) => shards && shardOfInstance(labels, shards.leading.length),
+      );
+      for (const [shard, found] of byShard) {
+        const servers = shard === undefined ? store.servers : shards?.leading[shard]?.servers;
+        await servers?.saveHosts(
+          found.map(({ id }) => id),
+          peers.hostId,
+        );
+      }
+    },
   };
   const share = (local: InstanceEngine): InstanceEngine =>
     config.database === '' || (local.kind !== 'process' && local.kind !== 'docker')
       ? local
       : sharedEngine({ local, hosts, signature, clock, log });
-  const ledByEngine = new Map<InstanceEngine, InstanceEngine>();
-  const led = new Map<string, InstanceEngine>();
-  /** Data centers that share an engine share its wrapper too. */
+  const led = new LedEngines(config.database === '' ? undefined : isLeading);
+  const ledByShard = shards?.leading.map(
+    (_, shard) => new LedEngines(() => shards.election.isLeading(shard)),
+  ) ?? [led];
   const addLed = (dataCenterId: string, engine: InstanceEngine): void => {
-    const wrapped = ledByEngine.get(engine) ?? ledEngine(engine, isLeading);
-    ledByEngine.set(engine, wrapped);
-    led.set(dataCenterId, config.database === '' ? engine : wrapped);
+    for (const one of new Set([led, ...ledByShard])) one.add(dataCenterId, engine);
   };
   const sharedEngines = new Map([...engines].map(([kind, engine]) => [kind, share(engine)] as const));
   const byDataCenter = new Map(
@@ -189,7 +214,14 @@ export async function createEngines(
       dataCenter.id,
       config.database === ''
         ? cluster
-        : clusterEngine({ local: cluster, dataCenterId: dataCenter.id, hosts, signature, log }),
+        : clusterEngine({
+            local: cluster,
+            dataCenterId: dataCenter.id,
+            hosts,
+            ...(shards !== undefined && { manages: ({ labels }) => manages(labels) }),
+            signature,
+            log,
+          }),
     );
   }
   for (const [id, engine] of byDataCenter) addLed(id, engine);
@@ -222,7 +254,8 @@ export async function createEngines(
 
   return {
     byDataCenter,
-    led,
+    led: led.byDataCenter,
+    ledByShard: ledByShard.map(({ byDataCenter: engines }) => engines),
     server: engineServer,
     catalog,
     workerUrl: async (dataCenterId) => {
@@ -249,6 +282,31 @@ export async function createEngines(
       await Promise.all([...new Set(byDataCenter.values())].map((engine) => engine.close()));
     },
   };
+}
+
+/** Engines in the hands of the server that leads, by data center. Data centers that share one share its wrapper too. */
+class LedEngines {
+  readonly byDataCenter = new Map<string, InstanceEngine>();
+  readonly #wrapped = new Map<InstanceEngine, InstanceEngine>();
+  readonly #isLeading: (() => boolean) | undefined;
+
+  /** Without `isLeading`, there is only one server. */
+  constructor(isLeading: (() => boolean) | undefined) {
+    this.#isLeading = isLeading;
+  }
+
+  add(dataCenterId: string, engine: InstanceEngine): void {
+    const wrapped =
+      this.#wrapped.get(engine) ??
+      (this.#isLeading === undefined ? engine : ledEngine(engine, this.#isLeading));
+    this.#wrapped.set(engine, wrapped);
+    this.byDataCenter.set(dataCenterId, wrapped);
+  }
+}
+
+/** Undefined for what is not the worker of an endpoint. */
+function shardOfInstance({ kind, endpoint }: Instance['labels'], shards: number): number | undefined {
+  return kind === 'worker' && endpoint !== undefined ? workerShardOf(endpoint, shards) : undefined;
 }
 
 const ISOLATION_MESSAGES: Readonly<Record<AccountIsolation, string>> = {

@@ -25,14 +25,17 @@ export interface KubernetesEnginesDeps {
   log: Log;
   address: ServerAddress;
   installation: () => string;
-  isLeading: () => boolean;
+  /** Whether this server manages instances with these labels now; without labels, whether it manages any. */
+  isLeading: (labels?: Readonly<Record<string, string>>) => boolean;
+  /** Whether servers share the work of managing workers. */
+  isShared: boolean;
   masterKey: Buffer;
 }
 
 /** The clusters by data center. The engine's code is loaded only where there is one. */
 export async function createKubernetesEngines(
   config: Config,
-  { clock, log, address, installation, isLeading, masterKey }: KubernetesEnginesDeps,
+  { clock, log, address, installation, isLeading, isShared, masterKey }: KubernetesEnginesDeps,
 ): Promise<Map<string, ConnectedCluster>> {
   const configured = config.dataCenters.filter(({ engine }) => engine === 'kubernetes');
   const dataCenters: DataCenterConfig[] =
@@ -46,6 +49,7 @@ export async function createKubernetesEngines(
         dataCenterId: dataCenter.id,
         installation: installation(),
         isLeading,
+        isShared,
         volumeKey: deriveKey(masterKey, 'berth volume servers'),
         data: resolve(config.data),
         clock,

@@ -33,6 +33,7 @@ export async function openStorage(
     database: config.database,
     data: config.data,
     poolSize: config.databasePool,
+    workerShards: config.workerShards,
     sealer: new Sealer(masterKey),
     usage: usageRules(config.prices),
     onFull: (forJobs, bytes) => disk.onFull(forJobs, bytes),

@@ -59,6 +59,7 @@ export function createTelemetry(
       .remove(endpointId)
       .catch((error: unknown) => log.warn({ err: error, endpointId }, 'the history could not be deleted'));
   });
+  const shards = store.workerShards?.election;
   let isLeading = false;
   return {
     expose: (registry) => {
@@ -72,6 +73,7 @@ export function createTelemetry(
         registry,
         events,
         isLeading: () => isLeading,
+        workerShards: () => shards?.heldCount ?? Number(isLeading),
         clock,
         queueDepths: () => store.jobs.queueDepths(MAX_READ_QUEUES),
         workers: () => countedWorkers(compute),

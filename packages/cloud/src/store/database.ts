@@ -1,6 +1,7 @@
 import type { JobStore } from './job-store.ts';
 import type { Dialect, Steps } from './sql.ts';
 import type { LeaderElection } from './leader-election.ts';
+import type { ShardElection } from './shard-election.ts';
 import type { WakeupBus } from './wakeup-bus.ts';
 
 /**
@@ -25,8 +26,10 @@ export interface Database {
    * prevent overlap.
    */
   exclusively<T>(name: string, work: () => Promise<T>): Promise<T>;
-  /** `onResigned` wakes the other servers: there is no leader. */
-  leaderElection(onResigned: () => void): LeaderElection;
+  /** `onResigned` wakes the other servers: there is no leader. The lease says into how many shards workers are divided. */
+  leaderElection(onResigned: () => void, shards: number): LeaderElection;
+  /** `onReleased` wakes the other servers: a shard is free. A database of one server has no shards. */
+  shardElection?(shards: number, onReleased: () => void): ShardElection;
   /**
    * Writes a consistent copy of everything below a folder, while the database is used. Resolves to the
    * version of its schema.

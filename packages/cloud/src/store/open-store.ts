@@ -6,7 +6,8 @@ import type { UsageRules } from './ledger-store.ts';
 import { fencedDatabase } from './fenced-database.ts';
 import { checkSchema, migrate } from './migrations/migrate.ts';
 import { execute, row, sql } from './sql.ts';
-import type { Store } from './store.ts';
+import type { ShardElection } from './shard-election.ts';
+import type { Store, WorkerShardStores } from './store.ts';
 import type { StoreObserver } from './store-observer.ts';
 import { acmeTable } from './tables/acme.table.ts';
 import { accountTable } from './tables/accounts.table.ts';
@@ -31,6 +32,7 @@ import { sharedFileTable } from './tables/shared-files.table.ts';
 import { sessionTable } from './tables/sessions.table.ts';
 import { serverTable } from './tables/servers.table.ts';
 import { secretTable } from './tables/secrets.table.ts';
+import { checkWorkerShards, countShards, useWorkerShards } from './tables/worker-shards.table.ts';
 import { templateTable } from './tables/templates.table.ts';
 import { networkVolumeTable } from './tables/network-volumes.table.ts';
 import { noopWakeupBus } from './wakeup-bus.ts';
@@ -48,6 +50,8 @@ export interface StoreOptions {
   /** The disk of the data directory is full. Returns true after space was freed. */
   onFull?(forJobs?: boolean, bytes?: number): boolean;
   observer?: StoreObserver;
+  /** Into how many shards the workers of endpoints are divided. Default: 1. */
+  workerShards?: number;
 }
 
 /**
@@ -59,11 +63,12 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   try {
     await migrate(database);
     await checkMasterKey(database, options.sealer);
+    if (database.dialect === 'postgres') await useWorkerShards(database, options.workerShards ?? 1);
   } catch (error) {
     await database.close();
     throw error;
   }
-  return createStore(database, options.sealer, await database.wakeups(), options.usage);
+  return createStore(database, options.sealer, await database.wakeups(), options.usage, options.workerShards);
 }
 
 export async function openDatabase({
@@ -73,7 +78,7 @@ export async function openDatabase({
   onError,
   onFull,
   observer,
-}: Omit<StoreOptions, 'sealer' | 'usage'>): Promise<Database> {
+}: Omit<StoreOptions, 'sealer' | 'usage' | 'workerShards'>): Promise<Database> {
   // Only the driver in use is loaded: each is 30 files.
   if (database === '') {
     const { openSqlite } = await import('./sqlite/open-database.ts');
@@ -88,9 +93,16 @@ export function createStore(
   sealer: Sealer,
   wakeups: WakeupBus = noopWakeupBus,
   usage?: UsageRules,
+  shards = 1,
 ): Store {
-  const leadership = database.leaderElection(() => wakeups.publish({ kind: 'resigned' }));
-  wakeups.subscribe(({ kind }) => void (kind === 'resigned' && leadership.wake()));
+  const onFree = (): void => wakeups.publish({ kind: 'resigned' });
+  const leadership = database.leaderElection(onFree, shards);
+  const shardElection = shards > 1 ? database.shardElection?.(shards, onFree) : undefined;
+  wakeups.subscribe(({ kind }) => {
+    if (kind !== 'resigned') return;
+    leadership.wake();
+    shardElection?.wake();
+  });
   const fenced = fencedDatabase(database, leadership);
   return {
     accounts: accountTable(database),
@@ -121,6 +133,7 @@ export function createStore(
       pods: podTable(fenced, sealer, usage),
       clock: clockTable(fenced),
     },
+    ...(shardElection && { workerShards: createShards(database, shardElection, sealer, usage) }),
     ledger: ledgerTable(database, usage),
     history: historyTable(database),
     overview: overviewTable(database),
@@ -131,14 +144,28 @@ export function createStore(
     leaderElection: leadership,
     ping: async () => {
       await checkSchema(database);
+      if (database.dialect === 'postgres') await checkWorkerShards(database, shards);
       await database.checkWritable();
     },
     close: async () => {
-      await leadership.close();
+      await Promise.all([leadership.close(), shardElection?.close()]);
       await wakeups.close();
       await database.close();
     },
   };
+}
+
+function createShards(
+  database: Database,
+  election: ShardElection,
+  sealer: Sealer,
+  usage: UsageRules | undefined,
+): WorkerShardStores {
+  const leading = Array.from({ length: election.shards }, (_, shard) => {
+    const fenced = fencedDatabase(database, { fence: () => election.fence(shard) });
+    return { workers: workersTable(fenced, sealer, usage), servers: serverTable(database, fenced) };
+  });
+  return { election, leading, countByServer: () => countShards(database) };
 }
 
 /**

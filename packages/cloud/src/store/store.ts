@@ -28,6 +28,7 @@ import type {
   Template,
 } from '../domain/records.ts';
 import type { ServerStore } from './server-store.ts';
+import type { ShardElection } from './shard-election.ts';
 import type { WakeupBus } from './wakeup-bus.ts';
 import type { Collection, AuditedChange } from './collection.ts';
 
@@ -77,11 +78,25 @@ export interface Store {
     readonly pods: PodStore;
     readonly clock: ClockStore;
   };
+  /** Where the workers of endpoints are divided among the servers; else the leading one manages all. */
+  readonly workerShards?: WorkerShardStores;
   readonly backup: BackupStore;
   readonly acme: AcmeStore;
   /** Resolves when the database answers. */
   ping(): Promise<void>;
   close(): Promise<void>;
+}
+
+/** The shards of workers, each with its own lease. */
+export interface WorkerShardStores {
+  readonly election: ShardElection;
+  /** How many each server holds. */
+  countByServer(): Promise<ReadonlyMap<string, number>>;
+  /** By shard: what its holder alone writes to. */
+  readonly leading: readonly {
+    readonly workers: WorkerStore;
+    readonly servers: Pick<ServerStore, 'saveHosts' | 'saveReports'>;
+  }[];
 }
 
 export interface AccountStore {

@@ -26,9 +26,16 @@ export interface WorkerDeps extends WorkerSpecSources {
   events: CloudEventBus;
   /** By data center. */
   engines: ReadonlyMap<string, InstanceEngine>;
+  /** Whether it manages the workers of this endpoint, where endpoints are divided among servers. Default: of all. */
+  owns?(endpointId: string): boolean;
   endpoint(id: string): Promise<Endpoint | undefined>;
   /** How many of the wanted workers the limits of the account allow, and why not more. Default: all. */
   allowedWorkers?(endpoint: Endpoint, wanted: number): Promise<{ allowed: number; refusal?: Error }>;
+  /**
+   * Runs the work that counts the workers of an account and starts some, while no other server does that. Default: at
+   * once, since this server starts all workers.
+   */
+  startingWorkers?(accountId: string, work: () => Promise<void>): Promise<void>;
   /** The health check of a load balancing worker. */
   probe(host: string, port: number, path: string): Promise<ProbeResult>;
   clock: Clock;

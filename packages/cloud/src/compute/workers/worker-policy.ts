@@ -27,7 +27,7 @@ export function createWorkerReconciler(deps: WorkerDeps): Reconciler<WorkerPolic
  * the scaler how many there should be, and starts or drains workers. A worker is recorded before its
  * engine is asked for it.
  */
-class WorkerPolicy implements ReconcilePolicy {
+export class WorkerPolicy implements ReconcilePolicy {
   readonly kind = 'worker';
   readonly idField = 'endpointId';
   readonly canAdoptAgain = true;
@@ -45,6 +45,7 @@ class WorkerPolicy implements ReconcilePolicy {
     const { registry, termination, scaleUpTrigger, pool } = this.components;
     this.#unsubscribe = [
       events.subscribe('jobs.queued', ({ endpointId }) => {
+        if (!this.#owns(endpointId)) return;
         registry.find(endpointId)?.onJobQueued();
         scaleUpTrigger.onJobQueued(endpointId);
       }),
@@ -52,9 +53,9 @@ class WorkerPolicy implements ReconcilePolicy {
         const worker = registry.findWorker(endpointId, workerId);
         if (worker !== undefined) void termination.drain(worker, null);
       }),
-      events.subscribe('endpoint.demand', ({ endpointId, server, ...demand }) =>
-        pool.reportRemoteDemand(endpointId, server, demand),
-      ),
+      events.subscribe('endpoint.demand', ({ endpointId, server, ...demand }) => {
+        if (this.#owns(endpointId)) pool.reportRemoteDemand(endpointId, server, demand);
+      }),
     ];
   }
 
@@ -72,8 +73,12 @@ class WorkerPolicy implements ReconcilePolicy {
     return this.components.termination.waitUntilDone();
   }
 
+  #owns(endpointId: string): boolean {
+    return this.#deps.owns?.(endpointId) !== false;
+  }
+
   isSuspended(endpointId: string): boolean {
-    return this.components.removals.isRemoving(endpointId);
+    return !this.#owns(endpointId) || this.components.removals.isRemoving(endpointId);
   }
 
   /**
@@ -129,6 +134,8 @@ class WorkerPolicy implements ReconcilePolicy {
   }
 
   async isOrphan(instance: Instance, engine: InstanceEngine): Promise<boolean> {
+    // Those of other endpoints are managed by other servers.
+    if (!this.#owns(instance.labels['endpoint'] ?? '')) return false;
     return isOrphanedWorker(instance, engine, { ...this.components, engines: this.#deps.engines });
   }
 
@@ -171,7 +178,7 @@ class WorkerPolicy implements ReconcilePolicy {
     this.#drain(workerSet, ({ record }) => stop.includes(record.id));
     const active = [...workerSet.workers.values()].filter(isActive).length;
     const missing = Math.min(start, endpoint.workersMax - active - termination.countUnrecorded(endpointId));
-    if (missing > 0) await this.#startWorkers(workerSet, endpoint, missing, now);
+    if (missing > 0) await this.#startCounted(workerSet, endpoint, missing, now);
     else workerSet.clearPlacementFailure();
     workerSet.resetCrashesIfRecovered(load.waiting, now);
     const hasLoad = load.waiting + load.overdue + load.inProgress > 0 || endpoint.type === 'LOAD_BALANCER';
@@ -202,6 +209,23 @@ class WorkerPolicy implements ReconcilePolicy {
   #drain({ workers }: EndpointWorkerSet, isUnwanted: (worker: TrackedWorker) => boolean): void {
     for (const worker of workers.values())
       if (isActive(worker) && isUnwanted(worker)) void this.components.termination.drain(worker, null);
+  }
+
+  /** Where other servers start workers of the account, too, they wait until these are stored and count. */
+  async #startCounted(
+    workerSet: EndpointWorkerSet,
+    endpoint: Endpoint,
+    missing: number,
+    now: number,
+  ): Promise<void> {
+    const { startingWorkers } = this.#deps;
+    if (startingWorkers === undefined) return this.#startWorkers(workerSet, endpoint, missing, now);
+    return startingWorkers(endpoint.accountId, async () => {
+      // It may have lost the shard while it waited.
+      if (this.components.registry.find(endpoint.id) !== workerSet) return;
+      await this.#startWorkers(workerSet, endpoint, missing, now);
+      await this.components.registry.whenSaved();
+    });
   }
 
   async #startWorkers(

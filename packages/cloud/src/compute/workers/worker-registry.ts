@@ -5,7 +5,7 @@ import { ChangeNotifier } from '../../support/change-notifier.ts';
 import type { Log } from '../../support/log.ts';
 import type { Worker } from '../../domain/endpoints/worker-record.ts';
 import { EndpointWorkerSet } from './endpoint-worker-set.ts';
-import type { TrackedWorker } from './tracked-worker.ts';
+import { isLaunching, type TrackedWorker } from './tracked-worker.ts';
 
 /** The load balancing workers that take requests, and where. */
 export function readyUpstreams(registry: WorkerRegistry, endpointId: string): Upstream[] {
@@ -91,6 +91,11 @@ export class WorkerRegistry {
     this.announce(record);
   }
 
+  /** Resolves when what is being stored is stored, or could not be. */
+  async whenSaved(): Promise<void> {
+    await Promise.allSettled(this.#saves.values());
+  }
+
   /** Tells the rest of the server that a worker changed. */
   announce({ endpointId, id }: Pick<Worker, 'endpointId' | 'id'>): void {
     this.#events?.publish('worker.changed', { endpointId, workerId: id, source: 'reconciler' });
@@ -121,6 +126,11 @@ export class WorkerRegistry {
     this.save(worker).catch((error: unknown) =>
       this.#log.warn({ err: error, workerId: id }, 'the first job of a worker could not be stored'),
     );
+  }
+
+  /** Whether starts of workers are under way. */
+  isLaunching(): boolean {
+    return [...this.#byInstance.values()].some(isLaunching);
   }
 
   removeWorker(worker: TrackedWorker): void {

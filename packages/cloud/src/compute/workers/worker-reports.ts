@@ -3,7 +3,7 @@ import type { Log } from '../../support/log.ts';
 import type { EndpointWorkerSet } from './endpoint-worker-set.ts';
 import { ReachableAddresses, type ReachWorker } from './reachable-addresses.ts';
 import type { TrackedWorker } from './tracked-worker.ts';
-import type { WorkerRegistry } from './worker-registry.ts';
+import type { WorkerShard, WorkerShards } from './worker-shards.ts';
 
 const REPORT_EVERY_MS = 500;
 
@@ -21,12 +21,11 @@ interface EndpointReport {
 }
 
 export interface WorkerReportsDeps {
-  /** What the leading server knows. */
-  registry: WorkerRegistry;
-  /** The same on the other ones, as it was reported last. */
-  mirror: WorkerRegistry;
-  store: Pick<ServerStore, 'saveReports' | 'listReports'>;
-  isLeading(): boolean;
+  /** Those that this server manages are reported, the others are read. */
+  shards: WorkerShards;
+  store: Pick<ServerStore, 'listReports'>;
+  /** Stores the reports of one shard, while this server holds it. */
+  saveReports(shard: number, reports: readonly WorkerReport[]): Promise<void>;
   /** Whether there are others to report to. */
   hasPeers(): boolean;
   reach: ReachWorker;
@@ -34,22 +33,25 @@ export interface WorkerReportsDeps {
 }
 
 /**
- * The leader stores what it knows of its workers, and the other servers read it: every server can answer for
- * all workers.
+ * The server that manages workers stores what it knows of them, and the other servers read it: every server can
+ * answer for all workers.
  */
 export class WorkerReports {
   readonly #deps: WorkerReportsDeps;
-  readonly #reported = new Map<string, string>();
-  readonly #addresses: ReachableAddresses;
+  readonly #shards: ReadonlyMap<WorkerShard, ReportedShard>;
   #readUntil = 0;
   #timer: NodeJS.Timeout | undefined;
-  #wasLeading = false;
   #isClosed = false;
   #hasFailed = false;
 
   constructor(deps: WorkerReportsDeps) {
     this.#deps = deps;
-    this.#addresses = new ReachableAddresses(deps.mirror, deps.reach);
+    this.#shards = new Map(
+      deps.shards.all.map((shard, index) => [
+        shard,
+        new ReportedShard(shard, deps, (reports) => deps.saveReports(index, reports)),
+      ]),
+    );
   }
 
   start(): void {
@@ -63,11 +65,7 @@ export class WorkerReports {
 
   async #tick(): Promise<void> {
     try {
-      const isLeading = this.#deps.isLeading();
-      if (isLeading !== this.#wasLeading) this.#restart();
-      this.#wasLeading = isLeading;
-      if (isLeading) await this.#write();
-      else await this.#read();
+      await this.#writeAndRead([...this.#shards.values()]);
       this.#hasFailed = false;
     } catch (error) {
       // Said once: the database may be away for long.
@@ -78,24 +76,80 @@ export class WorkerReports {
     if (!this.#isClosed) this.start();
   }
 
-  #restart(): void {
-    this.#reported.clear();
-    this.#readUntil = 0;
-    this.#addresses.clear();
-    this.#deps.mirror.clear();
+  async #writeAndRead(all: readonly ReportedShard[]): Promise<void> {
+    for (const shard of all) if (shard.turn()) this.#readUntil = 0;
+    const isWritten = new Set(all.filter(({ isElected }) => isElected));
+    const former = cachedListing(() => this.#deps.store.listReports(0));
+    // One that this server has just lost must not keep the others from being reported.
+    const written = await Promise.allSettled([...isWritten].map((shard) => shard.write(former)));
+    if (isWritten.size < all.length) await this.#read(isWritten);
+    for (const one of written) if (one.status === 'rejected') throw one.reason;
   }
 
-  async #write(): Promise<void> {
-    const { registry, store, hasPeers } = this.#deps;
-    if (!hasPeers()) return this.#reported.clear();
-    const isFirst = this.#reported.size === 0;
+  async #read(isWritten: ReadonlySet<ReportedShard>): Promise<void> {
+    const { reports, at } = await this.#deps.store.listReports(this.#readUntil);
+    this.#readUntil = at;
+    for (const report of reports) {
+      const shard = this.#shards.get(this.#deps.shards.of(report.endpointId));
+      if (shard !== undefined && !isWritten.has(shard)) shard.read(report);
+    }
+    for (const shard of this.#shards.values()) if (!isWritten.has(shard)) await shard.findAddresses();
+  }
+}
+
+type Listing = () => Promise<{ reports: WorkerReport[] }>;
+
+/** Shards that are taken together read what was reported before only once. */
+function cachedListing(list: Listing): Listing {
+  let listing: ReturnType<Listing> | undefined;
+  return () => (listing ??= list());
+}
+
+/** What is reported of the workers of one shard. */
+class ReportedShard {
+  readonly #shard: WorkerShard;
+  readonly #deps: WorkerReportsDeps;
+  readonly #save: (reports: readonly WorkerReport[]) => Promise<void>;
+  readonly #reported = new Map<string, string>();
+  readonly #addresses: ReachableAddresses;
+  isElected = false;
+  /** Since this server manages these workers, or has others to report to. */
+  #hasWritten = false;
+
+  constructor(
+    shard: WorkerShard,
+    deps: WorkerReportsDeps,
+    save: (reports: readonly WorkerReport[]) => Promise<void>,
+  ) {
+    this.#shard = shard;
+    this.#deps = deps;
+    this.#save = save;
+    this.#addresses = new ReachableAddresses(shard.components.mirror, deps.reach);
+  }
+
+  /** Whether another server manages these workers since the last turn. */
+  turn(): boolean {
+    const isElected = this.#shard.isElected();
+    if (isElected === this.isElected) return false;
+    this.isElected = isElected;
+    this.#forget();
+    this.#addresses.clear();
+    this.#shard.components.mirror.clear();
+    return true;
+  }
+
+  async write(listFormer: Listing): Promise<void> {
+    const { hasPeers, shards } = this.#deps;
+    const { registry } = this.#shard.components;
+    if (!hasPeers()) return this.#forget();
+    const isFirst = !this.#hasWritten;
     const known = new Set(registry.endpointIds());
     // What an earlier leader knew of endpoints that have no workers any more.
-    const former = isFirst ? (await store.listReports(0)).reports : [];
+    const former = isFirst ? (await listFormer()).reports : [];
     const candidates = new Set([
       ...known,
       ...this.#reported.keys(),
-      ...former.map(({ endpointId }) => endpointId),
+      ...former.flatMap(({ endpointId }) => (shards.of(endpointId) === this.#shard ? [endpointId] : [])),
     ]);
     const changed: WorkerReport[] = [];
     for (const endpointId of candidates) {
@@ -104,23 +158,28 @@ export class WorkerReports {
       if (report !== (this.#reported.get(endpointId) ?? (isFirst ? undefined : '')))
         changed.push({ endpointId, report });
     }
-    await store.saveReports(changed);
+    await this.#save(changed);
+    this.#hasWritten = true;
     for (const { endpointId, report } of changed) this.#reported.set(endpointId, report);
   }
 
-  async #read(): Promise<void> {
-    const { store, mirror } = this.#deps;
-    const { reports, at } = await store.listReports(this.#readUntil);
-    this.#readUntil = at;
-    for (const { endpointId, report } of reports) {
-      if (this.#reported.get(endpointId) === report) continue;
-      this.#reported.set(endpointId, report);
-      if (report === '') mirror.removeEndpoint(endpointId);
-      else readReport(mirror.getOrCreate(endpointId), report);
-      for (const worker of mirror.workersOf(endpointId)) this.#addresses.replace(endpointId, worker);
-      mirror.changes.notify(endpointId);
-    }
-    await this.#addresses.find();
+  #forget(): void {
+    this.#reported.clear();
+    this.#hasWritten = false;
+  }
+
+  read({ endpointId, report }: WorkerReport): void {
+    const { mirror } = this.#shard.components;
+    if (this.#reported.get(endpointId) === report) return;
+    this.#reported.set(endpointId, report);
+    if (report === '') mirror.removeEndpoint(endpointId);
+    else readReport(mirror.getOrCreate(endpointId), report);
+    for (const worker of mirror.workersOf(endpointId)) this.#addresses.replace(endpointId, worker);
+    mirror.changes.notify(endpointId);
+  }
+
+  findAddresses(): Promise<void> {
+    return this.#addresses.find();
   }
 }
 

@@ -8,6 +8,7 @@ import { createLog } from '../../support/log.ts';
 import type { WorkerDeps } from './worker-components.ts';
 import { createWorkerReconciler } from './worker-policy.ts';
 import { sampleWorker } from './worker.fixture.ts';
+import { singleShard } from './worker-shards.ts';
 import { Workers } from './workers.ts';
 
 const log = createLog({ level: 'silent', format: 'json' });
@@ -61,7 +62,7 @@ test("heartbeats apply to queue workers; a load balancing worker keeps its healt
     log,
   } as unknown as WorkerDeps;
   const reconciler = createWorkerReconciler(deps);
-  const workers = new Workers(reconciler.policy.components, deps);
+  const workers = new Workers(singleShard(reconciler.policy.components), deps);
   await reconciler.start();
   const shown = (type: 'QUEUE' | 'LOAD_BALANCER'): unknown[] =>
     workers.list({ id: 'e', type }).map(({ busy, unhealthyReason }) => [busy, unhealthyReason]);

@@ -6,10 +6,10 @@ import type { InstanceUsage } from '../../engines/instance.ts';
 import { startPhases, waitedForStart, type StartPhases } from '../../domain/endpoints/start-phases.ts';
 import { EndpointWorkerSet } from './endpoint-worker-set.ts';
 import { jobLogLines } from './job-log-lines.ts';
-import type { LoadBalancerPool } from './load-balancer-pool.ts';
 import { StoredStartPhases } from './stored-start-phases.ts';
 import type { TrackedWorker } from './tracked-worker.ts';
 import type { WorkerComponents, WorkerDeps } from './worker-components.ts';
+import type { WorkerShards } from './worker-shards.ts';
 
 /** The last lines of a handler may be read a little after its result. */
 const LOG_SLACK_MS = 1_000;
@@ -17,26 +17,18 @@ const LOG_SLACK_MS = 1_000;
 /** What is needed of an endpoint to find its workers. */
 export type EndpointRef = Pick<Endpoint, 'id' | 'type'>;
 
-export interface WorkersDeps extends Pick<WorkerDeps, 'store' | 'engines' | 'clock'> {
-  /** False where another server leads, and reports what it knows. Default: true. */
-  isLeader?: () => boolean;
-}
+export type WorkersDeps = Pick<WorkerDeps, 'store' | 'engines' | 'clock'>;
 
 /** What the rest of the server asks about workers. */
 export class Workers {
-  readonly #components: WorkerComponents;
+  readonly #shards: WorkerShards;
   readonly #deps: WorkersDeps;
   readonly #startPhases: StoredStartPhases;
 
-  constructor(components: WorkerComponents, deps: WorkersDeps) {
-    this.#components = components;
+  constructor(shards: WorkerShards, deps: WorkersDeps) {
+    this.#shards = shards;
     this.#deps = deps;
     this.#startPhases = new StoredStartPhases(deps.store);
-  }
-
-  /** The load balancing workers, for the gateway. */
-  get pool(): LoadBalancerPool {
-    return this.#components.pool;
   }
 
   /** The live workers of an endpoint, newest last. */
@@ -48,23 +40,26 @@ export class Workers {
     return this.#refreshed(endpoint)?.counts();
   }
 
-  /** The workers of all endpoints, while this server leads. */
+  /** The workers of all endpoints, while this server leads; also those that other servers manage and report. */
   *fleet(): Generator<{
     endpointId: string;
     counts: ReturnType<EndpointWorkerSet['counts']>;
     workers: TrackedWorker[];
   }> {
-    const { registry } = this.#components;
-    for (const endpointId of registry.endpointIds()) {
-      const counts = registry.find(endpointId)?.counts();
-      if (counts !== undefined) yield { endpointId, counts, workers: registry.workersOf(endpointId) };
+    for (const { components, isElected } of this.#shards.all) {
+      const isElsewhere = this.#shards.all.length > 1 && !isElected();
+      const registry = isElsewhere ? components.mirror : components.registry;
+      for (const endpointId of registry.endpointIds()) {
+        const counts = registry.find(endpointId)?.counts();
+        if (counts !== undefined) yield { endpointId, counts, workers: registry.workersOf(endpointId) };
+      }
     }
   }
 
   /** Why an endpoint has no worker for its jobs. */
   noWorkerReason(endpoint: Endpoint): string | undefined {
     return (this.#refreshed(endpoint) ?? new EndpointWorkerSet(endpoint.id)).reason(endpoint.workersMax, () =>
-      this.#components.candidates.imageProblem(endpoint),
+      this.#of(endpoint.id).candidates.imageProblem(endpoint),
     );
   }
 
@@ -81,7 +76,7 @@ export class Workers {
   ): StartPhases | undefined | Promise<StartPhases | undefined> {
     const { endpointId, workerId } = job;
     if (workerId === null) return undefined;
-    const { registry, queueHealth } = this.#components;
+    const { registry, queueHealth } = this.#of(endpointId);
     const worker = registry.findWorker(endpointId, workerId);
     if (worker !== undefined && worker.record.firstJobAt === null)
       queueHealth.refresh(worker, this.#deps.clock.now());
@@ -127,12 +122,16 @@ export class Workers {
 
   /** The endpoint was deleted: its workers end now, and nothing of them is kept. */
   removeEndpoint(endpointId: string): Promise<void> {
-    return this.#components.removals.remove(endpointId);
+    return this.#of(endpointId).removals.remove(endpointId);
+  }
+
+  #of(endpointId: string): WorkerComponents {
+    return this.#shards.of(endpointId).components;
   }
 
   async #find(endpointId: string, workerId: string): Promise<Worker | undefined> {
     return (
-      this.#components.registry.findWorker(endpointId, workerId)?.record ??
+      this.#of(endpointId).registry.findWorker(endpointId, workerId)?.record ??
       (await this.#deps.store.findWorker(endpointId, workerId))
     );
   }
@@ -141,8 +140,9 @@ export class Workers {
    * Includes the heartbeats of queue workers since the last reconciliation. Load balancing workers send none.
    */
   #refreshed({ id, type }: EndpointRef): EndpointWorkerSet | undefined {
-    const { registry, mirror, queueHealth } = this.#components;
-    if (this.#deps.isLeader?.() === false) return mirror.find(id);
+    const { components, isElected } = this.#shards.of(id);
+    const { registry, mirror, queueHealth } = components;
+    if (!isElected()) return mirror.find(id);
     const now = this.#deps.clock.now();
     if (type === 'QUEUE') for (const worker of registry.workersOf(id)) queueHealth.refresh(worker, now);
     return registry.find(id);

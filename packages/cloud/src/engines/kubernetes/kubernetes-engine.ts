@@ -66,7 +66,8 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
   readonly #nodes: () => Promise<readonly NodeObject[]>;
   readonly #gpuPods: GpuPods;
   readonly #peers: PeerPods;
-  readonly #isLeading: () => boolean;
+  readonly #isLeading: (labels?: Instance['labels']) => boolean;
+  readonly #isShared: boolean;
   #watch: ListWatch<PodObject> | undefined;
 
   constructor({
@@ -79,6 +80,7 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
     volumeKey = randomBytes(32),
     deployedFolders,
     isLeading = () => true,
+    isShared = false,
     ...settings
   }: KubernetesEngineOptions) {
     super({
@@ -104,6 +106,7 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
       forwards: this.#forwards,
     });
     this.#isLeading = isLeading;
+    this.#isShared = isShared;
     this.#events = new PodEvents(shared);
     this.#peers = new PeerPods({ ...shared, clock, forwards: this.#forwards });
     this.#tenants = new TenantObjects({ ...shared, settings: this.#settings });
@@ -223,12 +226,19 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
 
   /** The watch of the leading server shows all pods. */
   protected async findPeer(id: string): Promise<KubernetesInstance | undefined> {
-    return this.#isLeading() || !isInstanceId(id) ? undefined : this.#peers.find(id);
+    return this.#manages(id) || !isInstanceId(id) ? undefined : this.#peers.find(id);
+  }
+
+  /** An instance that is not known here may be of a server that shares the cluster. */
+  #manages(id: string): boolean {
+    const known = this.inventory.get(id);
+    if (!this.#isShared) return this.#isLeading();
+    return known !== undefined && this.#isLeading(known.details.labels);
   }
 
   /** What a server knows from the time when it led may be old. */
   protected override find(id: string): Promise<KubernetesInstance | undefined> {
-    return this.#isLeading() ? super.find(id) : this.findPeer(id);
+    return this.#manages(id) ? super.find(id) : this.findPeer(id);
   }
 
   /** Only the leading server copies output to its disk. */

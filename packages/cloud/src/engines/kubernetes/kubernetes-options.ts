@@ -1,4 +1,5 @@
 import type { DeployedFolders } from '../deployed-folders.ts';
+import type { Instance } from '../instance.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { berthVersion } from '../../support/program-files.ts';
@@ -108,7 +109,9 @@ export interface KubernetesEngineOptions extends Partial<ClusterSettings> {
    * Whether this server manages the pods now, of several on one database. The others read what they are asked
    * for from the cluster.
    */
-  isLeading?: () => boolean;
+  isLeading?: (labels?: Instance['labels']) => boolean;
+  /** Other servers manage some of the instances while this one manages others. Default: false. */
+  isShared?: boolean;
   /** How it runs folders that were deployed; without it, it does not. */
   deployedFolders?: DeployedFolders | undefined;
 }

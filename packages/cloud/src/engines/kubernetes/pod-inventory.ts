@@ -1,4 +1,5 @@
 import type { Clock } from '../../support/clock.ts';
+import type { Instance } from '../instance.ts';
 import { InstanceInventory, type InstanceInventoryDeps } from '../instance-inventory.ts';
 import { SegmentedLog } from '../logs/segmented-log.ts';
 import type { KubernetesClient } from './client/kubernetes-client.ts';
@@ -23,7 +24,7 @@ export interface PodInventoryDeps extends InstanceInventoryDeps {
   clock: Clock;
   startTimeoutMs: number;
   /** Whether this server manages the pods now. One that does not captures no output and deletes nothing. */
-  isLeading: () => boolean;
+  isLeading: (labels?: Instance['labels']) => boolean;
   /** Reaches ports through the API server; without it, by the pod's address. */
   forwards: PortForwards | undefined;
 }
@@ -73,13 +74,24 @@ export class PodInventory extends InstanceInventory<KubernetesInstance> {
   /** Adopts the pods of an earlier Berth process. Those that have not started may be of another server. */
   protected async recover(): Promise<void> {
     const pods = await this.#listPods();
-    for (const pod of pods) if (podState(pod).status !== 'starting') await this.#adopt(pod);
+    for (const pod of pods)
+      if (podState(pod).status !== 'starting' && !this.#isOfAnother(pod)) await this.#adopt(pod);
     await this.#removeOverdue(pods);
     await this.#removeOrphans(new Set(pods.map(({ metadata }) => metadata.name)));
   }
 
   async refresh(): Promise<void> {
     await this.handleList(await this.#listPods());
+  }
+
+  /** Where servers share the cluster: whether this one manages others, and not this one. */
+  #isOfAnother(pod: PodObject): boolean {
+    return this.#deps.isLeading() && !this.#manages(pod);
+  }
+
+  /** Whether this server manages the instance of this pod. */
+  #manages({ metadata }: PodObject): boolean {
+    return this.#deps.isLeading(readDetails(metadata)?.labels);
   }
 
   /** Takes over a list of all pods. */
@@ -109,7 +121,8 @@ export class PodInventory extends InstanceInventory<KubernetesInstance> {
 
   /** The leading server keeps an instance until it removes it; another one would keep it for ever. */
   async #forgetDeleted(instance: KubernetesInstance): Promise<void> {
-    if (!instance.isDeleted || this.#deps.isLeading() || this.isBusy(instance.id)) return;
+    if (!instance.isDeleted || this.#deps.isLeading(instance.details.labels) || this.isBusy(instance.id))
+      return;
     await this.#finalizeLog(instance);
     if (this.get(instance.id) === instance) await this.remove(instance);
   }
@@ -134,12 +147,12 @@ export class PodInventory extends InstanceInventory<KubernetesInstance> {
   /** Adopts a pod that another server started while it was the leader, maybe anew under a known id. */
   async #adoptOther(pod: PodObject): Promise<void> {
     const id = readDetails(pod.metadata)?.id;
-    const { mutex, isLeading } = this.#deps;
+    const { mutex } = this.#deps;
     if (id === undefined) return;
     const isOther = (): boolean => {
       const known = this.get(id);
       return (
-        isLeading() &&
+        this.#manages(pod) &&
         !this.isBusy(id) &&
         (known === undefined || (!known.isRunning && known.uid !== pod.metadata.uid)) &&
         pod.metadata.deletionTimestamp === undefined &&
@@ -163,6 +176,7 @@ export class PodInventory extends InstanceInventory<KubernetesInstance> {
       const { name, uid, creationTimestamp = '' } = pod.metadata;
       const age = Date.now() - Date.parse(creationTimestamp);
       if (!this.#deps.isLeading()) return;
+      if (!this.#manages(pod)) continue;
       if (podState(pod).status === 'starting' && age > this.#deps.startTimeoutMs + OVERDUE_MARGIN_MS)
         await deletePod(this.#deps.client, `${this.podsPath}/${name}`, uid, 0);
     }

@@ -5,12 +5,14 @@ import type { PeerSignature } from '../../support/peer-signature.ts';
 import type { InstanceEngine } from '../engine.ts';
 import { delegateTo } from './led-engine.ts';
 import { callPeer, logsFromPeer, peerPath } from './peer-client.ts';
-import type { InstanceHosts } from './instance-hosts.ts';
+import type { InstanceHosts, LabelledInstance } from './instance-hosts.ts';
 
 export interface ClusterEngineDeps {
   local: InstanceEngine;
   dataCenterId: string;
   hosts: Pick<InstanceHosts, 'hostState' | 'findHost' | 'saveHosts'>;
+  /** Whether this server manages this instance, where several share that. Default: the one that lists them does. */
+  manages?(instance: LabelledInstance): boolean;
   signature: PeerSignature;
   log: Log;
 }
@@ -26,16 +28,16 @@ export function clusterName(dataCenterId: string): string {
  */
 export function clusterEngine(deps: ClusterEngineDeps): InstanceEngine {
   const logs = new ClusterLogs(deps);
-  const { local } = deps;
+  const { local, manages } = deps;
   return {
     ...delegateTo(local),
     start: async (spec) => {
-      await logs.keepHere([spec.id]);
+      await logs.keepHere([spec]);
       return local.start(spec);
     },
     list: async () => {
       const instances = await local.list();
-      await logs.keepAdopted(instances.map(({ id }) => id));
+      await logs.keepAdopted(manages === undefined ? instances : instances.filter(manages));
       return instances;
     },
     remove: async (id, graceMs) => {
@@ -61,14 +63,14 @@ class ClusterLogs {
     this.#deps = deps;
   }
 
-  async keepHere(ids: readonly string[]): Promise<void> {
-    await this.#deps.hosts.saveHosts(ids);
-    for (const id of ids) this.#here.add(id);
+  async keepHere(instances: readonly LabelledInstance[]): Promise<void> {
+    await this.#deps.hosts.saveHosts(instances);
+    for (const { id } of instances) this.#here.add(id);
   }
 
   /** If that cannot be stored now, the next list tries again. */
-  async keepAdopted(ids: readonly string[]): Promise<void> {
-    const unknown = ids.filter((id) => !this.#here.has(id));
+  async keepAdopted(instances: readonly LabelledInstance[]): Promise<void> {
+    const unknown = instances.filter(({ id }) => !this.#here.has(id));
     if (unknown.length === 0) return;
     try {
       await this.keepHere(unknown);

@@ -133,7 +133,7 @@ class SharedEngine {
 
   async start(spec: Parameters<InstanceEngine['start']>[0]): Promise<InstanceHandle> {
     this.#elsewhere.delete(spec.id);
-    await this.#deps.hosts.saveHosts([spec.id]);
+    await this.#deps.hosts.saveHosts([spec]);
     return this.#deps.local.start(spec);
   }
 

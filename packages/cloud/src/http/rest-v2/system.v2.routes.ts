@@ -37,6 +37,9 @@ const peer = named(
     version: text({ description: 'Of Berth' }),
     startedAt: dateTime('When it was started'),
     leading: boolean({ description: 'Whether it starts and stops pods and workers' }),
+    workerShards: integer({
+      description: 'How many shards of workers it manages; without workerShards, the leader has the only one',
+    }),
     silentSeconds: number({ description: 'Since its last sign of life, which it gives every second' }),
   }),
 );
@@ -133,12 +136,13 @@ function serializeSystem(state: SystemState): Static<typeof system> {
     version: state.version,
     database: state.database,
     server: { ...state.server, startedAt: isoTime(state.server.startedAt) },
-    servers: state.servers.map(({ id, address, version, startedAt, isLeader, silentMs }) => ({
+    servers: state.servers.map(({ id, address, version, startedAt, isLeader, workerShards, silentMs }) => ({
       id,
       address,
       version,
       startedAt: isoTime(startedAt),
       leading: isLeader,
+      workerShards,
       silentSeconds: silentMs / 1000,
     })),
     dataCenters: state.dataCenters.map(serializeDataCenter),

@@ -57,6 +57,10 @@ const isReserved = (name: QuotaName): name is keyof typeof RESERVED => Object.ha
 
 const INSTALLATION = '';
 
+function limitsWorkers(limits: QuotaLimits): boolean {
+  return (['workers', 'gpus', 'spendPerMonth'] as const).some((name) => limits[name] !== undefined);
+}
+
 /** Checks what accounts use against their limits, before something is created or started. */
 export class AccountQuotas {
   readonly #deps: QuotasDeps;
@@ -90,6 +94,20 @@ export class AccountQuotas {
     return this.within(accountId, needs, async () => undefined);
   }
 
+  /**
+   * Runs what counts workers and starts some. Where a limit concerns them, such work of one account comes one after
+   * the other, on all servers together.
+   */
+  async startingWorkers(accountId: string, work: () => Promise<void>): Promise<void> {
+    const { directory, store } = this.#deps;
+    const owner = [INSTALLATION, accountId].find((one) =>
+      limitsWorkers(one === INSTALLATION ? directory.installationLimits : directory.limitsOf(one)),
+    );
+    if (owner === undefined) return work();
+    const name = `workers of ${owner}`;
+    return this.#mutex.runExclusive(name, () => store.exclusively(name, work));
+  }
+
   /** How many of the wanted workers may start now; with the refusal of the others. */
   async allowedWorkers(
     accountId: string,
@@ -98,10 +116,7 @@ export class AccountQuotas {
   ): Promise<{ allowed: number; refusal?: Error }> {
     const { directory } = this.#deps;
     const limits = directory.limitsOf(accountId);
-    const concerned = (['workers', 'gpus', 'spendPerMonth'] as const).some(
-      (name) => limits[name] !== undefined || directory.installationLimits[name] !== undefined,
-    );
-    if (!concerned) return { allowed: wanted };
+    if (!limitsWorkers(limits) && !limitsWorkers(directory.installationLimits)) return { allowed: wanted };
     const live = (await this.#deps.store.workers.listLiveWorkers()).filter(
       (worker) => worker.accountId === accountId,
     ).length;

@@ -17,7 +17,7 @@ const CHECKS_LIFETIME_MS = 60_000;
 const MAX_LISTED_QUEUES = 20;
 
 export interface SystemDeps {
-  store: Pick<Store, 'accounts' | 'jobs' | 'pods' | 'workers' | 'servers'>;
+  store: Pick<Store, 'accounts' | 'jobs' | 'pods' | 'workers' | 'servers' | 'workerShards'>;
   catalog: Catalog;
   backupSchedule: Pick<BackupSchedule, 'status'>;
   clock: Clock;
@@ -53,7 +53,7 @@ export interface SystemState {
     machineMemoryBytes: number;
   };
   /** All servers on the database that were heard of in the last hour; none on SQLite. */
-  servers: ServerView[];
+  servers: (ServerView & { workerShards: number })[];
   dataCenters: DataCenterState[];
   counts: { accounts: number; activePods: number; liveWorkers: number };
   queue: { queued: number; oldestQueuedAt: number | null; longest: QueueDepth[] };
@@ -81,7 +81,7 @@ export class System {
     if (!caller.operator)
       throw new BerthError('forbidden', 'only a key with full access of the root account may see the system');
     const { store, version, database, backupSchedule } = this.#deps;
-    const [accounts, activePods, liveWorkers, checks, backup, queue, servers] = await Promise.all([
+    const [accounts, activePods, liveWorkers, checks, backup, queue, servers, shards] = await Promise.all([
       store.accounts.list(),
       store.pods.listActive(),
       store.workers.listLiveWorkers(),
@@ -89,13 +89,18 @@ export class System {
       backupSchedule.status(caller),
       this.#queue(),
       store.servers.list(),
+      store.workerShards?.countByServer(),
     ]);
     return {
       now: this.#deps.clock.now(),
       version,
       database,
       server: this.#server(),
-      servers,
+      servers: servers.map((server) => ({
+        ...server,
+        // Without shards, the leader manages all workers: one shard.
+        workerShards: shards === undefined ? Number(server.isLeader) : (shards.get(server.id) ?? 0),
+      })),
       dataCenters: await this.#dataCenters(activePods, liveWorkers),
       counts: { accounts: accounts.length, activePods: activePods.length, liveWorkers: liveWorkers.length },
       queue,

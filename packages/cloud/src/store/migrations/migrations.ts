@@ -27,6 +27,7 @@ import { history } from './0026-history.ts';
 import { sharedImages } from './0027-shared-images.ts';
 import { clustersWithoutSubnet } from './0028-clusters-without-subnet.ts';
 import { sharedFiles } from './0029-shared-files.ts';
+import { workerShards } from './0030-worker-shards.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: Migration[] = [
@@ -59,4 +60,5 @@ export const migrations: Migration[] = [
   sharedImages,
   clustersWithoutSubnet,
   sharedFiles,
+  workerShards,
 ];

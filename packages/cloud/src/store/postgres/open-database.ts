@@ -12,7 +12,10 @@ import type { StatementResult, Row, Statement, Steps } from '../sql.ts';
 import { AdvisoryLocks } from './advisory-locks.ts';
 import { postgresJobStore } from './job-store-driver.ts';
 import { LeaseElection } from '../lease-election.ts';
+import { ShardElection } from '../shard-election.ts';
+import { leaderLeaseName } from '../tables/worker-shards.table.ts';
 import { postgresLeaseTable } from './lease-table.ts';
+import { postgresShardLeaseTable } from './shard-lease-table.ts';
 import { IDLE_SESSION_TIMEOUT, SESSION_OPTIONS } from './session-options.ts';
 import { copyPostgres } from './copy-database.ts';
 import { connectError, poolerError } from './connect-error.ts';
@@ -136,13 +139,21 @@ export async function openPostgres({
     wakeups: () => notifyWakeupBus({ url: given, server, pool, onError }),
     copyTo: (folder) => copyPostgres(pool, folder),
     exclusively: (name, work) => locks.run(name, work),
-    leaderElection: (onResigned) =>
+    leaderElection: (onResigned, shards) =>
       new LeaseElection({
         server,
-        connect: (onDisconnected) => postgresLeaseTable(given, onDisconnected),
+        connect: (onDisconnected) => postgresLeaseTable(given, onDisconnected, leaderLeaseName(shards)),
         onError,
         onCutOff,
         onResigned,
+      }),
+    shardElection: (shards, onReleased) =>
+      new ShardElection({
+        shards,
+        server,
+        connect: (onDisconnected) => postgresShardLeaseTable(given, shards, onDisconnected),
+        onError,
+        onReleased,
       }),
     close: async () => {
       closing = true;

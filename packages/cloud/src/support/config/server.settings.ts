@@ -8,6 +8,9 @@ import {
 } from './setting-type.ts';
 import { defineSetting } from './setting.ts';
 
+/** With more, a server would spend more time on leases than on workers. */
+const MAX_WORKER_SHARDS = 64;
+
 /** Where Berth listens, and where its state is stored. */
 export const serverSettings = {
   host: defineSetting({
@@ -60,6 +63,15 @@ export const serverSettings = {
       'The maximum number of connections of this server to PostgreSQL, at least two. Two more ' +
       'connect it with the other servers. All servers together must stay below the limit of the ' +
       'database.',
+  }),
+  workerShards: defineSetting({
+    type: wholeNumberType(1, MAX_WORKER_SHARDS),
+    default: 1,
+    description:
+      'Into how many shards endpoints are divided, so that several servers on one PostgreSQL share the work of ' +
+      'managing their workers: each shard is managed by one server, and each server has a fair share. 1: the ' +
+      'leading server manages all. All servers need the same number; to change it, stop all of them. Take two to ' +
+      'four times the number of servers. It has no effect on SQLite. See docs/several-servers.md.',
   }),
   publicUrl: defineSetting({
     type: urlType(),

@@ -26,6 +26,8 @@ export interface FleetMetricsDeps {
   events: CloudEventBus;
   clock: Clock;
   isLeading(): boolean;
+  /** How many shards of workers this server manages. */
+  workerShards(): number;
   queueDepths(): Promise<QueueDepth[]>;
   workers(): Iterable<CountedWorkers>;
   pods(): Promise<{ dataCenterId: string; status: PodStatus }[]>;
@@ -44,6 +46,7 @@ export function exposeFleet({
   events,
   clock,
   isLeading,
+  workerShards,
   queueDepths,
   workers,
   pods,
@@ -56,6 +59,14 @@ export function exposeFleet({
       help: '1 on the server that manages workers and pods',
       labelNames: [],
       valuesIn: (leads) => [{ labels: {}, value: leads ? 1 : 0 }],
+    },
+  ]);
+  exposeReadGauges(registry, async () => workerShards(), [
+    {
+      name: 'berth_worker_shards',
+      help: 'How many shards of workers this server manages',
+      labelNames: [],
+      valuesIn: (held) => [{ labels: {}, value: held }],
     },
   ]);
   exposeQueues(registry, jobs.labels, clock, async () => (isLeading() ? queueDepths() : []));
