@@ -171,6 +171,12 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     options: { wrapStore: withoutFence },
   },
   {
+    layer: 'fence of shards',
+    mistake: 'a server that held a shard and goes on after a pause is not fenced',
+    foundBy: 276,
+    options: { wrapStore: withoutShardFence },
+  },
+  {
     layer: 'leadership',
     mistake: 'a server that has lost the lead goes on, and nothing is fenced',
     foundBy: 17,
@@ -248,6 +254,13 @@ function withUncheckedLease(store: Store): Store {
 
 function withoutFence(store: Store): Store {
   return { ...store, leading: { ...store.leading, workers: store.workers, pods: store.pods } };
+}
+
+function withoutShardFence(store: Store): Store {
+  const { workerShards, workers } = store;
+  if (workerShards === undefined) return store;
+  const leading = workerShards.leading.map((shard) => ({ ...shard, workers }));
+  return { ...store, workerShards: { ...workerShards, leading } };
 }
 
 function withUnfencedRemoval(store: Store): Store {

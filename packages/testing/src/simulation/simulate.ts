@@ -45,7 +45,7 @@ let failures = 0;
 let done = 0;
 const began = processorTime();
 for (let seed = first; seed < first + count && performance.now() < until; seed += 1) {
-  const { violation, trace, jobs, instances, steps, servers, hash } = await simulate({
+  const { violation, trace, jobs, instances, steps, servers, shards, hash } = await simulate({
     seed,
     database,
     traceAll: values.trace,
@@ -53,7 +53,9 @@ for (let seed = first; seed < first + count && performance.now() < until; seed +
   });
   done += 1;
   if (count === 1)
-    print(`${servers} servers, ${jobs} jobs, ${instances} instances, ${steps} steps, trace ${hash}`);
+    print(
+      `${servers} servers, ${shards} shards, ${jobs} jobs, ${instances} instances, ${steps} steps, trace ${hash}`,
+    );
   if (violation !== undefined) print(`seed ${seed}: ${violation.message} (${violation.about})`);
   for (const line of trace) print(line);
   if (violation === undefined) continue;

@@ -5,13 +5,14 @@ import { SharedClockSync } from '../../../cloud/src/app/shared-clock-sync.ts';
 import { connectWakeups } from '../../../cloud/src/app/server-wakeups.ts';
 import { createPodReconciler } from '../../../cloud/src/compute/pods/pod-policy.ts';
 import type { PodVolumeDisks } from '../../../cloud/src/compute/pods/pod-volume-disks.ts';
-import { createWorkerReconciler } from '../../../cloud/src/compute/workers/worker-policy.ts';
+import { createWorkerShards } from '../../../cloud/src/compute/workers/worker-shards.ts';
 import type { CloudEventBus } from '../../../cloud/src/domain/events.ts';
 import { JobQueue } from '../../../cloud/src/queue/job-queue.ts';
 import { JobReaperLoop } from '../../../cloud/src/queue/job-reaper-loop.ts';
 import { WebhookSender } from '../../../cloud/src/queue/webhooks/webhook-sender.ts';
 import { webhookSenderOptions } from '../../../cloud/src/queue/webhooks/webhook-options.ts';
 import { deliveryOf } from '../../../cloud/src/queue/webhooks/webhook-delivery.ts';
+import type { InstanceEngine } from '../../../cloud/src/engines/engine.ts';
 import { ledEngine } from '../../../cloud/src/engines/shared/led-engine.ts';
 import { singleServerElection } from '../../../cloud/src/store/leader-election.ts';
 import type { WakeupBus } from '../../../cloud/src/store/wakeup-bus.ts';
@@ -24,7 +25,7 @@ import { connectToStore } from './store-connection.ts';
 import type { SimulatedProcess } from './virtual-time.ts';
 import { ServerStore } from './simulated-server-store.ts';
 import { DATA_CENTER } from './simulated-world.ts';
-import type { SimulatedWorld } from './simulated-world.ts';
+import type { Elections, SimulatedWorld } from './simulated-world.ts';
 
 /** Twice a second, as in the server, would be half of all steps of a run. */
 const SWEEP_INTERVAL_MS = 2_000;
@@ -77,8 +78,11 @@ export async function composeServer(world: SimulatedWorld, start: ServerStart): 
   });
   const opening = new ServerStore(world, process, isCutOff);
   const wakeups: WakeupBus = isLocal ? noWakeups : world.wakeups.join(process);
-  const election = isLocal ? singleServerElection() : opening.elect(leader, wakeups, log);
-  const store = connectToStore(opening.open(name, election, wakeups, clock), {
+  const elections: Elections = isLocal
+    ? { leader: singleServerElection(), shards: undefined }
+    : opening.elect(leader, wakeups, log);
+  const election = elections.leader;
+  const store = connectToStore(opening.open(name, elections, wakeups, clock), {
     ...opening.connection,
     ...(!isLocal && { leader }),
   });
@@ -102,10 +106,11 @@ export async function composeServer(world: SimulatedWorld, start: ServerStart): 
   await queue.recover();
   const reaper = new JobReaperLoop(queue.reaper, log, SWEEP_INTERVAL_MS);
   const driver = engine.connect(process, clock);
-  const led = isLocal ? driver : ledEngine(driver, () => election.isLeading());
+  const ledBy = (isLeading: () => boolean): ReadonlyMap<string, InstanceEngine> =>
+    new Map([[DATA_CENTER, isLocal ? driver : ledEngine(driver, isLeading)]]);
   const shared = {
     events,
-    engines: new Map([[DATA_CENTER, led]]),
+    engines: ledBy(() => election.isLeading()),
     ...(!isLocal && { isLeader: () => election.isLeading() }),
     resolveEnv: async (_accountId: string, env: Record<string, string>) => env,
     credentials: async () => undefined,
@@ -114,16 +119,30 @@ export async function composeServer(world: SimulatedWorld, start: ServerStart): 
     clock,
     log,
   };
-  const workerReconciler = createWorkerReconciler({
+  const shards = elections.shards;
+  const workerDeps = {
     ...shared,
     store: store.leading.workers,
     queue,
-    endpoint: async (id) => endpoints.get(id),
+    endpoint: async (id: string) => endpoints.get(id),
     volume: async () => undefined,
     artifact: async () => undefined,
     pythonHook: () => undefined,
     probe: () => Promise.reject(new Error('there are no load balancing workers here')),
     ids,
+  };
+  const workerShards = createWorkerShards({
+    count: world.shards,
+    isElected: (shard) => (shards ?? election).isElected(shard),
+    deps: (shard) =>
+      shards === undefined
+        ? workerDeps
+        : {
+            ...workerDeps,
+            store: store.workerShards?.leading[shard]?.workers ?? workerDeps.store,
+            engines: ledBy(() => shards.isLeading(shard)),
+            isLeader: () => shards.isLeading(shard),
+          },
   });
   const podReconciler = createPodReconciler({
     ...shared,
@@ -134,12 +153,15 @@ export async function composeServer(world: SimulatedWorld, start: ServerStart): 
     networkVolume: async () => undefined,
     volumeDisks: NO_DISKS,
   });
-  const reconcilers = [workerReconciler, podReconciler];
+  const workerReconcilers = workerShards.all.map(({ reconciler }) => reconciler);
+  const reconcilers = [...workerReconcilers, podReconciler];
+  /** What the leader runs. */
+  const led = shards === undefined ? reconcilers : [podReconciler];
   events.subscribe('pod.changed', ({ podId, source }) => {
     if (source !== 'reconciler') podReconciler.wake(podId);
   });
   events.subscribe('endpoint.changed', ({ endpointId }) => {
-    if (endpointId !== undefined) workerReconciler.wake(endpointId);
+    if (endpointId !== undefined) workerShards.of(endpointId).reconciler.wake(endpointId);
   });
   events.subscribe('wakeups.missed', () => {
     for (const reconciler of reconcilers) reconciler.resync();
@@ -160,15 +182,29 @@ export async function composeServer(world: SimulatedWorld, start: ServerStart): 
   const lead = (): void => {
     log.info({}, 'it leads');
     clockSync.isLeading = true;
-    for (const reconciler of reconcilers)
+    for (const reconciler of led)
       reconciler.start().catch((error: unknown) => log.error({ err: error }, 'nothing can be managed'));
   };
   const follow = (): void => {
     log.info({}, 'it leads no more');
     clockSync.isLeading = false;
-    for (const reconciler of reconcilers) reconciler.pause();
+    for (const reconciler of led) reconciler.pause();
   };
   election.start(lead, follow);
+  shards?.start({
+    hostId: name,
+    onLead: (shard) => {
+      log.info({ shard }, 'it manages a shard');
+      workerReconcilers[shard]
+        ?.start()
+        .catch((error: unknown) => log.error({ err: error }, 'a shard cannot be managed'));
+    },
+    onLost: (shard) => {
+      log.info({ shard }, 'it manages a shard no more');
+      workerReconcilers[shard]?.pause();
+    },
+    isBusy: (shard) => workerShards.all[shard]?.components.registry.isLaunching() === true,
+  });
   return {
     process,
     clock,
@@ -182,14 +218,14 @@ export async function composeServer(world: SimulatedWorld, start: ServerStart): 
       onChanged: (endpointId) => events.publish('endpoint.changed', { endpointId, source: 'request' }),
       onDeleted: (endpointId) => {
         events.publish('endpoint.removed', { endpointId, accountId: ACCOUNT, source: 'request' });
-        return workerReconciler.policy.components.removals.remove(endpointId);
+        return workerShards.of(endpointId).components.removals.remove(endpointId);
       },
     },
     close: async () => {
       queue.close();
       if (!isLocal) {
         follow();
-        await election.resign();
+        await Promise.all([election.resign(), shards?.resign()]);
       }
       await Promise.all(reconcilers.map((reconciler) => reconciler.close()));
       await Promise.all([reaper.close(), webhooks.close()]);

@@ -3,14 +3,16 @@ import type { Database } from '../../../cloud/src/store/database.ts';
 import { fencedDatabase } from '../../../cloud/src/store/fenced-database.ts';
 import type { LeaderElection } from '../../../cloud/src/store/leader-election.ts';
 import { LeaseElection } from '../../../cloud/src/store/lease-election.ts';
+import { ShardElection } from '../../../cloud/src/store/shard-election.ts';
 import type { WakeupBus } from '../../../cloud/src/store/wakeup-bus.ts';
 import type { Log } from '../../../cloud/src/support/log.ts';
 import type { SteadyClock } from '../../../cloud/src/support/steady-clock.ts';
 import { simulatedLeaseTable } from './simulated-lease-table.ts';
+import { simulatedShardLeaseTable } from './simulated-shard-lease-table.ts';
 import { connect } from './store-connection.ts';
 import type { StoreConnectionDeps, UsedStore } from './store-connection.ts';
 import type { SimulatedProcess } from './virtual-time.ts';
-import type { SimulatedWorld } from './simulated-world.ts';
+import type { Elections, SimulatedWorld } from './simulated-world.ts';
 
 /** As over PostgreSQL; other calls wait for minutes. */
 const LEASE_CALL_TIMEOUT_MS = 2_000;
@@ -35,7 +37,15 @@ export class ServerStore {
     };
   }
 
-  elect(leader: string, wakeups: WakeupBus, log: Log): LeaderElection {
+  elect(leader: string, wakeups: WakeupBus, log: Log): Elections {
+    const { shards } = this.#world;
+    return {
+      leader: this.#electLeader(leader, wakeups, log),
+      shards: shards > 1 ? this.#electShards(leader, wakeups, log) : undefined,
+    };
+  }
+
+  #electLeader(leader: string, wakeups: WakeupBus, log: Log): LeaderElection {
     const { database } = this.#world;
     return new LeaseElection({
       server: leader,
@@ -51,14 +61,31 @@ export class ServerStore {
     });
   }
 
-  open(server: string, election: LeaderElection, wakeups: WakeupBus, serverClock: SteadyClock): UsedStore {
+  #electShards(leader: string, wakeups: WakeupBus, log: Log): ShardElection {
+    const { database, shards } = this.#world;
+    return new ShardElection({
+      shards,
+      server: leader,
+      connect: () =>
+        simulatedShardLeaseTable(
+          database,
+          shards,
+          () => this.#databaseTime(),
+          (calls) => connect(calls, { ...this.connection, timeout: LEASE_CALL_TIMEOUT_MS }),
+        ),
+      onError: (error) => log.warn({ err: error }, 'the leases of shards could not be renewed'),
+      onReleased: () => wakeups.publish({ kind: 'resigned' }),
+    });
+  }
+
+  open(server: string, elections: Elections, wakeups: WakeupBus, serverClock: SteadyClock): UsedStore {
     const { database, isLocal, openStore, webhookLeases } = this.#world;
-    const opened = openStore(election, wakeups);
+    const opened = openStore(elections, wakeups);
     const store = { ...opened, jobs: webhookLeases.observe(opened.jobs, server, serverClock) };
     if (isLocal) return store;
     const { leading } = store;
     const clock = this.#databaseClock(store.clock, database);
-    const fencedClock = this.#databaseClock(leading.clock, fencedDatabase(database, election));
+    const fencedClock = this.#databaseClock(leading.clock, fencedDatabase(database, elections.leader));
     return { ...store, clock, leading: { ...leading, clock: fencedClock } };
   }
 

@@ -46,14 +46,17 @@ const JOURNAL = `
     select note_worker(new.endpoint_id, (select json_group_array(id) from main.workers
       where endpoint_id = new.endpoint_id and state in ('starting', 'ready')));
   end;
-  ${['workers', 'pods'].map(instanceTriggers).join('')}
+  ${instanceTriggers('workers', (row) => `${row}.endpoint_id`)}
+  ${instanceTriggers('pods', () => 'null')}
 `;
 
-function instanceTriggers(table: string): string {
+function instanceTriggers(table: string, endpointOf: (row: string) => string): string {
   return ['insert', 'update', 'delete']
     .map(
       (change) => `create temp trigger leader_${change}_${table} after ${change} on main.${table} begin
-        select note_instance_write((select holder from main.leadership));
+        select note_instance_write(${endpointOf(change === 'delete' ? 'old' : 'new')},
+          (select json_group_object(name, holder) from
+            (select name, holder from main.leadership union all select name, holder from main.worker_shards)));
       end;`,
     )
     .join('');
@@ -111,8 +114,11 @@ export class SimulationDatabase implements SimulationStorage {
       this.onWorker(String(endpointId), JSON.parse(String(active)) as string[]);
       return null;
     });
-    connection.function('note_instance_write', (leader) => {
-      this.onInstanceWrite(String(leader));
+    connection.function('note_instance_write', (endpointId, holders) => {
+      this.onInstanceWrite(
+        endpointId === null ? null : String(endpointId),
+        JSON.parse(String(holders)) as Record<string, string>,
+      );
       return null;
     });
     connection.function('note_change', () => {

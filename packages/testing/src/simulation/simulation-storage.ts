@@ -62,8 +62,11 @@ export interface SimulationStorage {
   readonly kind: 'sqlite' | 'postgres';
   /** A worker was written for the first time: these of its endpoint shall run now. */
   onWorker: (endpointId: string, active: readonly string[]) => void;
-  /** A worker or a pod was written while this server led; not on PostgreSQL. */
-  onInstanceWrite: (leader: string) => void;
+  /**
+   * A worker of this endpoint, or a pod, was written while these servers held the leases, by their names; not on
+   * PostgreSQL.
+   */
+  onInstanceWrite: (endpointId: string | null, holders: Readonly<Record<string, string>>) => void;
   /** Empties it for the next run. */
   clear(): Promise<void>;
   open(disk: DiskSync): Database;

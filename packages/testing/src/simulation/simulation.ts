@@ -1,8 +1,14 @@
 import { newLeaseToken } from '../../../cloud/src/domain/job-ids.ts';
 import type { Endpoint } from '../../../cloud/src/domain/records.ts';
+import { workerShardOf } from '../../../cloud/src/domain/endpoints/worker-shards.ts';
 import { usageRules } from '../../../cloud/src/metering/usage-rules.ts';
 import { createStore } from '../../../cloud/src/store/open-store.ts';
 import type { Store } from '../../../cloud/src/store/store.ts';
+import {
+  leaderLeaseName,
+  shardLeaseName,
+  useWorkerShards,
+} from '../../../cloud/src/store/tables/worker-shards.table.ts';
 import { Sealer } from '../../../cloud/src/support/crypto.ts';
 import type { Log } from '../../../cloud/src/support/log.ts';
 import { seededRandom } from '../safety/seeded-random.ts';
@@ -38,6 +44,8 @@ import { VirtualTime } from './virtual-time.ts';
  */
 const REST_MS = 1_200_000;
 const LOOK_EVERY_MS = 1_000;
+/** The share of runs with shards, of those with several servers. */
+const SHARDS_SHARE = Number(process.env['BERTH_SIMULATION_SHARDS'] ?? 0.4);
 /** Virtual time with load and faults, by default. */
 const LOAD_MS = 20_000;
 
@@ -62,6 +70,7 @@ export interface SimulationResult {
   instances: number;
   steps: number;
   servers: number;
+  shards: number;
   /** Of everything that happened: two runs of a seed have the same one. */
   hash: string;
 }
@@ -109,6 +118,7 @@ class Simulation {
     this.#trace = new SimulationTrace(() => time.now);
     const count = choices.pick([1, 1, 2, 3]) ?? 1;
     const isLocal = count === 1 && choices.chance(0.8) && database.kind === 'sqlite';
+    const shards = count > 1 && !isLocal ? shardsOf(seed) : 1;
     const disk = new SimulatedDisk(time, random('disk'), (isLimited) => database.limitSize(isLimited));
     const opened = database.open(isLocal ? disk : INSTANT_DISK);
     const jobs = opened.jobs();
@@ -129,17 +139,24 @@ class Simulation {
       time,
       random: random('store'),
       database: opened,
-      openStore: (election, wakeups) => {
+      openStore: (elections, wakeups) => {
         const store = createStore(
-          { ...opened, jobs: () => jobs, leaderElection: () => election },
+          {
+            ...opened,
+            jobs: () => jobs,
+            leaderElection: () => elections.leader,
+            shardElection: () => elections.shards ?? fail(),
+          },
           SEALER,
           wakeups,
           usage,
+          shards,
         );
         return options.wrapStore?.(store) ?? store;
       },
       storeFaults: { downUntil: 0, failureRate: 0, lateRate: 0 },
       isLocal,
+      shards,
       engine: new SimulatedEngine({
         time,
         random: random('engine'),
@@ -172,7 +189,7 @@ class Simulation {
       (_, index) => new SimulatedServer(this.#world, `server${index + 1}`),
     );
     database.onWorker = (endpointId, active) => this.#checkWorkers(endpointId, active);
-    database.onInstanceWrite = (leader) => this.#checkLeader(leader);
+    database.onInstanceWrite = (endpointId, holders) => this.#checkLeader(endpointId, holders);
     this.#podClient = new SimulatedPodClient({
       time,
       random: random('pods'),
@@ -195,6 +212,7 @@ class Simulation {
 
   async run(): Promise<SimulationResult> {
     const [time, load] = [this.#time, this.#load];
+    if (this.#world.shards > 1) await useWorkerShards(this.#world.database, this.#world.shards);
     time.afterStep = () => this.#afterStep();
     time.whenIdle = () => this.#options.database.whenIdle?.();
     time.install();
@@ -235,6 +253,7 @@ class Simulation {
       instances: this.#world.engine.history.length,
       steps: time.steps,
       servers: this.#servers.length,
+      shards: this.#world.shards,
       hash: this.#trace.hash(),
     };
   }
@@ -277,8 +296,14 @@ class Simulation {
   }
 
   /** What only the leader may write is written by none that another server has followed. */
-  #checkLeader(leader: string): void {
+  #checkLeader(endpointId: string | null, holders: Readonly<Record<string, string>>): void {
     const writer = writesAsLeader();
+    const { shards } = this.#world;
+    const lease =
+      shards === 1 || endpointId === null
+        ? leaderLeaseName(shards)
+        : shardLeaseName(workerShardOf(endpointId, shards), shards);
+    const leader = holders[lease] ?? '';
     if (writer !== undefined && writer !== leader)
       this.#violation ??= new InvariantViolation(
         writer.replace(/-.*/, ''),
@@ -354,6 +379,16 @@ class Simulation {
     const log = { trace: write, debug: write, info: write, warn: write, error: write, fatal: write };
     return log as unknown as Log;
   }
+}
+
+/** In some of the runs with several servers, they divide the endpoints among themselves. */
+function shardsOf(seed: number): number {
+  const random = seededRandom(seed, 'shards');
+  return random.chance(SHARDS_SHARE) ? random.between(2, 4) : 1;
+}
+
+function fail(): never {
+  throw new Error('there are no shards in this run');
 }
 
 /** Job ids and leases take their digits from a pool. What an earlier run left there is none of this one's. */

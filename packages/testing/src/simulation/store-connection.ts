@@ -36,12 +36,15 @@ export interface StoreConnectionDeps {
 
 type Method = (...args: unknown[]) => Promise<unknown>;
 /** What the simulated servers use. */
-export type UsedStore = Pick<Store, 'jobs' | 'workers' | 'pods' | 'ledger' | 'clock' | 'leading'>;
+export type UsedStore = Pick<
+  Store,
+  'jobs' | 'workers' | 'pods' | 'ledger' | 'clock' | 'leading' | 'workerShards'
+>;
 
 const MAX_LATENCY_MS = 8;
 /** Calls that change no job and create no worker. */
 const LEAVES_JOBS =
-  /^(?:find|list|count|queue|is[A-Z]|next|highest|databaseTime|workers$|renew|takeOver|release|saveShared|saveHeartbeats|saveDelivery|updateDelivery|observe)/;
+  /^(?:find|list|count|queue|is[A-Z]|next|highest|databaseTime|workers$|renew|takeOver|release|leave|saveShared|saveHeartbeats|saveDelivery|updateDelivery|observe)/;
 /** A server whose network is cut gives up a call after this time. */
 const CUT_OFF_TIMEOUT_MS = 2_000;
 /** How much later than its server meant a call may be executed. */
@@ -61,7 +64,7 @@ export function writesAsLeader(): string | undefined {
  */
 export function connectToStore(store: UsedStore, { leader, ...deps }: StoreConnectionDeps): UsedStore {
   const asLeader = { ...deps, ...(leader !== undefined && { leader }) };
-  const { jobs, workers, pods, ledger, clock, leading } = store;
+  const { jobs, workers, pods, ledger, clock, leading, workerShards } = store;
   return {
     jobs: { ...connect(jobs, deps), sameTurnTakes: deps.isLocal && jobs.sameTurnTakes },
     workers: connect(workers, deps),
@@ -73,6 +76,16 @@ export function connectToStore(store: UsedStore, { leader, ...deps }: StoreConne
       pods: connect(leading.pods, asLeader),
       clock: connect(leading.clock, asLeader),
     },
+    ...(workerShards && {
+      workerShards: {
+        ...workerShards,
+        // What is done for one shard stays in order, whatever is done for others.
+        leading: workerShards.leading.map((shard) => ({
+          ...shard,
+          workers: connect(shard.workers, { ...asLeader }),
+        })),
+      },
+    }),
   };
 }
 
