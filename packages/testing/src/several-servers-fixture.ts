@@ -99,6 +99,12 @@ export class SeveralServers {
     return Number(rows[0]?.[0]);
   }
 
+  /** The same with one text. */
+  async text(query: string): Promise<string> {
+    const { rows } = await this.#query.query<unknown[]>({ text: query, rowMode: 'array' });
+    return String(rows[0]?.[0]);
+  }
+
   async execute(statement: string): Promise<void> {
     await this.#query.query(statement);
   }
@@ -111,14 +117,18 @@ export class SeveralServers {
     return rows.map(({ id, reason }) => `${id}: ${reason ?? 'no longer needed'}`).join('\n');
   }
 
-  /** With this version, unless another program is named. */
-  async restart(seat: Seat, program?: string): Promise<void> {
-    seat.server = await this.#startSeat(seat, program);
+  /** With this version and the settings of the others, unless another program or other settings are named. */
+  async restart(seat: Seat, program?: string, env: Readonly<Record<string, string>> = {}): Promise<void> {
+    seat.server = await this.#startSeat(seat, program, env);
   }
 
-  #startSeat({ data, port, cable }: Omit<Seat, 'server'>, program?: string): Promise<ServerProcess> {
+  #startSeat(
+    { data, port, cable }: Omit<Seat, 'server'>,
+    program?: string,
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<ServerProcess> {
     const flags = ['--port', String(port)];
-    return startServerProcess({ data, url: cable.url }, this.#env, flags, undefined, program);
+    return startServerProcess({ data, url: cable.url }, { ...this.#env, ...env }, flags, undefined, program);
   }
 
   async stop(): Promise<void> {
