@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import type { FlashArtifacts } from '../resources/flash/flash-artifacts.ts';
 import { MAX_ARTIFACT_BYTES, artifactTooLargeError } from '../resources/flash/flash-artifacts.ts';
 import { BerthError, notFound } from '../support/errors.ts';
+import { streamInTurns } from './body-turns.ts';
 import { toBerthError } from './http.errors.ts';
 import { sendV2Error } from './rest-v2/rest-v2.errors.ts';
 
@@ -27,7 +28,8 @@ export function artifactRoutes(artifacts: FlashArtifacts) {
       handler: async (request, reply) => {
         const [objectKey] = linkOf(request);
         try {
-          await artifacts.put(objectKey, (request.body ?? request.raw) as Readable, request.id);
+          const body = streamInTurns(request.raw, (request.body ?? request.raw) as Readable);
+          await artifacts.put(objectKey, body, request.id);
         } catch (error) {
           // The client closed the connection: nothing reads the answer, and it is not an internal error.
           throw request.raw.errored === null

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
 import { FairTurns } from '../support/fair-turns.ts';
 import { accountOf } from './connection-limit.ts';
 
@@ -41,6 +42,13 @@ export async function* piecesInTurns(
     bytes = 0;
     await nextTurn(request);
   }
+}
+
+/** The same as a stream. Who ends it early leaves the request open, so that the response arrives. */
+export function streamInTurns(request: IncomingMessage, body: Readable = request): Readable {
+  return Readable.from(piecesInTurns(request, body.iterator({ destroyOnReturn: false })), {
+    objectMode: false,
+  });
 }
 
 /**

@@ -16,6 +16,9 @@ import { integer, object, text } from './json-schema.ts';
 const byId = object({ id: text() });
 /** Who called, and what each operation received. */
 const calls: { caller: Caller; params: unknown; query: unknown; body: unknown }[] = [];
+const PIECE_BYTES = 65_536;
+/** What was read of uploads. */
+let loadedBytes = 0;
 const shared = { tag: 'Ships', summary: 'S' };
 const operations = [
   operation({
@@ -52,6 +55,18 @@ const operations = [
     status: 200,
     response: object({ seen: integer() }),
     handle: async (call) => ({ seen: calls.push(call) }),
+  }),
+  operation({
+    ...shared,
+    id: 'loadShip',
+    method: 'PUT',
+    path: '/ships/cargo',
+    access: 'write',
+    upload: 'application/octet-stream',
+    status: 204,
+    handle: async ({ upload }) => {
+      for await (const piece of upload as AsyncIterable<Buffer>) loadedBytes += piece.length;
+    },
   }),
   operation({
     ...shared,
@@ -170,6 +185,24 @@ describe('a REST interface', () => {
         : {}),
     };
   };
+
+  test('reads the uploads of an account piece by piece, one in a turn of the event loop', async () => {
+    const url = await app.listen({ port: 0, host: '127.0.0.1' });
+    const headers = { authorization: `Bearer ${full}`, 'content-type': 'application/octet-stream' };
+    const body = Buffer.alloc(20 * PIECE_BYTES);
+    const uploads = Array.from({ length: 20 }, () =>
+      fetch(`${url}/v9/ships/cargo`, { method: 'PUT', headers, body }),
+    );
+    let most = 0;
+    while (loadedBytes < uploads.length * body.length) {
+      const before = loadedBytes;
+      await new Promise((resolve) => setImmediate(resolve));
+      // Each of them begins with pieces of its own.
+      if (before >= uploads.length * 2 * PIECE_BYTES) most = Math.max(most, loadedBytes - before);
+    }
+    for (const { status } of await Promise.all(uploads)) assert.equal(status, 204);
+    assert.ok(most <= 4 * PIECE_BYTES, `${most} bytes in a turn`);
+  });
 
   test('hands an operation who calls and what was sent, checked', async () => {
     calls.length = 0;

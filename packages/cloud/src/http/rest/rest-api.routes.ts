@@ -6,6 +6,7 @@ import type { OpenAccesses } from '../../auth/open-access.ts';
 import { BerthError, schemaError } from '../../support/errors.ts';
 import { bearerKey } from '../../auth/bearer.ts';
 import { toBerthError } from '../http.errors.ts';
+import { streamInTurns } from '../body-turns.ts';
 import { allowLongUpload } from '../long-uploads.ts';
 import { abortOnClose } from '../raw-http.ts';
 import { admitRequest } from '../connection-limit.ts';
@@ -122,7 +123,7 @@ function registerOperation(
         params: readParams(request.params as Record<string, string>),
         query: readQuery(operation, request),
         body: readBody(operation, request.body),
-        upload: readUpload(operation, request.body),
+        upload: readUpload(operation, request),
         uploadLength: readLength(request.headers['content-length']),
         lastEventId: request.headers['last-event-id'] as string | undefined,
         signal: abortOnClose(reply.raw),
@@ -172,10 +173,10 @@ function readQuery(operation: Operation, request: FastifyRequest): unknown {
   return value;
 }
 
-function readUpload(operation: Operation, body: unknown): Readable {
+function readUpload(operation: Operation, { raw, body }: FastifyRequest): Readable {
   if (operation.upload === undefined) return EMPTY_STREAM;
   if (!(body instanceof Readable)) throw new BerthError('media-type', `send the body as ${operation.upload}`);
-  return body;
+  return streamInTurns(raw, body);
 }
 
 const EMPTY_STREAM = Readable.from([]);
