@@ -180,14 +180,22 @@ function stories(kubernetes: KubernetesForTests): void {
       }
     });
 
-    test('close nothing once they are gone', async () => {
+    test('close off again what somebody deletes', async () => {
       for (const name of await policies())
         await engine.cluster.delete(`${POLICIES}/${engine.namespace}/networkpolicies/${name}`);
+      await waitFor('they are written again', async () => (await policies()).length >= 2);
+      await waitFor('their rules count', async () => CLOSED.includes(await from(near, stranger.ip, PORT)));
+    });
+
+    test('close nothing beside a policy that opens everything', async () => {
+      await engine.cluster.create(`${POLICIES}/${engine.namespace}/networkpolicies`, {
+        apiVersion: 'networking.k8s.io/v1',
+        kind: 'NetworkPolicy',
+        metadata: { name: 'everything' },
+        spec: { podSelector: {}, policyTypes: ['Ingress', 'Egress'], ingress: [{}], egress: [{}] },
+      });
       for (const probe of [near, far]) {
-        await waitFor(
-          'the rules are gone',
-          async () => (await from(probe, stranger.ip, PORT)) === 'connected',
-        );
+        await waitFor('its rules count', async () => (await from(probe, stranger.ip, PORT)) === 'connected');
         for (const [target, port] of await internals()) await isOpen(probe, target, port);
         assert.equal(await connectionFrom(publicAddress, probe.ip), 'connected');
       }

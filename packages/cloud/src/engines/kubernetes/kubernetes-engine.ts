@@ -12,6 +12,7 @@ import type { EngineConnection, InstanceEngine } from '../engine.ts';
 import type { LogLine, LogQuery } from '../../domain/log-line.ts';
 import { isInstanceId } from '../instance-id.ts';
 import type { Instance, InstanceHandle, InstanceSpec, InstanceUsage } from '../instance.ts';
+import { AccountPolicies } from './account-policies.ts';
 import { KubernetesClient } from './client/kubernetes-client.ts';
 import { ListWatch } from './client/list-watch.ts';
 import { lazyClusterAccess } from './client/lazy-cluster-access.ts';
@@ -60,6 +61,7 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
   readonly #waits = new PodWaits();
   readonly #events: PodEvents;
   readonly #forwards: PortForwards | undefined;
+  readonly #policies: AccountPolicies;
   readonly #tenants: TenantObjects;
   readonly #claims: KubernetesVolumes;
   readonly #volumeServers: VolumeServerPods;
@@ -109,7 +111,14 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
     this.#isShared = isShared;
     this.#events = new PodEvents(shared);
     this.#peers = new PeerPods({ ...shared, clock, forwards: this.#forwards });
-    this.#tenants = new TenantObjects({ ...shared, settings: this.#settings });
+    this.#policies = new AccountPolicies({
+      ...shared,
+      settings: this.#settings,
+      accounts: () => this.#accounts(),
+      isLeading,
+      onProblem: (what, error) => this.logProblem(what, error),
+    });
+    this.#tenants = new TenantObjects({ ...shared, settings: this.#settings, policies: this.#policies });
     this.#volumeServers = new VolumeServerPods({
       ...shared,
       settings: this.#settings,
@@ -145,8 +154,8 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
 
   /** Instances reach this server at this URL, and it listens at this port. Network policies allow it. */
   allowServer(url: string, listenPort: number | undefined): void {
-    this.#tenants.serverUrl = url;
-    this.#tenants.listenPort = listenPort;
+    this.#policies.serverUrl = url;
+    this.#policies.listenPort = listenPort;
   }
 
   async capacity(): Promise<Capacity> {
@@ -194,6 +203,7 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
   }
 
   protected listen(): void {
+    this.#policies.listen();
     this.#watch ??= new ListWatch<PodObject>({
       client: this.#client,
       path: this.inventory.podsPath,
@@ -259,8 +269,16 @@ export class KubernetesEngine extends ContainerEngine<KubernetesInstance> implem
   protected async closeConnections(): Promise<void> {
     this.#claims.close();
     await this.#forwards?.close();
-    await Promise.all([this.#watch?.close(), this.#gpuPods.close()]);
+    await Promise.all([this.#watch?.close(), this.#gpuPods.close(), this.#policies.close()]);
     this.#client.close();
+  }
+
+  /** Those that have pods here. */
+  *#accounts(): Generator<string, void> {
+    for (const instance of this.inventory.all()) {
+      const { account } = instance.describe().labels;
+      if (account !== undefined) yield account;
+    }
   }
 
   /** The pod of a start that an earlier Berth process did not finish. */

@@ -13,6 +13,7 @@ import type { InstanceSpec } from '../instance.ts';
 import { hasCode } from '../suite/engine-suite-fixture.ts';
 import { readKubeconfig } from './client/kubeconfig.ts';
 import { KubernetesClient } from './client/kubernetes-client.ts';
+import type { KubernetesObject } from './client/list-watch.ts';
 import { KubernetesEngine } from './kubernetes-engine.ts';
 import { testEngineOptions } from './kubernetes-engine.fixture.ts';
 
@@ -54,6 +55,29 @@ await withKubernetes(({ kubeconfig }) => {
         ...more,
       };
     }
+
+    test('a network policy that somebody deletes is written again', async () => {
+      const wanted = spec('sleep 600', { labels: { account: 'guarded' } });
+      await engine.start(wanted);
+      const path = `/apis/networking.k8s.io/v1/namespaces/${namespace}/networkpolicies`;
+      const policies = async (): Promise<KubernetesObject['metadata'][]> => {
+        const { items } = await admin.get<{ items: KubernetesObject[] }>(path);
+        return items.map(({ metadata }) => metadata).filter(({ name }) => name.endsWith('account-guarded'));
+      };
+      const [written] = await policies();
+      assert.ok(written);
+      await admin.delete(`${path}/${written.name}`);
+      await waitFor('it is there again', async () => {
+        const [again] = await policies();
+        return again !== undefined && again.uid !== written.uid;
+      });
+      await engine.remove(wanted.id);
+      await admin.delete(`${path}/${written.name}`);
+      // The policy of an account without pods is written with its next pod.
+      await engine.start(wanted);
+      await waitFor('it is there', async () => (await policies()).length === 1);
+      await engine.remove(wanted.id);
+    });
 
     test('running out of memory is logged', async () => {
       const eater = spec('', {

@@ -90,6 +90,12 @@ await withKubernetes((cluster) => {
     };
     const volume = () => ({ id: `volume${(count += 1)}`, accountId: 'acc', sizeInGb: 1 });
     const start = async (): Promise<void> => void (await open().engine.start(spec()));
+    /** Until it fails. */
+    const watchPolicies = async (): Promise<void> => {
+      const { engine, problem } = open();
+      engine.watch(() => undefined);
+      await problem;
+    };
     /** Something that runs, started while all is allowed. */
     let running: { engine: KubernetesEngine; id: string };
     before(async () => {
@@ -197,6 +203,8 @@ await withKubernetes((cluster) => {
         await open().engine.start(wanted);
         return () => open().engine.start(spec({ labels: wanted.labels }));
       },
+      'networkpolicies list': async () => watchPolicies,
+      'networkpolicies watch': async () => watchPolicies,
       'nodes list': async () => () => open().engine.capacity(),
     };
 
