@@ -28,6 +28,8 @@ export class PacedClients {
   readonly answers: SubmitAnswer[] = [];
   /** The inputs of the jobs that a server has accepted, by id. */
   readonly acknowledged = new Map<string, number>();
+  /** Requests on their way, by server. */
+  readonly #underWay = new Map<string, number>();
   #next = 0;
   #isOver = false;
   #running: Promise<void>[] = [];
@@ -52,6 +54,11 @@ export class PacedClients {
     return (accepted.length * 1000) / (to - from);
   }
 
+  /** Waits until no request is on its way to a server that gets no new ones. */
+  async whenAnswered(url: string): Promise<void> {
+    await waitFor(`${url} has answered`, async () => (this.#underWay.get(url) ?? 0) === 0);
+  }
+
   async #submit(phase: number): Promise<void> {
     const { endpointId, intervalMs } = this.#options;
     await pause(phase * intervalMs);
@@ -68,6 +75,8 @@ export class PacedClients {
     const { key, urls } = this.#options;
     const servers = urls();
     const url = servers[this.#next % servers.length] ?? '';
+    const count = (by: number): unknown => this.#underWay.set(url, (this.#underWay.get(url) ?? 0) + by);
+    count(1);
     try {
       const response = await fetch(`${url}${path}`, {
         method: body === undefined ? 'GET' : 'POST',
@@ -80,6 +89,8 @@ export class PacedClients {
         : { status: response.status };
     } catch {
       return { status: 0 };
+    } finally {
+      count(-1);
     }
   }
 
