@@ -49,7 +49,9 @@ class Faults:
             cutting.join()
         for n, job in enumerate(jobs):
             done = self.berth.wait(endpoint, job, 120)
-            self.assertEqual((done["status"], done.get("output")), ("COMPLETED", n), worker.log[-2000:])
+            self.assertEqual(
+                (done["status"], done.get("output")), ("COMPLETED", n), f"{done}\n{worker.log[-2000:]}"
+            )
         self.assertEqual(worker.stop(30), 0)
         self.assertGreater(proxy.opened, 5)
 
@@ -80,7 +82,9 @@ class Faults:
             self.berth.start()
         for n, job in enumerate(jobs):
             done = self.berth.wait(endpoint, job, 120)
-            self.assertEqual((done["status"], done.get("output")), ("COMPLETED", n), worker.log[-2000:])
+            self.assertEqual(
+                (done["status"], done.get("output")), ("COMPLETED", n), f"{done}\n{worker.log[-2000:]}"
+            )
         self.assertEqual(worker.stop(30), 0)
 
     def test_a_worker_that_is_killed_loses_nothing(self: WorkerCase) -> None:  # type: ignore[misc]
