@@ -201,7 +201,7 @@ describe('uploaded folders', () => {
     assert.ok(!existsSync(onDisk(`${bob.id}.app`, one.digest)));
   });
 
-  test('whose name is an operation of the job interface are addressed all the same', async () => {
+  test('whose name is an operation of the job API are addressed all the same', async () => {
     await upload(ann, 'run', [file('handler.ts', '1')]);
     assert.equal((await ann.call('DELETE', '/v2/images/run')).status, 200);
   });

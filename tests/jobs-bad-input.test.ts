@@ -20,7 +20,7 @@ const MEGABYTE = 1024 * 1024;
 const NOTHING = { completed: 0, failed: 0, inProgress: 0, inQueue: 0, retried: 0 };
 
 for (const kind of DATABASES) {
-  describe(`bad input to the job interface, on ${kind}`, { concurrency: true }, () => {
+  describe(`bad input to the job API, on ${kind}`, { concurrency: true }, () => {
     const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let ann: TestAccount;
     before(async () => {

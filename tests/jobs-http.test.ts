@@ -16,7 +16,7 @@ import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 const MEGABYTE = 1024 * 1024;
 
 for (const kind of DATABASES) {
-  describe(`the job interface over HTTP, on ${kind}`, { concurrency: true }, () => {
+  describe(`the job API over HTTP, on ${kind}`, { concurrency: true }, () => {
     const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let ann: TestAccount;
     before(async () => {

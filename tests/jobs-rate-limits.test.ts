@@ -24,7 +24,7 @@ function assertTooMany(answer: ApiResponse<unknown>, text: RegExp): void {
 }
 
 for (const kind of DATABASES) {
-  describe(`rate limits of the job interface, on ${kind}`, { concurrency: true }, () => {
+  describe(`rate limits of the job API, on ${kind}`, { concurrency: true }, () => {
     const stage = serverFixture(kind);
     let ann: TestAccount;
     before(async () => {

@@ -36,7 +36,7 @@ export interface QueueEndpointClient {
   key: string;
   /** The address of the endpoint; operations are below it. */
   url: string;
-  /** Any operation of the job interface, by its path below the endpoint. */
+  /** Any operation of the job API, by its path below the endpoint. */
   call<T = JobView>(
     method: string,
     path: string,
@@ -58,7 +58,7 @@ export interface QueueEndpointClient {
 /** Well formed, and of no job. */
 export const NO_SUCH_JOB = '00000000-0000-8000-8000-000000000000-u1';
 
-/** Every failure of the job interface is an object with one key, `error`, that says what is wrong. */
+/** Every failure of the job API is an object with one key, `error`, that says what is wrong. */
 export function assertJobApiError(answer: ApiResponse<unknown>, status: number, text: RegExp): void {
   assert.equal(answer.status, status, answer.text);
   assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8');

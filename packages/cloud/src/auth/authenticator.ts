@@ -140,7 +140,7 @@ export function checkScope(
   { scope, mode, endpointId }: Pick<AccessRequest, 'scope' | 'mode' | 'endpointId'>,
 ): void {
   if (!permits(scopeLevelOf(record, scope, endpointId), mode))
-    throw new BerthError('forbidden', `access denied: this key may not ${mode} through this interface`);
+    throw new BerthError('forbidden', `access denied: this key may not ${mode} through this API`);
 }
 
 function callerOf(key: AuthenticatedKey, request: Pick<AccessRequest, 'interface' | 'requestId'>): Caller {

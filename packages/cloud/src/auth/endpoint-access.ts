@@ -62,6 +62,6 @@ export async function authorizeWorker(
   if (!tokens.isToken(token)) return authorizeForEndpoint(deps, token, endpointId, 'write');
   const endpoint = endpoints.findCached(endpointId) ?? (await endpoints.find(endpointId));
   if (endpoint === undefined || !tokens.matches(token, endpointId, workerId))
-    throw new BerthError('unauthenticated', 'this token is not for this worker');
+    throw new BerthError('unauthenticated', 'this token belongs to another worker');
   return { key: undefined, endpoint };
 }

@@ -11,7 +11,7 @@ export interface AccountView {
 export const accountOption = {
   kind: 'text',
   value: 'ACCOUNT',
-  description: 'The account, by id or name. Default: your own. For operators.',
+  description: 'The account, by id or name. Default: your own. Operators only.',
 } as const;
 
 /** The path of an account's keys. The account is given by id or by a unique name. */

@@ -46,7 +46,7 @@ for (const [name, create] of [
       const [first] = [await open(), await open()];
       while (limit.open < 2) await new Promise((resolve) => setImmediate(resolve));
       for (let tries = 0; tries < 3; tries += 1)
-        assert.match(await ask(await open()), /^HTTP\/1\.1 503 [\s\S]*no room for another connection/);
+        assert.match(await ask(await open()), /^HTTP\/1\.1 503 [\s\S]*has reached its limit of connections/);
       assert.equal(warnings.length, 1);
       assert.match(String(warnings[0]?.[1]), /maxConnections/);
       first.destroy();
@@ -113,7 +113,7 @@ describe('who may have how many connections', () => {
     for (const socket of sockets) assert.equal(limit.admit(socket), true);
     const refused = socketFrom('10.0.0.1', 17);
     assert.equal(limit.admit(refused), false);
-    assert.match(refused.answer, /^HTTP\/1\.1 429 [\s\S]*have shown no key/);
+    assert.match(refused.answer, /^HTTP\/1\.1 429 [\s\S]*have not sent an API key/);
     claimConnection(sockets[0] as Socket, 'ann');
     for (let index = 0; index < 4; index += 1)
       assert.equal(limit.admit(socketFrom('10.0.0.2', index + 1)), true);

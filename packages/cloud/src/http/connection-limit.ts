@@ -147,13 +147,13 @@ export class ConnectionLimit {
     if (this.#open >= this.max && !this.#makeRoom()) {
       this.#refused += 1;
       this.#report();
-      return refuse(socket, 503, 'this server has no room for another connection; try again');
+      return refuse(socket, 503, 'this server has reached its limit of connections; try again');
     }
     if ((this.#byAddress.get(address) ?? 0) >= this.maxAnonymousPerAddress)
       return refuse(
         socket,
         429,
-        `${this.maxAnonymousPerAddress} connections from your address have shown no key, which is the ` +
+        `${this.maxAnonymousPerAddress} connections from your address have not sent an API key, which is the ` +
           'limit (a quarter of maxConnections); use or close them',
       );
     this.#add({ limit: this, socket, address, openedAt: this.#now(), account: undefined });

@@ -203,7 +203,7 @@ export function createHttpServer(
       ? console.sendPage(request, reply)
       : sendV2Error(
           reply,
-          new BerthError('no-route', 'no such address; the interfaces are at /v1, /v2, /graphql and /s3'),
+          new BerthError('no-route', 'no such address; the APIs are at /v1, /v2, /graphql and /s3'),
         ),
   );
 

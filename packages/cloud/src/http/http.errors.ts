@@ -9,7 +9,7 @@ const FASTIFY_ERRORS: Record<string, [ErrorCode, string]> = {
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['malformed', 'the body is not as long as Content-Length says'],
   FST_ERR_CTP_EMPTY_JSON_BODY: ['malformed', 'the body is empty where JSON was announced'],
   FST_ERR_CTP_INVALID_JSON_BODY: ['malformed', 'the body is not valid JSON'],
-  FST_ERR_BAD_URL: ['malformed', 'the address is not a valid URL path'],
+  FST_ERR_BAD_URL: ['malformed', 'the URL path is not valid'],
   FST_ERR_MAX_PARAM_LENGTH: ['no-route', 'no such address'],
 };
 

@@ -22,7 +22,7 @@ export function parseJsonBody(bytes: Uint8Array): unknown {
 export function checkText(text: string): void {
   if (text.includes('\0')) throw new BerthError('malformed', 'text must not contain a NUL character');
   if (!text.isWellFormed())
-    throw new BerthError('malformed', 'text must be valid Unicode: it holds half of a surrogate pair');
+    throw new BerthError('malformed', 'text must be valid Unicode: it contains half of a surrogate pair');
 }
 
 function checkValue(value: unknown, depth: number): void {

@@ -218,7 +218,7 @@ function readPieces(request: IncomingMessage, limit: number): Promise<Buffer[]> 
 }
 
 function tooLarge(limit: number): BerthError {
-  return new BerthError('too-large', `the body is larger than the ${limit} bytes that are read here`);
+  return new BerthError('too-large', `the body is larger than the ${limit} bytes that are accepted here`);
 }
 
 /**

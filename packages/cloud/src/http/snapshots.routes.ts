@@ -29,7 +29,7 @@ export function snapshotRoutes({ images, urls }: SnapshotRoutesDeps) {
       '/snapshots/:name/:digest/:signature',
       async ({ params: { name, digest, signature } }, reply) => {
         if (!urls.verify(name, digest, signature))
-          throw new BerthError('unauthenticated', 'this URL is not one that Berth made');
+          throw new BerthError('unauthenticated', 'this URL was not created by Berth');
         const archive = await images.archive(name, digest);
         if (archive === undefined) throw notFound('image', `${name}:${digest}`);
         return reply.type('application/x-tar').send(Readable.from(archive, { objectMode: false }));

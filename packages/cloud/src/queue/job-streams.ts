@@ -79,7 +79,7 @@ export class JobStreams {
       return unstored.chunks;
     });
     if (missing !== undefined)
-      throw new BerthError('state', `chunk ${missing} is missing before those that came`);
+      throw new BerthError('state', `chunk ${missing} is missing; send it before later ones`);
   }
 
   /** The same for chunks that are each sent until accepted or dropped: numbers may be missing. */

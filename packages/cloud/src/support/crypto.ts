@@ -50,7 +50,7 @@ export class Sealer {
     } catch (cause) {
       throw new BerthError(
         'internal',
-        `a stored value of ${context} does not open with this master key; use the one that it was sealed with`,
+        `a stored value of ${context} cannot be decrypted with this master key; use the one that encrypted it`,
         { cause },
       );
     }

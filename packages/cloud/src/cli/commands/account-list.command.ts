@@ -14,7 +14,7 @@ const columns: Column<AccountView>[] = [
 export const accountList = command({
   name: 'account list',
   summary: 'List the accounts.',
-  details: 'For operators: this needs a key of the root account.',
+  details: 'Operators only: this needs a key of the root account.',
   options: serverOptions,
   async run(call) {
     const client = await connect(call);

@@ -21,8 +21,8 @@ export const backup = command({
   summary: 'Make a backup of the running server.',
   details:
     'The file contains the database, uploaded images and, unless --no-keys is given, the master key ' +
-    'and the root key: whoever has it can read all secrets and use every account. Keep it as safe as ' +
-    'the server; its mode is 0600. It is checked before it gets its name. "berth restore" reads it.',
+    'and the root key: anyone with this file can read all secrets and use every account. Keep it as safe as ' +
+    'the server; its mode is 0600. It is verified before it gets its final name. "berth restore" reads it.',
   words: { FILE: 'Where to write the backup, a tar archive.' },
   options: {
     ...serverOptions,

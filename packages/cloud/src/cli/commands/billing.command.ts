@@ -36,10 +36,10 @@ const columns: Column<Bill>[] = [
 export const billing = command({
   name: 'billing',
   summary: 'Show what was used and cost.',
-  details: 'The last line is the sum. It is in the table only, not in JSON.',
+  details: 'The last line is the total. It is in the table only, not in JSON.',
   words: { 'KIND?': `Only this, by resource: ${KINDS.join(', ')}.` },
   options: {
-    by: { kind: 'text', choices: BUCKET_SIZES, description: 'How long each line is. Default: day.' },
+    by: { kind: 'text', choices: BUCKET_SIZES, description: 'The period of each line. Default: day.' },
     accounts: { kind: 'switch', description: 'By account, for all accounts. For operators.' },
     csv: { kind: 'switch', description: 'Print CSV: by kind, or with --accounts by account and kind.' },
     last: { kind: 'text', value: 'N', description: `How many of them. Default: ${DEFAULT_BUCKETS}.` },

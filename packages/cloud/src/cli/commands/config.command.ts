@@ -6,8 +6,8 @@ export const config = command({
   name: 'config',
   summary: 'Print a configuration file with every setting at its default.',
   details:
-    'Save it, change what should differ, and start with "berth up --config FILE". It is YAML, also ' +
-    'where the output is not a terminal.',
+    'Save it, change the settings that should differ, and start with "berth up --config FILE". It is ' +
+    'always YAML, even if the output is not a terminal.',
   options: { json: { kind: 'switch', description: 'The defaults alone, in JSON.' } },
   async run({ options, output }) {
     if (options.json) output.printRecord((await loadConfig({})).config);

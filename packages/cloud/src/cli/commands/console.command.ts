@@ -7,7 +7,7 @@ export const console = command({
   name: 'console',
   summary: 'Show a link that signs in to the web console, and open it in a browser.',
   details:
-    'The link works once, for an hour. It is opened on a desktop alone, and where the output is a terminal.',
+    'The link works once, for an hour. A browser is opened only on a desktop and if the output is a terminal.',
   options: {
     print: { kind: 'switch', description: 'Show the link and open nothing.' },
     ...serverOptions,

@@ -10,17 +10,17 @@ import { readSecretLine } from '../read-secret-line.ts';
 
 export const login = command({
   name: 'login',
-  summary: 'Remember a server and a key, and use them from now on.',
+  summary: 'Save a server and a key, and use them for later commands.',
   details:
-    'The key is asked for, or read from the standard input, and tried before it is kept. It is in ' +
-    "contexts.json of the user's configuration folder, readable by the user alone. BERTH_URL and " +
-    'BERTH_API_KEY still go first.',
+    'The key is prompted for, or read from the standard input, and checked before it is saved in ' +
+    "contexts.json of the user's configuration folder, readable by the user only. BERTH_URL and " +
+    'BERTH_API_KEY take precedence.',
   words: { URL: 'The address of the server, such as https://berth.example.' },
   options: {
     name: {
       kind: 'text',
       value: 'NAME',
-      description: 'How to call it, for --context. Default: the host name.',
+      description: 'The name of the context, for --context. Default: the host name.',
     },
   },
   async run(call) {
@@ -77,7 +77,7 @@ export const contextLs = command({
 
 export const contextUse = command({
   name: 'context use',
-  summary: 'Use another server from now on.',
+  summary: 'Switch to another server.',
   words: { 'NAME?': 'The context; without a name, the server on this machine.' },
   async run(call) {
     const { contexts } = await readContexts(call.env);

@@ -21,9 +21,9 @@ export const dev = command({
   name: 'dev',
   summary: 'Run a folder during development: show its log, and restart it at every change.',
   details:
-    'It runs on a private Berth with one worker, which is gone when the command ends; no other server ' +
-    'is touched. Stop it with Ctrl-C.',
-  words: { FOLDER: 'A folder that "berth deploy" could take.' },
+    'It runs on a temporary Berth server with one worker, which is removed when the command ends. ' +
+    'Stop it with Ctrl-C.',
+  words: { FOLDER: 'A folder as for "berth deploy".' },
   options: {
     port: { kind: 'text', value: 'N', description: 'Where the private Berth listens. Default: a free port.' },
     input: {

@@ -63,7 +63,7 @@ export const endpointReleases = command({
 export const endpointRollback = command({
   name: 'endpoint rollback',
   summary: 'Roll an endpoint back to an earlier release.',
-  details: 'Makes a new release with the content of the old one.',
+  details: 'Creates a new release with the content of the old one.',
   words: { ENDPOINT: endpointArgumentHelp, VERSION: 'The release; "berth endpoint releases" lists them.' },
   options: serverOptions,
   async run(call) {

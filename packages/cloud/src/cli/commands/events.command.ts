@@ -8,10 +8,10 @@ import { findEndpointForJobs } from '../serverless/endpoint-client.ts';
 
 export const events = command({
   name: 'events',
-  summary: 'Follow what changes in your account, until Ctrl-C.',
+  summary: 'Follow the changes in your account, until Ctrl-C.',
   details:
-    'With -o json, each event is one line of JSON. The first one is "ready": what is read after it ' +
-    'misses nothing.',
+    'With -o json, each event is one line of JSON. The first event is "ready": no change after it ' +
+    'is missed.',
   options: {
     type: {
       kind: 'list',

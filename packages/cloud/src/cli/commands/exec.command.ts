@@ -25,8 +25,8 @@ const options = {
 const definition = {
   summary: 'Run a command in a pod; without one, its shell.',
   details:
-    'Input, output and exit code are those of the command. Options of this program come before POD; ' +
-    'what follows it is the command, as it stands.',
+    'Input, output and exit code are those of the command. Options of berth come before POD; ' +
+    'everything after POD is the command, unchanged.',
   words: { POD: podArgumentHelp, 'COMMAND...': 'The command and its arguments. A -- before it is left out.' },
   options,
 };

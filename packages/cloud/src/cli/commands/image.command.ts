@@ -16,7 +16,7 @@ function removeImages(client: ApiClient, name: string): Promise<Removed> {
 export const imageRm = command({
   name: 'image rm',
   summary: 'Delete the uploaded folders of a name that nothing uses.',
-  details: 'What an endpoint or a template names is kept.',
+  details: 'Images that an endpoint or a template uses are kept.',
   words: { NAME: 'The name, as "berth image ls" shows it.' },
   options: serverOptions,
   async run(call) {
@@ -36,7 +36,7 @@ export const imagePrune = command({
     'unused-days': {
       kind: 'text',
       value: 'DAYS',
-      description: 'Only what was not uploaded or used for so many days. Default: 0.',
+      description: 'Only images that were not uploaded or used for this many days. Default: 0.',
     },
   },
   async run(call) {

@@ -8,7 +8,7 @@ import { endpointArgumentHelp, findEndpointForJobs, jobPath } from '../serverles
 export const jobPurge = command({
   name: 'job purge',
   summary: 'Remove all jobs of an endpoint that wait.',
-  details: 'Jobs that run go on. It asks first, unless --yes is given.',
+  details: 'Running jobs continue. It asks first, unless --yes is given.',
   words: { ENDPOINT: endpointArgumentHelp },
   options: { yes: { kind: 'switch', short: 'y', description: 'Do not ask.' }, ...serverOptions },
   async run(call) {

@@ -20,7 +20,7 @@ export const keyCreate = command({
     'A restricted key has only the given scopes; the default of a scope is none. With --s3, creates a ' +
     'key for S3 clients: an access id and a secret for the files of network volumes.',
   options: {
-    name: { kind: 'text', value: 'NAME', description: 'What the key is for. Needed, except with --s3.' },
+    name: { kind: 'text', value: 'NAME', description: 'What the key is for. Required, except with --s3.' },
     access: {
       kind: 'text',
       choices: access,
@@ -38,20 +38,20 @@ export const keyCreate = command({
     serverless: {
       kind: 'text',
       choices: scope,
-      description: 'Scope for the job interface, with --access restricted.',
+      description: 'Scope for the job API, with --access restricted.',
     },
     endpoint: {
       kind: 'list',
       value: 'ID',
       description:
-        'Narrow the job interface to this endpoint, with --access restricted. May be repeated. The ' +
+        'Narrow the job API to this endpoint, with --access restricted. May be repeated. The ' +
         'scope is write unless --serverless says otherwise.',
     },
     expires: {
       kind: 'text',
       value: 'WHEN',
       description:
-        'When it expires: a duration from now such as 30m, 12h or 7d, or an instant such as 2026-12-31T12:00:00Z.',
+        'When it expires: a duration from now such as 30m, 12h or 7d, or a time such as 2026-12-31T12:00:00Z.',
     },
     account: accountOption,
     ...serverOptions,

@@ -11,9 +11,9 @@ export const podCp = command({
   name: 'pod cp',
   summary: 'Copy files and folders into a running pod, or out of it.',
   details:
-    'One of the two places is POD:/path, the other one of this machine. A path of the pod without a ' +
-    'slash before it begins at its working folder. A target that ends in a slash, or is a folder, is ' +
-    'copied into. A path of this machine with a colon in it is written with ./ before it.',
+    'One of the two is POD:/path, the other is a local path. A path of the pod that does not start with ' +
+    'a slash is relative to its working folder. If the target ends in a slash or is a folder, files are ' +
+    'copied into it. Write ./ before a local path that contains a colon.',
   words: {
     FROM: 'A file or a folder of this machine, or POD:/path; the pod by id or name.',
     TO: 'The other kind of place.',

@@ -9,7 +9,7 @@ import { parseCount } from '../serverless/deploy-options.ts';
 export const podOpen = command({
   name: 'pod open',
   summary: 'Show the address of an HTTP port of a pod, and open it in a browser.',
-  details: 'It is opened on a desktop alone, and where the output is a terminal.',
+  details: 'A browser is opened only on a desktop and if the output is a terminal.',
   words: { POD: podArgumentHelp },
   options: {
     port: { kind: 'text', value: 'PORT', description: 'Which one. Default: the first.' },

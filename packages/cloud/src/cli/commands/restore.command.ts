@@ -23,7 +23,8 @@ export const restore = command({
     },
     replace: {
       kind: 'switch',
-      description: 'Replace what is there. The data folder is kept under another name; tables are dropped.',
+      description:
+        'Replace existing data. The old data folder is renamed; tables of the database are dropped.',
     },
   },
   async run({ words, options, env, output, stderr }) {

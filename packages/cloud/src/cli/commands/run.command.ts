@@ -20,17 +20,16 @@ export const run = command({
   name: 'run',
   summary: 'Send a job to an endpoint.',
   details:
-    'The job is queued and its id shown, unless --sync or --stream wait for what comes of it. While ' +
-    'they wait, the id of the job, what it waits for and where it runs are shown on the standard ' +
-    'error. A job that fails makes the command fail (exit code 1); when the time is over the exit code ' +
-    'is 124, and the job goes on; after Ctrl-C it is 130.',
+    'The job is queued and its id is printed. With --sync or --stream, the command waits for the ' +
+    'result and shows on the standard error what the job waits for and where it runs. Exit codes: 1 ' +
+    'if the job fails, 124 if the time to wait is over (the job continues), 130 after Ctrl-C.',
   words: {
     ENDPOINT: endpointArgumentHelp,
     JSON: `The job: '{"input": …}', or the input alone; @FILE reads it from a file, - from the standard input.`,
   },
   options: {
     sync: { kind: 'switch', description: 'Wait for the job to end, and show its result.' },
-    stream: { kind: 'switch', description: 'Show what the handler yields, as it comes.' },
+    stream: { kind: 'switch', description: 'Show the chunks of the stream as they arrive.' },
     timeout: {
       kind: 'text',
       value: 'SECONDS',
@@ -40,14 +39,14 @@ export const run = command({
       kind: 'text',
       value: 'MS',
       description:
-        'With --sync: how many milliseconds to wait at most; then the job is shown as it stands and ' +
+        'With --sync: how many milliseconds to wait at most; then the current state of the job is shown and ' +
         'goes on, and the command succeeds.',
     },
     'cancel-on-interrupt': {
       kind: 'switch',
-      description: 'Ctrl-C cancels the job. Without this the job goes on.',
+      description: 'Ctrl-C cancels the job. Without this option the job continues.',
     },
-    quiet: { kind: 'switch', short: 'q', description: 'Do not show how the job goes on while waiting.' },
+    quiet: { kind: 'switch', short: 'q', description: 'Do not show the progress of the job while waiting.' },
     ...serverOptions,
   },
   async run(call) {

@@ -36,7 +36,7 @@ export const sshKeyLs = command({
 export const sshKeyAdd = command({
   name: 'ssh-key add',
   summary: 'Add an SSH key to your account.',
-  details: 'Pods that start from now on accept it. Berth needs the public key only.',
+  details: 'Pods accept it from their next start on. Berth needs the public key only.',
   words: { FILE: 'The public key, such as ~/.ssh/id_ed25519.pub; - is the standard input.' },
   options: serverOptions,
   async run(call) {
@@ -50,7 +50,7 @@ export const sshKeyAdd = command({
 export const sshKeyRm = command({
   name: 'ssh-key rm',
   summary: 'Remove an SSH key from your account.',
-  details: 'Pods that run keep it until they are started again.',
+  details: 'Running pods accept it until they are restarted.',
   words: { KEY: 'The comment at its end, or the key itself, as "berth ssh-key ls" shows it.' },
   options: serverOptions,
   async run(call) {

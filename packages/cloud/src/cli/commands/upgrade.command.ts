@@ -7,9 +7,9 @@ export const upgrade = command({
   name: 'upgrade',
   summary: 'Check what this version would change in a database.',
   details:
-    'A new version upgrades the database when its first server starts, so there is nothing else to ' +
-    'run. With --check, this says before what would change. It changes nothing itself, and the servers ' +
-    'may run meanwhile.',
+    'A new version upgrades the database when its first server starts; no other command is needed. ' +
+    'With --check, this shows what would change. It changes nothing itself, and servers may keep ' +
+    'running.',
   words: {},
   options: {
     check: { kind: 'switch', description: 'Compare the database with this version.' },

@@ -12,10 +12,9 @@ export const volumeCp = command({
   name: 'volume cp',
   summary: 'Copy files and folders to a network volume, or back.',
   details:
-    'One of the two places is VOLUME:/path, the other one of this machine. A target that ends in a ' +
-    'slash, or is a folder, is copied into. A large file that was broken off goes on where it was when ' +
-    'the command is given again. A path of this machine with a colon in it is written with ./ before ' +
-    'it.',
+    'One of the two is VOLUME:/path, the other is a local path. If the target ends in a slash or is ' +
+    'a folder, files are copied into it. To resume the copy of a large file that was interrupted, ' +
+    'run the command again. Write ./ before a local path that contains a colon.',
   words: { FROM: 'A file or a folder of this machine, or VOLUME:/path.', TO: 'The other kind of place.' },
   options: serverOptions,
   async run(call) {

@@ -13,7 +13,7 @@ const CONCURRENCY = 8;
 export const volumeRm = command({
   name: 'volume rm',
   summary: 'Remove a network volume with its data, or files in it.',
-  details: 'It asks first, unless --yes is given. A volume that a pod or an endpoint has cannot be removed.',
+  details: 'It asks first, unless --yes is given. A volume that a pod or an endpoint uses cannot be removed.',
   words: { PLACE: 'The volume, by id or name, or VOLUME:/path for a file or a folder in it.' },
   options: { yes: { kind: 'switch', short: 'y', description: 'Do not ask.' }, ...serverOptions },
   async run(call) {

@@ -56,8 +56,8 @@ export const webhookRedeliver = command({
 
 export const webhookSecret = command({
   name: 'webhook secret',
-  summary: 'Show what the webhooks of your account are signed with.',
-  details: 'It is the key of the HMAC in X-Berth-Signature. A key that may only read does not get it.',
+  summary: 'Show the secret that signs the webhooks of your account.',
+  details: 'It is the key of the HMAC in X-Berth-Signature. A read-only API key may not see it.',
   options: serverOptions,
   async run(call) {
     const client = await connect(call);

@@ -15,7 +15,7 @@ const words = {
 
 export const workerLs = command({
   name: 'worker ls',
-  summary: 'List the workers of an endpoint, with how their start went.',
+  summary: 'List the workers of an endpoint, with the phases of their start.',
   details: 'The same as "berth ps ENDPOINT".',
   words: { ENDPOINT: endpointArgumentHelp },
   options: { ...watchEventsOption, ...serverOptions },
@@ -30,7 +30,7 @@ export const workerLs = command({
 
 export const workerLogs = command({
   name: 'worker logs',
-  summary: 'Show the log of a worker, which may have ended.',
+  summary: 'Show the log of a worker, running or ended.',
   details: '"berth logs ENDPOINT" shows those of all workers together, and of one job.',
   words,
   options: {
@@ -54,8 +54,8 @@ export const workerLogs = command({
 
 export const workerStop = command({
   name: 'worker stop',
-  summary: 'Stop a worker when it has finished the jobs that it has.',
-  details: 'Where the endpoint needs a worker, another one starts.',
+  summary: 'Stop a worker after it has finished its current jobs.',
+  details: 'If the endpoint still needs a worker, another one starts.',
   words,
   options: serverOptions,
   async run(call) {

@@ -9,7 +9,7 @@ import { V2_PERSISTENT_DISK_GB } from '../../domain/limits.ts';
 
 /** Options of `berth pod create`. */
 export const podCreateOptions = {
-  name: { kind: 'text', value: 'NAME', description: 'What the pod is called. Default: as the image.' },
+  name: { kind: 'text', value: 'NAME', description: 'The name of the pod. Default: the name of the image.' },
   gpu: { kind: 'text', value: 'TYPE', description: 'A GPU type of the catalog. Default: no GPU.' },
   'gpu-count': { kind: 'text', value: 'N', description: 'How many of them. Default: 1.' },
   cpu: {
@@ -20,7 +20,7 @@ export const podCreateOptions = {
   port: {
     kind: 'list',
     value: 'PORT[/http|/tcp]',
-    description: 'A port that the pod listens on; http, if not said. May be repeated.',
+    description: 'A port that the pod listens on. Default protocol: http. May be repeated.',
   },
   env: { kind: 'list', value: 'NAME=VALUE', description: 'An environment variable. May be repeated.' },
   disk: {
@@ -38,15 +38,19 @@ export const podCreateOptions = {
   'network-volume': {
     kind: 'text',
     value: 'ID[:PATH]',
-    description: `A network volume, which outlives the pod. Default path: ${POD_DEFAULTS.volumePath}.`,
+    description: `A network volume; it is kept when the pod is removed. Default path: ${POD_DEFAULTS.volumePath}.`,
   },
   'data-center': {
     kind: 'list',
     value: 'ID',
     description: 'Where it may run. May be repeated. Default: anywhere.',
   },
-  template: { kind: 'text', value: 'ID', description: 'A template to take the rest from.' },
-  registry: { kind: 'text', value: 'ID', description: 'Saved credentials to fetch the image with.' },
+  template: {
+    kind: 'text',
+    value: 'ID',
+    description: 'A template with the defaults for everything that is not given.',
+  },
+  registry: { kind: 'text', value: 'ID', description: 'Saved credentials to pull the image with.' },
   ssh: {
     kind: 'switch',
     description:

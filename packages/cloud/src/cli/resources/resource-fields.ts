@@ -11,13 +11,13 @@ export const fieldOptions = {
     kind: 'list',
     value: 'FIELD=VALUE',
     description:
-      'A field, such as name=web or workers.max=3. The value is JSON where it is, else text; @FILE ' +
+      'A field, such as name=web or workers.max=3. The value is read as JSON if it is valid JSON, else as text; @FILE ' +
       'reads it from a file, @- from the standard input. May be repeated.',
   },
   file: {
     kind: 'text',
     value: 'FILE',
-    description: 'The fields as a JSON or YAML file; - is the standard input. --set goes before.',
+    description: 'The fields as a JSON or YAML file; - is the standard input. --set takes precedence.',
   },
 } as const satisfies Options;
 

@@ -24,8 +24,8 @@ export const deployOptions = {
     value: 'FLAVOR[-N]',
     description: 'A CPU flavour of the catalog, and how many vCPUs. Default: cpu3c-2.',
   },
-  min: { kind: 'text', value: 'N', description: 'Workers that are always there. Default: 0.' },
-  max: { kind: 'text', value: 'N', description: 'The most workers. Default: 3.' },
+  min: { kind: 'text', value: 'N', description: 'Workers that always run. Default: 0.' },
+  max: { kind: 'text', value: 'N', description: 'The maximum number of workers. Default: 3.' },
   env: {
     kind: 'list',
     value: 'NAME=VALUE',

@@ -26,7 +26,7 @@ export const RESERVED_ENDPOINT_IDS: ReadonlySet<string> = new Set([
   'v2',
 ]);
 
-/** An id that can stand in an address of the job interface. */
+/** An id that can stand in an address of the job API. */
 export function newEndpointId(ids: Ids): string {
   for (;;) {
     const id = ids.resource();

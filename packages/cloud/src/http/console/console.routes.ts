@@ -184,6 +184,6 @@ function checkConsoleAccess(key: ApiKey): void {
   if (!permits(scopeLevelOf(key, 'rest'), 'read'))
     throw new BerthError(
       'forbidden',
-      'this key may not read through the REST interface, which the console uses; sign in with another key',
+      'this key may not read through REST, which the console uses; sign in with another key',
     );
 }

@@ -71,7 +71,7 @@ describe('a request through the gateway', () => {
     }
   });
 
-  test('takes the words of the job interface for plain paths', async () => {
+  test('takes the words of the job API for plain paths', async () => {
     for (const path of ['/run', '/status/1', '/ping', '/health', '/job-take/x', '/openai/v1/models'])
       assert.equal((await stage.send(path)).headers['x-path'], path);
   });

@@ -50,10 +50,10 @@ describe('the operation that is meant', () => {
   test('is the only one, or the one that is named', () => {
     assert.equal(selectOperation(parse('{ a }'), undefined).operation, 'query');
     assert.equal(selectOperation(two, 'B').operation, 'mutation');
-    assert.throws(() => selectOperation(two, undefined), /2 operations; say which one in operationName/);
-    assert.throws(() => selectOperation(two, 'C'), /no operation of the name/);
+    assert.throws(() => selectOperation(two, undefined), /2 operations; name one in operationName/);
+    assert.throws(() => selectOperation(two, 'C'), /no operation with the name/);
     assert.throws(() => selectOperation(parse('fragment f on T { a }'), undefined), /no operation/);
-    assert.throws(() => selectOperation(parse('subscription { a }'), undefined), /not offered/);
+    assert.throws(() => selectOperation(parse('subscription { a }'), undefined), /not supported/);
   });
 });
 

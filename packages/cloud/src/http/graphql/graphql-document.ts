@@ -48,7 +48,7 @@ export function selectOperation(document: DocumentNode, name: string | undefined
   if (name === undefined && operations.length > 1)
     throw new BerthError(
       'schema',
-      `the document holds ${operations.length} operations; say which one in operationName`,
+      `the document contains ${operations.length} operations; name one in operationName`,
     );
   const operation =
     name === undefined ? operations[0] : operations.find((candidate) => candidate.name?.value === name);
@@ -56,11 +56,11 @@ export function selectOperation(document: DocumentNode, name: string | undefined
     throw new BerthError(
       'schema',
       name === undefined
-        ? 'the document holds no operation'
-        : 'the document holds no operation of the name in operationName',
+        ? 'the document contains no operation'
+        : 'the document contains no operation with the name in operationName',
     );
   if (operation.operation === 'subscription')
-    throw new BerthError('schema', 'subscriptions are not offered; ask again with a query');
+    throw new BerthError('schema', 'subscriptions are not supported; use a query');
   return operation;
 }
 

@@ -70,7 +70,7 @@ export function graphqlRoutes(
         if (announced > BODY_LIMIT)
           throw new BerthError(
             'too-large',
-            `the body has ${announced} bytes; at most ${BODY_LIMIT} are read here`,
+            `the body has ${announced} bytes; at most ${BODY_LIMIT} are accepted here`,
           );
         // Clients send any Content-Type; Fastify rejects malformed ones.
         delete request.raw.headers['content-type'];

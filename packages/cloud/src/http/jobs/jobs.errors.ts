@@ -2,7 +2,7 @@ import type { BerthError, ErrorCode } from '../../support/errors.ts';
 import { sendJson } from '../raw-http.ts';
 import type { BasicResponse } from '../raw-http.ts';
 
-/** The job interface answers every failure as an object with one key, `error`. */
+/** The job API answers every failure as an object with one key, `error`. */
 export const JOB_ERROR_STATUS: Record<ErrorCode, number> = {
   malformed: 400,
   schema: 400,

@@ -81,7 +81,10 @@ function registerOperation(
     onRequest: async (request) => {
       const announced = Number(request.headers['content-length'] ?? 0);
       if (announced > limit)
-        throw new BerthError('too-large', `the body has ${announced} bytes; at most ${limit} are read here`);
+        throw new BerthError(
+          'too-large',
+          `the body has ${announced} bytes; at most ${limit} are accepted here`,
+        );
     },
     preParsing: async (request, reply) => {
       if (operation.access === 'open') return;
@@ -210,7 +213,7 @@ function encodeRfc5987(text: string): string {
 function readBody(operation: Operation, body: unknown): unknown {
   if (operation.body === undefined) return undefined;
   if (body instanceof Readable) throw new BerthError('media-type', 'send the body as application/json');
-  if (body === undefined) throw schemaError(['$: a JSON body is needed']);
+  if (body === undefined) throw schemaError(['$: a JSON body is required']);
   const findings = validator(operation.body)(body);
   if (findings.length > 0) throw schemaError(findings);
   return body;

@@ -8,9 +8,9 @@ export const accountLimitSettings = {
     type: limitsType(),
     default: {},
     description:
-      'The limits of each account that has none of its own, except the root account: see ' +
-      'docs/quotas.md. Without an entry there is no limit. `berth account limits` sets those of ' +
-      'one account.',
+      'The default limits of every account except the root account: see docs/quotas.md. Without an ' +
+      'entry there is no limit. `berth account limits` sets the limits of one account, which take ' +
+      'precedence.',
     example: 'limits:\n  account: { queuedJobs: 100000, queuedBytes: 1GB, pods: 20, spendPerMonth: 500 }',
   }),
   'limits.installation': defineSetting({

@@ -7,8 +7,8 @@ export const backupSettings = {
     type: wholeNumberType(0, 8760),
     default: 24,
     description:
-      'Hours between two scheduled backups. They are made if backup.target is set; 0 ' +
-      'turns them off. See docs/backup.md.',
+      'Hours between two scheduled backups. Backups are made if backup.target is set; 0 turns them ' +
+      'off. See docs/backup.md.',
   }),
   'backup.target': defineSetting({
     type: optionalTextType('the path of a folder, or an S3 bucket such as s3://bucket/prefix', (value) =>
@@ -16,9 +16,9 @@ export const backupSettings = {
     ),
     default: '',
     description:
-      'Where scheduled backups go: a folder, on another disk if it shall survive the loss of this ' +
-      'one, or s3://bucket/prefix with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the ' +
-      'environment. They hold the keys of this installation. Empty: no scheduled backups.',
+      'Where scheduled backups are stored: a folder (on another disk, to survive the loss of this ' +
+      'one), or s3://bucket/prefix with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the ' +
+      'environment. Backups contain the keys of this installation. Empty: no scheduled backups.',
   }),
   'backup.keep': defineSetting({
     type: wholeNumberType(1, 10_000),

@@ -12,9 +12,9 @@ export const computeSettings = {
     type: listOrWordType(['auto', 'virtual', 'none'], 'GPU type ids'),
     default: 'auto',
     description:
-      'The GPUs that can be rented. auto: the GPUs of this machine. virtual: on a machine without ' +
-      'a GPU, virtual ones of three common types, ' +
-      'two of each, so that existing definitions can be tried: they are only names, without hardware. ' +
+      'The GPUs that can be rented. auto: the GPUs of this machine. virtual: on a machine without a ' +
+      'GPU, two virtual GPUs of each of three common types, to try existing definitions: they are ' +
+      'only names, without hardware. ' +
       'A list: virtual GPUs of these types, two of each unless a number precedes the type. none: ' +
       'the same as auto.',
     example: 'gpus: [NVIDIA GeForce RTX 4090, 8x NVIDIA A40]',
@@ -40,21 +40,23 @@ export const computeSettings = {
     type: optionalTextType('the path of a kubeconfig', (value) => value),
     default: '',
     description:
-      'The kubeconfig of a Kubernetes cluster. It is used by data centers on Kubernetes that name ' +
-      'none; if there is no such data center, K8S-1 is added.',
+      'The kubeconfig of a Kubernetes cluster, for data centers on Kubernetes without a kubeconfig ' +
+      'of their own. If there is no data center on Kubernetes, K8S-1 is added.',
     example: 'kubeconfig: /etc/berth/kubeconfig',
   }),
   'kubernetes.namespace': defineSetting({
     type: textType('the name of a namespace', (value) => KUBERNETES_NAME.test(value)),
     default: 'berth',
-    description: 'The namespace of pods and workers in data centers on Kubernetes that name none.',
+    description:
+      'The namespace of pods and workers, for data centers on Kubernetes without a namespace of ' +
+      'their own.',
   }),
   'runner.image': defineSetting({
     type: optionalTextType('the name of an image', (value) => value),
     default: '',
     description:
-      'The image that runs folders of berth deploy on Docker and Kubernetes: the image of Berth itself, or one ' +
-      'made from it. It fetches the folder from Berth. Without it, folders run on the process engine only.',
+      'The container image that runs folders of berth deploy on Docker and Kubernetes: the image of ' +
+      'Berth itself, or one based on it. Without it, folders run on the process engine only.',
     example: 'runner.image: ghcr.io/berth-cloud/berth:0.2.0',
   }),
   'runner.pythonImage': defineSetting({
@@ -68,11 +70,11 @@ export const computeSettings = {
     type: enumType(['auto', 'users', 'none']),
     default: 'auto',
     description:
-      'How the process engine keeps accounts apart. auto: instances of every account but root run ' +
-      'as a user of their own, in namespaces where the machine can; if Berth may not do that, they ' +
-      'are refused. users: without namespaces. ' +
-      'none: all instances run as the user that runs Berth and can read and change everything of ' +
-      'each other and of Berth. See docs/isolation.md.',
+      'How the process engine keeps accounts apart. auto: instances of every account except root run ' +
+      'as a separate user, in namespaces if the machine supports them; if Berth is not permitted to ' +
+      'do that, they are refused. users: without namespaces. ' +
+      'none: all instances run as the user that runs Berth, and can read and change all data of each ' +
+      'other and of Berth. See docs/isolation.md.',
   }),
   'process.users': defineSetting({
     type: textType(
@@ -135,7 +137,7 @@ export const computeSettings = {
     default: noPrices,
     description:
       'Prices in US dollars: per hour for each GPU or CPU type, per GB and month for each kind of ' +
-      'disk. The default price is 0. Set them to see in the usage what your machines cost; see ' +
+      'disk. The default price is 0. With prices, the usage shows what your machines cost; see ' +
       'docs/billing.md.',
     example:
       'prices:\n  gpu: { NVIDIA A40: 0.40 }\n  cpu: { cpu3c: 0.04 }\n  disk: { container: 0.10, ' +

@@ -7,7 +7,7 @@ export function configurationPage(): string {
 
 <!-- Written by scripts/write-configuration-page.ts from the list of settings; change it there. -->
 
-Berth runs without any configuration. What can be set is set in one of four places; the first that holds a value wins:
+Berth runs without any configuration. Each setting is read from the first of these places that has a value:
 
 1. a flag of \`berth up\`: ${settingList
     .filter(({ setting }) => setting.flag)
@@ -17,10 +17,10 @@ Berth runs without any configuration. What can be set is set in one of four plac
 3. a YAML file, named by \`--config\` or \`${FILE_VARIABLE}\`;
 4. the default.
 
-\`berth config\` prints a file with every default and a comment on each. A value that is not allowed stops the
-start with a message that names the setting, its place and what is allowed, and so does an unknown flag or an
-unknown key of the file. An unknown variable that starts with \`BERTH_\` is only mentioned in the log. Secret
-values are never shown.
+\`berth config\` prints a configuration file with all defaults and comments. Berth does not start with an invalid
+value, an unknown flag or an unknown key in the file: a message names the setting, where it was found and which values
+are allowed. An unknown variable that starts with \`BERTH_\` only causes a warning in the log. Secret values are never
+shown.
 
 | setting | variable | default |
 |---|---|---|

@@ -18,16 +18,17 @@ export const interfaceSettings = {
     type: enumType(['auto', 'open', 'key']),
     default: 'auto',
     description:
-      'Who may read /metrics, which covers all accounts. open: everybody who reaches Berth. key: ' +
-      'a key of the root account, as a bearer token. auto: open if Berth listens on loopback and ' +
-      'there is no account but the root account, otherwise key.',
+      'Who may read /metrics, which covers all accounts. open: anyone who can reach Berth. key: ' +
+      'requires a key of the root account, as a bearer token. auto: open if Berth listens on ' +
+      'loopback and the root account is the only account, otherwise key.',
   }),
   'metrics.listen': defineSetting({
     type: listenAddressType(),
     default: '',
     description:
       'A second address that serves only /metrics, as HTTP and without a key, for Prometheus. Choose one ' +
-      'that only Prometheus reaches. At the main address metrics.access still decides. Empty: none.',
+      'that only Prometheus reaches. At the main address, metrics.access still applies. Empty: no ' +
+      'second address.',
     example: 'metrics:\n  listen: 127.0.0.1:9464',
   }),
   'graphql.maxDepth': defineSetting({
@@ -46,8 +47,9 @@ export const interfaceSettings = {
     type: booleanType(['true', 'false']),
     default: false,
     description:
-      'Whether webhooks may be sent to loopback and private addresses. Everyone who can submit a ' +
-      'job chooses the address, so allow it only if all of them may reach your network, or to try Berth on one machine.',
+      'Whether webhooks may be sent to loopback and private addresses. Anyone who can submit a job ' +
+      'chooses the address, so allow it only if all of them may reach your network, or to try Berth ' +
+      'on one machine.',
   }),
   'webhooks.attempts': defineSetting({
     type: wholeNumberType(1, 100),

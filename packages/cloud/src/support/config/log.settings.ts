@@ -20,14 +20,15 @@ export const logSettings = {
     type: byteSizeType(100_000),
     default: 16_000_000,
     description:
-      'How much of the output of one pod or worker of the process engine is kept. The oldest lines ' +
-      'are dropped beyond it, and the log says how many.',
+      'How much of the output of one pod or worker of the process engine is kept. Beyond that, the ' +
+      'oldest lines are dropped, and the log says how many.',
   }),
   'instanceLog.rate': defineSetting({
     type: byteSizeType(10_000),
     default: 4_000_000,
     description:
       'How much output of one pod or worker of the process engine is logged per second, after a ' +
-      'burst of the size above. Of more, the oldest lines are dropped, and the log says how many.',
+      'burst of instanceLog.size. Beyond that, the oldest lines are dropped, and the log says how ' +
+      'many.',
   }),
 };

@@ -26,49 +26,49 @@ export const requestSettings = {
     type: wholeNumberType(0),
     default: 0,
     description:
-      'How many connections of clients may be open at a time. Beyond it, a connection is answered ' +
-      'with 503 and closed. 0: 60 % of the limit of open files (ulimit -n), which leaves the rest ' +
-      'for files, the database and workers.',
+      'How many connections of clients may be open at a time. Further connections are answered with ' +
+      '503 and closed. 0: 60 % of the limit of open files (ulimit -n); the rest is for files, the ' +
+      'database and workers.',
   }),
   maxConnectionsPerAccount: defineSetting({
     type: wholeNumberType(0),
     default: 0,
     description:
       'How many of these connections one account may have; the root account has no such limit. A ' +
-      'connection counts for the account that last showed a key on it, and one to a port of a pod for its ' +
-      'owner. Beyond it, a request on another connection is answered with 429, and that connection is ' +
-      'closed. 0: half of maxConnections.',
+      'connection counts for the account whose key was last used on it; a connection to a port of a ' +
+      'pod counts for the owner of the pod. Requests on further connections are answered with 429, ' +
+      'and the connection is closed. 0: half of maxConnections.',
   }),
   fastPath: defineSetting({
     type: booleanType(['on', 'off']),
     default: true,
     description:
       "Whether small, plain requests to the job API are read by Berth's own HTTP parser instead of Node's. " +
-      'It needs about half of the CPU time; all other requests go to Node. Turn it off to exclude ' +
-      'it when you look for a fault.',
+      'It takes about half of the CPU time; all other requests go to Node. Turn it off to rule it ' +
+      'out as the cause of a fault.',
   }),
   accelerate: defineSetting({
     type: booleanType(['on', 'off']),
     default: false,
     description:
-      'Whether workers with the public Python SDK get the fast worker channel, on endpoints that ' +
-      'do not say so themselves (`accelerate` in REST v2). See docs/python.md.',
+      'Whether workers with the public Python SDK get the fast worker channel, on endpoints that do ' +
+      'not set it themselves (`accelerate` in REST v2). See docs/python.md.',
   }),
   takeAhead: defineSetting({
     type: booleanType(['on', 'off']),
     default: true,
     description:
       'Whether one answer to job-take may carry several short jobs, for workers with the public ' +
-      'Python SDK. It sleeps for a second between its requests, so that one job an answer is one ' +
-      'job a second. See docs/python.md.',
+      'Python SDK. That SDK sleeps for a second between its requests, so with one job per answer it ' +
+      'runs one job per second. See docs/python.md.',
   }),
   'images.keepDays': defineSetting({
     type: wholeNumberType(0, 3650),
     default: 30,
     description:
-      'How many days a deployed folder is kept after its last upload, and a container image that Berth ' +
-      'pulled after the last start from it, if no endpoint, none of its last ten releases, no template ' +
-      'and no pod names it. 0: for ever.',
+      'How many days unused images are kept: a deployed folder after its last upload, and a ' +
+      'container image that Berth pulled after its last start. An image is unused if no endpoint, ' +
+      'none of its last ten releases, no template and no pod refers to it. 0: for ever.',
   }),
   'images.bucket': defineSetting({
     type: optionalTextType('an S3 bucket such as s3://bucket/prefix', (value) =>
@@ -79,7 +79,7 @@ export const requestSettings = {
       'Where several servers keep the files of deployed folders, their Python environments and flash builds: ' +
       's3://bucket/prefix, with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment of each. ' +
       'Empty: in PostgreSQL. ' +
-      'What was deployed before stays where it is.',
+      'Existing files are not moved.',
   }),
   'images.s3Endpoint': defineSetting({
     type: urlType(),
@@ -102,16 +102,17 @@ export const requestSettings = {
     type: wholeNumberType(1),
     default: 50,
     description:
-      'How many GB all Python environments may have together. Above that, those that were not used ' +
-      'for the longest time are deleted; they are built again when they are needed. One that a ' +
-      'worker or pod runs with stays.',
+      'How many GB all Python environments may have together. Above that, the least recently used ' +
+      'are deleted; they are built again when they are needed. An environment that a worker or pod ' +
+      'uses is kept.',
   }),
   'pythonEnvironments.installUv': defineSetting({
     type: booleanType(['on', 'off']),
     default: true,
     description:
-      'Whether Berth installs uv for its Python environments where it is not on PATH: from the package ' +
-      'index of pip, at the first build. Off: pip installs the packages, which takes many times as long.',
+      'Whether Berth installs uv for its Python environments if it is not on PATH: from the package ' +
+      'index of pip, at the first build. Off: pip installs the packages, which takes many times as ' +
+      'long.',
   }),
   rateLimits: defineSetting({
     type: booleanType(['on', 'off']),

@@ -40,9 +40,9 @@ export const serverSettings = {
     default: 64_000_000,
     description:
       'The size of a file in the data folder that keeps space free. When the disk is full, it is ' +
-      'released step by step, so that Berth can delete, answer and start. 0: none. On a small ' +
-      'disk it takes at most a tenth of what is free. When less than so much is free beside it, the ' +
-      'pod or worker that writes most is ended.',
+      'released step by step, so that Berth can delete, answer and start. 0: no file. On a small ' +
+      'disk the file takes at most a tenth of the free space. If less space than this size is free ' +
+      'beside the file, the pod or worker that writes most is ended.',
   }),
   database: defineSetting({
     type: optionalTextType('an address such as postgres://user:password@host:5432/berth', (value) =>
@@ -53,32 +53,34 @@ export const serverSettings = {
     variable: 'BERTH_DATABASE_URL',
     secret: true,
     description:
-      'The address of a PostgreSQL database for the state and the queue. Empty: SQLite in the data ' +
+      'The URL of a PostgreSQL database for the state and the queue. Empty: SQLite in the data ' +
       'folder. Several Berth servers that work together need PostgreSQL.',
   }),
   databasePool: defineSetting({
     type: wholeNumberType(1, 1000),
     default: 10,
     description:
-      'The maximum number of connections of this server to PostgreSQL, at least two. Two more ' +
-      'connect it with the other servers. All servers together must stay below the limit of the ' +
-      'database.',
+      'The maximum number of connections of this server to PostgreSQL; at least two are used. Two ' +
+      'more connections are used to communicate with other servers. All servers together must stay ' +
+      'below the limit of ' +
+      'the database.',
   }),
   workerShards: defineSetting({
     type: wholeNumberType(1, MAX_WORKER_SHARDS),
     default: 1,
     description:
-      'Into how many shards endpoints are divided, so that several servers on one PostgreSQL share the work of ' +
-      'managing their workers: each shard is managed by one server, and each server has a fair share. 1: the ' +
-      'leading server manages all. All servers need the same number; to change it, stop all of them. Take two to ' +
-      'four times the number of servers. It has no effect on SQLite. See docs/several-servers.md.',
+      'The number of shards that endpoints are divided into, so that several servers on one ' +
+      'PostgreSQL share the work of managing workers. Each shard is managed by one server, and every ' +
+      'server gets an equal share. 1: the leader manages all. All servers need the same number; to ' +
+      'change it, stop all of them. A good value is two to four times the number of servers. It has ' +
+      'no effect on SQLite. See docs/several-servers.md.',
   }),
   publicUrl: defineSetting({
     type: urlType(),
     default: '',
     description:
-      'The URL at which clients reach Berth, if it is not the one it listens on: behind a proxy or ' +
-      'a load balancer. Empty: built from host and port.',
+      'The URL at which clients reach Berth, if it differs from the one Berth listens on, for ' +
+      'example behind a proxy or a load balancer. Empty: built from host and port.',
   }),
   workerUrl: defineSetting({
     type: urlType(),
@@ -92,7 +94,7 @@ export const serverSettings = {
     default: '',
     description:
       'The URL at which other Berth servers on the same PostgreSQL reach this one. Empty: the ' +
-      'address it listens on, or that of this machine where it listens on all.',
+      'address it listens on, or the address of this machine if it listens on all addresses.',
   }),
   domain: defineSetting({
     type: optionalTextType('a host name such as berth.example.com', (value) =>

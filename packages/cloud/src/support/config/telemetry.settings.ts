@@ -7,8 +7,8 @@ export const telemetrySettings = {
     type: wholeNumberType(1, 400),
     default: 30,
     description:
-      'How many days the history of endpoints and pods is kept, by hour. By minute it is kept for ' +
-      'two days. See docs/monitoring.md.',
+      'How many days the hourly history of endpoints and pods is kept. The history by minute is kept ' +
+      'for two days. See docs/monitoring.md.',
   }),
   'traces.endpoint': defineSetting({
     type: urlType(),
@@ -22,7 +22,7 @@ export const telemetrySettings = {
     type: wholeNumberType(0, 100),
     default: 100,
     description:
-      'How many of a hundred traces that begin at Berth are recorded. A request that belongs to a trace ' +
-      'is recorded if its caller records it.',
+      'The percentage of traces that are recorded, of those that begin at Berth. A request that ' +
+      'belongs to a trace of its caller is recorded if the caller records it.',
   }),
 };

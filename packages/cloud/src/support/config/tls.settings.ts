@@ -14,8 +14,8 @@ export const tlsSettings = {
     type: filePath,
     default: '',
     description:
-      'The certificate of this server with its intermediate certificates, as a file in PEM. With ' +
-      'it, Berth speaks HTTPS at its port. The file is read again when it changes. Empty: HTTP.',
+      'The certificate of this server with its intermediate certificates, as a PEM file. If set, ' +
+      'Berth serves HTTPS at its port. The file is read again when it changes. Empty: HTTP.',
   }),
   'tls.key': defineSetting({
     type: filePath,
@@ -41,8 +41,8 @@ export const tlsSettings = {
     type: listType('host names', isHostName),
     default: [],
     description:
-      'The names of this server, to get a certificate for them by ACME (HTTP-01) and to renew it ' +
-      'in time. Each must lead to this server on port 80: set tls.redirectPort. Empty: no ACME.',
+      'The host names of this server. Berth gets a certificate for them by ACME (HTTP-01) and renews ' +
+      'it. Each name must lead to this server on port 80: set tls.redirectPort. Empty: no ACME.',
     example: 'tls:\n  acme:\n    domains: [berth.example.com]',
   }),
   'tls.acme.email': defineSetting({
@@ -50,7 +50,8 @@ export const tlsSettings = {
       /^[^\s@]+@[^\s@]+$/.test(value) ? value : undefined,
     ),
     default: '',
-    description: 'Where the certificate authority writes to. Its terms of service are accepted with it.',
+    description:
+      'The e-mail address for messages of the certificate authority. Berth accepts its terms of service.',
   }),
   'tls.acme.directory': defineSetting({
     type: urlType(),

@@ -111,5 +111,5 @@ async function decide(
     if ('stored' in answer) return answer.stored;
     present = answer.present ?? undefined;
   }
-  throw new BerthError('unavailable', 'the object is changed all the time; try again');
+  throw new BerthError('unavailable', 'the object keeps changing; try again');
 }

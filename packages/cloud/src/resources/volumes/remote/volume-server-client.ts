@@ -139,7 +139,7 @@ function isNotReached(error: unknown): boolean {
 
 function toUnavailable(error: unknown): unknown {
   return isNotReached(error)
-    ? new BerthError('unavailable', 'the files of this network volume cannot be reached now', {
+    ? new BerthError('unavailable', 'the files of this network volume are not reachable now; try again', {
         cause: error,
       })
     : error;
@@ -150,7 +150,7 @@ function toError(answer: string): Error {
   try {
     parsed = JSON.parse(answer) as ErrorAnswer;
   } catch {
-    return new BerthError('unavailable', 'the volume server gave an answer that is not understood');
+    return new BerthError('unavailable', 'the volume server sent an invalid response');
   }
   const { code, errno, message } = parsed;
   if (code !== undefined) return new BerthError(code, message);
