@@ -29,7 +29,7 @@ export async function accept(bench: BenchContext): Promise<void> {
   const { report, tools, rounds, seconds } = bench;
   report.part('accept', `POST /run over ${CONNECTIONS} connections, ${seconds} s a round`);
   if (!tools.wrk) return report.missingTool('wrk', 'apt install wrk', 'accept');
-  await withCleanup(async (stage) => {
+  await withCleanup(async (scope) => {
     const costs = new Map<string, number[]>();
     const side = async (name: string, { url, key, pids }: Target): Promise<Contender> => {
       const run = (length: number) =>
@@ -50,19 +50,19 @@ export async function accept(bench: BenchContext): Promise<void> {
       };
       return { name, measure };
     };
-    const echo = await bench.bareHttpServer(stage);
+    const echo = await bench.bareHttpServer(scope);
     const sides = [await side(ECHO, { url: echo.url, pids: [echo.pid] })];
-    if (tools.redis) sides.push(await side(BULLMQ, await fastifyWithBullmq(stage)));
+    if (tools.redis) sides.push(await side(BULLMQ, await fastifyWithBullmq(scope)));
     else report.missingTool('redis-server', 'apt install redis-server', 'accept beside BullMQ');
     const python = await bench.pythonSdk();
-    if ('path' in python) sides.push(await side(PYTHON, await pythonServer(stage, python.path)));
+    if ('path' in python) sides.push(await side(PYTHON, await pythonServer(scope, python.path)));
     else report.missingTool('the Python worker SDK', python.reason, 'accept beside its local server');
     for (const [name, database, fastPath] of [
       [SQLITE, 'SQLite', 'on'],
       [SQLITE_WITHOUT_FAST_PATH, 'SQLite', 'off'],
       [POSTGRES, 'PostgreSQL', 'on'],
     ] as const) {
-      const { url, key, pid, endpointId } = await bench.berth(stage, database, { BERTH_FAST_PATH: fastPath });
+      const { url, key, pid, endpointId } = await bench.berth(scope, database, { BERTH_FAST_PATH: fastPath });
       sides.push(await side(name, { url: `${url}/v2/${endpointId}/run`, key, pids: [pid] }));
     }
     const figures = await measureInterleaved(rounds, sides);
@@ -124,18 +124,18 @@ interface Target {
   pids: number[];
 }
 
-async function fastifyWithBullmq(stage: CleanupScope): Promise<Target> {
-  const redis = await startRedis(stage);
+async function fastifyWithBullmq(scope: CleanupScope): Promise<Target> {
+  const redis = await startRedis(scope);
   const server = await startProgram({
     command: process.execPath,
     args: [repositoryPath('bench/peers/fastify-bullmq.ts'), String(redis.port)],
     ready: /up at (\S+)$/,
   });
-  stage.defer(server.stop);
+  scope.defer(server.stop);
   return { url: `${server.match[1]}/run`, pids: [server.pid, redis.pid] };
 }
 
-async function pythonServer(stage: CleanupScope, python: string): Promise<Target> {
-  const { url, pid } = await startPythonServer(stage, python);
+async function pythonServer(scope: CleanupScope, python: string): Promise<Target> {
+  const { url, pid } = await startPythonServer(scope, python);
   return { url: `${url}/run`, pids: [pid] };
 }

@@ -76,11 +76,11 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 const report = new Report();
 const tools = findTools();
 const began = Date.now();
-await withCleanup(async (stage) => {
+await withCleanup(async (scope) => {
   const bench = new BenchContext({
     report,
     tools,
-    cleanup: stage,
+    cleanup: scope,
     rounds: Number(values.rounds),
     seconds: Number(values.seconds),
     minutes: Number(values.minutes),

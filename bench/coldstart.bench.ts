@@ -39,16 +39,16 @@ export async function coldstart(bench: BenchContext): Promise<void> {
     `from the submission of a job to an endpoint without workers until it is taken, p95 of ${ROUNDS}, ` +
       'beside the bare start of the same worker',
   );
-  await withCleanup(async (stage) => {
+  await withCleanup(async (scope) => {
     const docker = await findOrStartDocker();
     if ('reason' in docker) report.missingTool('a Docker daemon', docker.reason, 'coldstart of containers');
-    else stage.defer(() => docker.stop());
+    else scope.defer(() => docker.stop());
     const berth = await startBerth({
-      data: stage.folder('coldstart'),
+      data: scope.folder('coldstart'),
       database: '',
       env: { BERTH_DOCKER: 'reason' in docker ? 'off' : docker.host },
     });
-    stage.defer(berth.stop);
+    scope.defer(berth.stop);
     await compare(
       bench,
       'the process engine',
@@ -62,7 +62,7 @@ export async function coldstart(bench: BenchContext): Promise<void> {
         bench,
         'Docker',
         'docker run',
-        await dockerSides(stage, berth, docker.host),
+        await dockerSides(scope, berth, docker.host),
         MAX_OVERHEAD_MS.docker,
       );
   });
@@ -119,12 +119,12 @@ async function processSides(berth: BerthProcess): Promise<[Contender, Contender]
 }
 
 async function dockerSides(
-  stage: CleanupScope,
+  scope: CleanupScope,
   berth: BerthProcess,
   host: string,
 ): Promise<[Contender, Contender]> {
   const image = await createTestImage(host, `localhost/berth-bench:p${process.pid}`);
-  stage.defer(image.remove);
+  scope.defer(image.remove);
   const cmd = [
     'node',
     '--input-type=module',

@@ -43,10 +43,10 @@ export async function webConsole(bench: BenchContext): Promise<void> {
   const missing = missingBrowser({ isWhole: true });
   if (missing !== undefined) return report.missingTool('chromium', 'apt install chromium', 'console');
   buildConsole();
-  await withCleanup(async (stage) => {
-    const { berth, endpointId } = await startWithPods(stage);
+  await withCleanup(async (scope) => {
+    const { berth, endpointId } = await startWithPods(scope);
     const browser = await launchChromium({ isWhole: true });
-    stage.defer(() => browser.close());
+    scope.defer(() => browser.close());
     const signedIn = await signIn(browser, berth);
     // A page that stays open would follow events and take part in the next measurement.
     const withPage = async <T>(measure: (page: Page) => Promise<T>): Promise<T> => {
@@ -109,8 +109,8 @@ export async function webConsole(bench: BenchContext): Promise<void> {
   });
 }
 
-async function startWithPods(stage: CleanupScope): Promise<{ berth: BerthProcess; endpointId: string }> {
-  const storage = { data: stage.folder('console'), database: '' };
+async function startWithPods(scope: CleanupScope): Promise<{ berth: BerthProcess; endpointId: string }> {
+  const storage = { data: scope.folder('console'), database: '' };
   const first = await startBerth(storage);
   const endpointId = await createEndpoint(first, 'bench');
   const podId = await createStoppedPod(first);
@@ -119,7 +119,7 @@ async function startWithPods(stage: CleanupScope): Promise<{ berth: BerthProcess
   await copier.copyResources('pods', podId, PODS - 1, 'pod ');
   await copier.close();
   const berth = await startBerth(storage);
-  stage.defer(berth.stop);
+  scope.defer(berth.stop);
   return { berth, endpointId };
 }
 

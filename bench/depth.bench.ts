@@ -27,8 +27,8 @@ interface FilledData {
 /**
  * A million jobs are queued through the store before the server starts; `/run` would need minutes for them.
  */
-async function createFilledQueue(stage: CleanupScope, jobs: number): Promise<FilledData> {
-  const place = { data: stage.folder('depth'), database: '' };
+async function createFilledQueue(scope: CleanupScope, jobs: number): Promise<FilledData> {
+  const place = { data: scope.folder('depth'), database: '' };
   const first = await startBerth(place);
   const endpointId = await createEndpoint(first, 'bench');
   await first.stop();
@@ -44,9 +44,9 @@ export async function depth(bench: BenchContext): Promise<void> {
       'SQLite, which were put there through the store before the start',
   );
   if (!tools.wrk) return report.missingTool('wrk', 'apt install wrk', 'depth');
-  await withCleanup(async (stage) => {
-    const [shallow, deep] = [await createFilledQueue(stage, SHALLOW), await createFilledQueue(stage, DEEP)];
-    const pool = new WorkerPool(stage, WORKERS);
+  await withCleanup(async (scope) => {
+    const [shallow, deep] = [await createFilledQueue(scope, SHALLOW), await createFilledQueue(scope, DEEP)];
+    const pool = new WorkerPool(scope, WORKERS);
     let memory = 0;
 
     /** The deep queue hardly notices a round, so only the shallow one is refilled each time. */

@@ -24,12 +24,12 @@ export async function drain(bench: BenchContext): Promise<void> {
     `${JOBS.toLocaleString('en-US')} queued no-op jobs through worker processes of concurrency 100; a ` +
       `run ends with the last job or after ${SECONDS} s`,
   );
-  await withCleanup(async (stage) => {
-    const sqlite = await filledBerth(bench, stage, 'SQLite', JOBS);
-    const postgres = await filledBerth(bench, stage, 'PostgreSQL', JOBS);
-    const graphile = await filledGraphile(bench, stage, JOBS);
-    const pgBoss = await filledPgBoss(bench, stage, JOBS);
-    const bullmq = tools.redis ? await filledBullmq(stage, JOBS) : undefined;
+  await withCleanup(async (scope) => {
+    const sqlite = await filledBerth(bench, scope, 'SQLite', JOBS);
+    const postgres = await filledBerth(bench, scope, 'PostgreSQL', JOBS);
+    const graphile = await filledGraphile(bench, scope, JOBS);
+    const pgBoss = await filledPgBoss(bench, scope, JOBS);
+    const bullmq = tools.redis ? await filledBullmq(scope, JOBS) : undefined;
     if (bullmq === undefined)
       report.missingTool('redis-server', 'apt install redis-server', 'drain beside BullMQ');
     const [open, fast, fastOnPostgres] = [sqlite('public'), sqlite('channel'), postgres('channel')];
@@ -41,7 +41,7 @@ export async function drain(bench: BenchContext): Promise<void> {
       pgBoss,
       fastOnPostgres,
     ];
-    const pool = new WorkerPool(stage, Math.max(...WORKERS));
+    const pool = new WorkerPool(scope, Math.max(...WORKERS));
     const run = (queue: FilledQueue, workers: number): Promise<number> =>
       withCleanup(async (own) => {
         const options = await queue.open(own);

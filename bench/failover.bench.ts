@@ -51,11 +51,11 @@ async function measure(
   servers: SeveralServers,
   report: BenchContext['report'],
 ): Promise<void> {
-  const endpointId = await createEchoEndpoint(servers.seats[1]?.server.client(), 'failover', WORKERS);
-  const [first] = servers.seats;
+  const endpointId = await createEchoEndpoint(servers.slots[1]?.server.client(), 'failover', WORKERS);
+  const [first] = servers.slots;
   if (first === undefined) throw new Error('there is no server');
   const clients = new PacedClients({
-    urls: () => servers.seats.map(({ server }) => server.url),
+    urls: () => servers.slots.map(({ server }) => server.url),
     key: first.server.key,
     endpointId,
     clients: CLIENTS,
@@ -76,7 +76,7 @@ async function measure(
   await pause(NOTICED_AFTER_MS);
   const promoting = monotonicMs();
   const url = await pair.promote();
-  for (const { cable } of servers.seats) cable.retarget(url);
+  for (const { cable } of servers.slots) cable.retarget(url);
   const promoted = monotonicMs();
   await pause(AFTER_MS);
   await clients.stop();

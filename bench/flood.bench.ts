@@ -15,15 +15,15 @@ import { repositoryPath } from './support/repository-path.ts';
 import { quantile } from './support/statistics.ts';
 import type { FloodPart, FloodPlan, FloodTarget } from './flood/flood-plan.ts';
 
-const CROWD = { connections: 10_000, slowBodies: 2_000, streams: 1_000 };
+const BACKGROUND_CLIENTS = { connections: 10_000, slowBodies: 2_000, streams: 1_000 };
 /** The accounts that the connections, slow bodies and streams belong to. */
-const CROWD_ACCOUNTS = 20;
+const BACKGROUND_ACCOUNTS = 20;
 /** The accounts whose `run` is measured, and how often each of them calls. */
 const OTHER_ACCOUNTS = 5;
 const CALLS_PER_SECOND = 20;
 const WARM_SECONDS = 4;
 const MEASURE_SECONDS = 10;
-/** More than the crowd has, and few enough for 20,000 descriptors. */
+/** More connections than the background clients have, and few enough for 20,000 descriptors. */
 const MAX_CONNECTIONS = '16000';
 const CHATTY_PODS = 2;
 /** Longer than what is measured. */
@@ -45,20 +45,20 @@ interface Measured {
  */
 export async function flood(bench: BenchContext): Promise<void> {
   const { report, scale } = bench;
-  const crowd = {
-    connections: Math.ceil(CROWD.connections * scale),
-    slowBodies: Math.ceil(CROWD.slowBodies * scale),
-    streams: Math.ceil(CROWD.streams * scale),
+  const background = {
+    connections: Math.ceil(BACKGROUND_CLIENTS.connections * scale),
+    slowBodies: Math.ceil(BACKGROUND_CLIENTS.slowBodies * scale),
+    streams: Math.ceil(BACKGROUND_CLIENTS.streams * scale),
   };
   const count = (value: number): string => value.toLocaleString('en-US');
   report.part(
     'flood',
-    `run of ${OTHER_ACCOUNTS} accounts, beside ${count(crowd.connections)} open connections, ` +
-      `${count(crowd.slowBodies)} slow bodies, ${count(crowd.streams)} streams and one account that ` +
+    `run of ${OTHER_ACCOUNTS} accounts, beside ${count(background.connections)} open connections, ` +
+      `${count(background.slowBodies)} slow bodies, ${count(background.streams)} streams and one account that ` +
       'floods jobs, logs and uploads',
   );
-  await withCleanup(async (stage) => {
-    const berth = await bench.berth(stage, 'SQLite', {
+  await withCleanup(async (scope) => {
+    const berth = await bench.berth(scope, 'SQLite', {
       BERTH_RATE_LIMITS: 'on',
       BERTH_MAX_CONNECTIONS: MAX_CONNECTIONS,
       // Pods of the flooding account need root, or this.
@@ -74,7 +74,7 @@ export async function flood(bench: BenchContext): Promise<void> {
     report.print(`quiet: p99 ${quantile(quiet.times, 0.99).toFixed(2)} ms of ${quiet.times.length} runs`);
     const before = residentMegabytes(berth.pid);
     const began = performance.now();
-    const load = await startFlood(stage, berth, crowd);
+    const load = await startFlood(scope, berth, background);
     report.print(`the flood has begun after ${((performance.now() - began) / 1000).toFixed(0)} s`);
     await measure(berth, others, WARM_SECONDS);
     const used = cpuSeconds(berth.pid);
@@ -157,11 +157,11 @@ async function measure(berth: BerthProcess, others: FloodTarget[], seconds: numb
 
 /** Everybody connects first; then the flood of jobs, logs and uploads begins. */
 async function startFlood(
-  stage: CleanupScope,
+  scope: CleanupScope,
   berth: BerthProcess,
-  sizes: typeof CROWD,
+  sizes: typeof BACKGROUND_CLIENTS,
 ): Promise<{ counts(): Promise<string> }> {
-  const crowd = await targets(berth, 'crowd', CROWD_ACCOUNTS);
+  const background = await targets(berth, 'background', BACKGROUND_ACCOUNTS);
   const flooder = await createAccount(berth, 'flooder');
   const { id: volume } = await callBerth<{ id: string }>(flooder, 'POST', '/v2/network-volumes', {
     name: 'flood',
@@ -173,7 +173,7 @@ async function startFlood(
   });
   const plan: FloodPlan = {
     url: berth.url,
-    crowd,
+    background,
     ...sizes,
     flooder: { key: flooder.key, endpointId: await createEndpoint(flooder, 'flood'), volume, s3 },
   };
@@ -186,11 +186,11 @@ async function startFlood(
       ready: /^the flood has begun; ask at (\S+)$/,
       timeoutMs: GATHER_TIMEOUT_MS,
     });
-    stage.defer(program.stop);
+    scope.defer(program.stop);
     addresses.push(program.match[1] ?? '');
   };
-  await startPart('crowd');
-  for (let pod = 0; pod < CHATTY_PODS; pod += 1) await startChattyPod(stage, flooder, `chatty-${pod}`);
+  await startPart('background');
+  for (let pod = 0; pod < CHATTY_PODS; pod += 1) await startChattyPod(scope, flooder, `chatty-${pod}`);
   await startPart('jobs');
   await startPart('uploads');
   return {
@@ -199,14 +199,14 @@ async function startFlood(
   };
 }
 
-async function startChattyPod(stage: CleanupScope, flooder: BerthProcess, name: string): Promise<void> {
+async function startChattyPod(scope: CleanupScope, flooder: BerthProcess, name: string): Promise<void> {
   const { id } = await callBerth<{ id: string }>(flooder, 'POST', '/v2/pods', {
     name,
     image: 'local/shell',
     cpu: { id: 'cpu3c', vcpuCount: 2 },
     args: `timeout ${CHATTY_SECONDS} yes all work and no play makes a dull log`,
   });
-  stage.defer(() => callBerth(flooder, 'DELETE', `/v2/pods/${id}`));
+  scope.defer(() => callBerth(flooder, 'DELETE', `/v2/pods/${id}`));
   for (;;) {
     const { status } = await callBerth<{ status: string }>(flooder, 'GET', `/v2/pods/${id}`);
     if (status === 'RUNNING') return;

@@ -35,8 +35,8 @@ export async function fullDisk(bench: BenchContext): Promise<void> {
     report.missingTool('root', 'a small disk is mounted', 'full-disk');
     return;
   }
-  await withCleanup(async (stage) => {
-    const run = await FullDiskRun.start(stage);
+  await withCleanup(async (scope) => {
+    const run = await FullDiskRun.start(scope);
     await run.warmUp();
     await run.fillFor(seconds);
     const recoveryMs = await run.freeSpace();
@@ -113,12 +113,12 @@ class FullDiskRun {
     this.#berth = berth;
   }
 
-  static async start(stage: CleanupScope): Promise<FullDiskRun> {
-    const data = stage.folder('full-disk');
+  static async start(scope: CleanupScope): Promise<FullDiskRun> {
+    const data = scope.folder('full-disk');
     execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MB}m`, 'tmpfs', data]);
-    stage.defer(() => void execFileSync('umount', [data]));
+    scope.defer(() => void execFileSync('umount', [data]));
     const run = new FullDiskRun(data, await startBerth({ data, database: '' }));
-    stage.defer(() => run.#end());
+    scope.defer(() => run.#end());
     return run;
   }
 

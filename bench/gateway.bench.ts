@@ -36,11 +36,11 @@ export async function gateway(bench: BenchContext): Promise<void> {
   if (!tools.wrk) return report.missingTool('wrk', 'apt install wrk', 'gateway');
   const nginx = findNginx();
   if (nginx === undefined) return report.missingTool('nginx', 'apt install nginx-light', 'gateway');
-  await withCleanup(async (stage) => {
-    const berth = await startBerth({ data: stage.folder('data'), database: '' });
-    stage.defer(berth.stop);
+  await withCleanup(async (scope) => {
+    const berth = await startBerth({ data: scope.folder('data'), database: '' });
+    scope.defer(berth.stop);
     const endpointId = await createBalanced(berth);
-    stage.defer(() => removeEndpoint(berth, endpointId));
+    scope.defer(() => removeEndpoint(berth, endpointId));
     const base = `${berth.url}/v2/${endpointId}`;
     const port = Number(
       await (await fetch(`${base}/port`, { headers: { authorization: `Bearer ${berth.key}` } })).text(),
@@ -51,7 +51,7 @@ export async function gateway(bench: BenchContext): Promise<void> {
     );
     const sides: Side[] = [
       { name: DIRECT, url: `http://127.0.0.1:${port}` },
-      { name: NGINX, url: await startNginx(nginx, stage, port) },
+      { name: NGINX, url: await startNginx(nginx, scope, port) },
       { name: BERTH, url: base, key: berth.key },
     ];
     const asked =

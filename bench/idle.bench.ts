@@ -26,13 +26,13 @@ export async function idle(bench: BenchContext): Promise<void> {
   );
   for (const stops of [false, true]) {
     const bare = await bareServerCpuShare(bench, stops);
-    await withCleanup(async (stage) => {
-      const { url, key, pid, endpointId } = await bench.berth(stage, 'SQLite');
+    await withCleanup(async (scope) => {
+      const { url, key, pid, endpointId } = await bench.berth(scope, 'SQLite');
       await pause(2);
       const alone = await cpuShare(pid, ALONE_SECONDS);
       const before = residentMegabytes(pid);
       const share = await cpuShareWithIdleWorkers(
-        stage,
+        scope,
         { target: url, key, queue: endpointId, pollsCancellations: stops },
         pid,
       );
@@ -71,10 +71,10 @@ export async function idle(bench: BenchContext): Promise<void> {
 
 /** What the polls alone cost, on the least that a server in Node can be. */
 function bareServerCpuShare(bench: BenchContext, stops: boolean): Promise<number> {
-  return withCleanup(async (stage) => {
-    const { url, pid } = await bench.bareLongPollServer(stage);
+  return withCleanup(async (scope) => {
+    const { url, pid } = await bench.bareLongPollServer(scope);
     return cpuShareWithIdleWorkers(
-      stage,
+      scope,
       { target: url, key: 'none', queue: 'none', pollsCancellations: stops },
       pid,
     );
@@ -82,18 +82,18 @@ function bareServerCpuShare(bench: BenchContext, stops: boolean): Promise<number
 }
 
 async function cpuShareWithIdleWorkers(
-  stage: CleanupScope,
+  scope: CleanupScope,
   at: { target: string; key: string; queue: string; pollsCancellations: boolean },
   pid: number,
 ): Promise<number> {
-  const crew = await new WorkerPool(stage, 1).prepare({
-    role: 'crowd',
+  const pool = await new WorkerPool(scope, 1).prepare({
+    role: 'idle',
     workers: 1,
     concurrency: WORKERS,
     ...at,
   });
-  crew.start();
-  stage.defer(() => crew.stop());
+  pool.start();
+  scope.defer(() => pool.stop());
   await pause(WARM_SECONDS);
   return cpuShare(pid, WATCH_SECONDS);
 }

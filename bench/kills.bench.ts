@@ -29,19 +29,19 @@ export async function kills(bench: BenchContext): Promise<void> {
 
 async function killAtRandom({ report, minutes }: BenchContext, servers: SeveralServers): Promise<void> {
   const random = seededRandom(Number(process.env['SEED'] ?? 1), 'kills');
-  const endpointId = await createEchoEndpoint(servers.seats[1]?.server.client(), 'killed', WORKERS);
+  const endpointId = await createEchoEndpoint(servers.slots[1]?.server.client(), 'killed', WORKERS);
   const load = new Load(servers, endpointId, random);
   load.start();
   const until = performance.now() + minutes * 60_000;
   let count = 0;
   while (performance.now() < until) {
     await pause(random.between(500, 3_000));
-    const seat = random.pick(servers.seats);
-    if (seat === undefined) break;
-    await seat.server.kill();
+    const slot = random.pick(servers.slots);
+    if (slot === undefined) break;
+    await slot.server.kill();
     count += 1;
     await pause(random.between(0, 2_000));
-    await servers.restart(seat);
+    await servers.restart(slot);
   }
   await load.stop();
   report.print(`${count} kills, ${load.acknowledged.size} jobs acknowledged; each is looked up`);
@@ -98,13 +98,13 @@ class Load {
 
   /** Undefined where both attempts failed. */
   async #ask<T>(path: string, body?: unknown): Promise<T | undefined> {
-    const seats = [...this.#servers.seats];
-    const first = seats.splice(this.#random.between(0, seats.length - 1), 1);
+    const slots = [...this.#servers.slots];
+    const first = slots.splice(this.#random.between(0, slots.length - 1), 1);
     const key = `${this.#endpointId}-${this.#next}`;
-    for (const seat of [...first, this.#random.pick(seats)]) {
-      if (seat === undefined) continue;
+    for (const slot of [...first, this.#random.pick(slots)]) {
+      if (slot === undefined) continue;
       try {
-        const { url, key: apiKey } = seat.server;
+        const { url, key: apiKey } = slot.server;
         const answer = await fetch(`${url}/v2/${this.#endpointId}${path}`, {
           method: body === undefined ? 'GET' : 'POST',
           headers: {

@@ -17,12 +17,12 @@ export async function kubernetesKills(bench: BenchContext): Promise<void> {
   );
   const cluster = await startKubernetes({ nodes: NODES });
   if ('reason' in cluster) return report.print(`not measured: ${cluster.reason}`);
-  await withCleanup(async (stage) => {
-    stage.defer(() => cluster.stop());
-    const { url } = await bench.database(stage);
+  await withCleanup(async (scope) => {
+    scope.defer(() => cluster.stop());
+    const { url } = await bench.database(scope);
     const result = await runKillRounds(
       cluster,
-      { url, data: stage.folder('data') },
+      { url, data: scope.folder('data') },
       {
         workers: WORKERS,
         pods: PODS,

@@ -40,16 +40,16 @@ export async function kubernetesScale(bench: BenchContext): Promise<void> {
   );
   const cluster = await startKubernetes({ nodes: 0, simulated: true });
   if ('reason' in cluster) return report.print(`not measured: ${cluster.reason}`);
-  await withCleanup(async (stage) => {
-    stage.defer(() => cluster.stop());
+  await withCleanup(async (scope) => {
+    scope.defer(() => cluster.stop());
     const engine = await kubernetesEngineFixture(cluster);
-    stage.defer(() => engine.close());
+    scope.defer(() => engine.close());
     await createSimulatedNodes(engine.cluster, size.nodes);
-    const { url: database } = await bench.database(stage);
-    const berth = await startBerth({ data: stage.folder('data'), database, env: engine.env });
-    stage.defer(() => berth.stop());
+    const { url: database } = await bench.database(scope);
+    const berth = await startBerth({ data: scope.folder('data'), database, env: engine.env });
+    scope.defer(() => berth.stop());
     const workers = new SimulatedWorkers(engine, berth);
-    stage.defer(() => workers.stop());
+    scope.defer(() => workers.stop());
     await measure(bench, { size, engine, berth, workers });
   });
 }

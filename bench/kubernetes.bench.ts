@@ -25,14 +25,14 @@ export async function kubernetes({ report }: BenchContext): Promise<void> {
   const cluster = await startKubernetes();
   report.part('kubernetes', `${ROUNDS} cold starts each, the image on the node`);
   if ('reason' in cluster) return report.print(`not measured: ${cluster.reason}`);
-  await withCleanup(async (stage) => {
-    stage.defer(() => cluster.stop());
+  await withCleanup(async (scope) => {
+    scope.defer(() => cluster.stop());
     const engine = await kubernetesEngineFixture(cluster);
-    stage.defer(() => engine.close());
+    scope.defer(() => engine.close());
     const place = await createTestDatabase('sqlite');
-    stage.defer(() => place.drop());
+    scope.defer(() => place.drop());
     const server = await startServerProcess(place, { BERTH_RATE_LIMITS: 'off', ...engine.env });
-    stage.defer(async () => void (await server.stop()));
+    scope.defer(async () => void (await server.stop()));
     const client = server.client();
     const times = { bare: [] as number[], berth: [] as number[] };
     for (let round = 0; round <= ROUNDS; round += 1) {

@@ -45,14 +45,14 @@ export async function latency(bench: BenchContext): Promise<void> {
   );
   if (!tools.wrk) return report.missingTool('wrk', 'apt install wrk', 'latency');
   for (const database of ['SQLite', 'PostgreSQL'] as const)
-    printTimes(report, await measure(bench, (stage) => runsync(bench, stage, database)));
+    printTimes(report, await measure(bench, (scope) => runsync(bench, scope, database)));
   // Last: where it is not there yet, it takes minutes to install.
   const python = await bench.pythonSdk();
   if ('reason' in python)
     return report.missingTool('the Python worker SDK', python.reason, 'latency beside its local server');
-  const local = await measure(bench, async (stage) => ({
+  const local = await measure(bench, async (scope) => ({
     name: "the Python SDK's local server",
-    url: `${(await startPythonServer(stage, python.path)).url}/runsync`,
+    url: `${(await startPythonServer(scope, python.path)).url}/runsync`,
   }));
   printTimes(report, local);
 }
@@ -83,10 +83,10 @@ function printTimes(report: Report, { name: side, database, times }: Measured): 
 }
 
 /** Nothing else runs meanwhile: a database that only waits wakes up now and then, and two cores are few. */
-function measure(bench: BenchContext, start: (stage: CleanupScope) => Promise<Target>): Promise<Measured> {
+function measure(bench: BenchContext, start: (scope: CleanupScope) => Promise<Target>): Promise<Measured> {
   const { rounds, seconds } = bench;
-  return withCleanup(async (stage) => {
-    const [bare, target] = [await bench.bareHttpServer(stage), await start(stage)];
+  return withCleanup(async (scope) => {
+    const [bare, target] = [await bench.bareHttpServer(scope), await start(scope)];
     const ask = ({ url, key }: Pick<Target, 'url' | 'key'>, connections: number, forSeconds: number) =>
       runLoad({ url, body: JOB_BODY, connections, seconds: forSeconds, ...(key !== undefined && { key }) });
     for (const one of [bare, target]) await warmUp((clients, forSeconds) => ask(one, clients, forSeconds));
@@ -118,9 +118,9 @@ async function warmUp(ask: (clients: number, seconds: number) => Promise<LoadRes
   await ask(1, WARM_STEP_SECONDS);
 }
 
-async function runsync(bench: BenchContext, stage: CleanupScope, database: Database): Promise<Target> {
-  const { url, key, endpointId } = await bench.berth(stage, database);
-  const crew = await new WorkerPool(stage, 1).prepare({
+async function runsync(bench: BenchContext, scope: CleanupScope, database: Database): Promise<Target> {
+  const { url, key, endpointId } = await bench.berth(scope, database);
+  const pool = await new WorkerPool(scope, 1).prepare({
     role: 'channel',
     workers: 1,
     target: url,
@@ -128,7 +128,7 @@ async function runsync(bench: BenchContext, stage: CleanupScope, database: Datab
     queue: endpointId,
     concurrency: 100,
   });
-  crew.start();
-  stage.defer(() => crew.stop());
+  pool.start();
+  scope.defer(() => pool.stop());
   return { name: `runsync, ${database}`, database, url: `${url}/v2/${endpointId}/runsync`, key };
 }

@@ -65,8 +65,8 @@ export async function ledger(bench: BenchContext): Promise<void> {
   const pods = simulateUsageYear(PODS, numbers(), ACCOUNT);
   const events = pods.flatMap(({ changes }) => changes).sort((one, other) => one.at - other.at);
   for (const database of ['SQLite', 'PostgreSQL'] as const) {
-    await withCleanup(async (stage) => {
-      const store = await opened(bench, stage, database);
+    await withCleanup(async (scope) => {
+      const store = await opened(bench, scope, database);
       const began = performance.now();
       for (let index = 0; index < events.length; index += BATCH_SIZE)
         await store.ledger.recordUsage(events.slice(index, index + BATCH_SIZE));
@@ -108,17 +108,17 @@ export async function ledger(bench: BenchContext): Promise<void> {
   }
 }
 
-async function opened(bench: BenchContext, stage: CleanupScope, database: Database): Promise<Store> {
+async function opened(bench: BenchContext, scope: CleanupScope, database: Database): Promise<Store> {
   const store = await openStore({
-    database: database === 'SQLite' ? '' : (await bench.database(stage)).url,
-    data: stage.folder('ledger'),
+    database: database === 'SQLite' ? '' : (await bench.database(scope)).url,
+    data: scope.folder('ledger'),
     poolSize: 2,
     sealer: new Sealer(Buffer.alloc(32, 7)),
     onError: (error) => {
       throw error;
     },
   });
-  stage.defer(() => store.close());
+  scope.defer(() => store.close());
   const audit: AuditEntry = {
     at: 1,
     accountId: ACCOUNT,

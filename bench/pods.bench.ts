@@ -45,10 +45,10 @@ export async function pods(bench: BenchContext): Promise<void> {
       `${MANY.toLocaleString('en-US')} at rest, ${RUNNING} of them running`,
   );
   for (const database of ['SQLite', 'PostgreSQL'] as const) {
-    await withCleanup(async (stage) => {
+    await withCleanup(async (scope) => {
       const [few, many] = [
-        await filled(bench, stage, database, FEW),
-        await filled(bench, stage, database, MANY),
+        await filled(bench, scope, database, FEW),
+        await filled(bench, scope, database, MANY),
       ];
       for (const [name, list] of Object.entries(LISTS)) {
         const times = { few: [] as number[], many: [] as number[] };
@@ -116,19 +116,19 @@ export async function pods(bench: BenchContext): Promise<void> {
 
 async function filled(
   bench: BenchContext,
-  stage: CleanupScope,
+  scope: CleanupScope,
   database: Database,
   count: number,
 ): Promise<BerthProcess> {
   const place = {
-    data: stage.folder('pods'),
-    database: database === 'SQLite' ? '' : (await bench.database(stage)).url,
+    data: scope.folder('pods'),
+    database: database === 'SQLite' ? '' : (await bench.database(scope)).url,
     env: { BERTH_DOCKER: 'off' },
   };
   await (await startBerth(place)).stop();
   await fillPods(place, count);
   const berth = await startBerth(place);
-  stage.defer(berth.stop);
+  scope.defer(berth.stop);
   return berth;
 }
 

@@ -36,8 +36,8 @@ export async function python(bench: BenchContext): Promise<void> {
   );
   const sdk = await bench.pythonSdk();
   if ('reason' in sdk) return report.missingTool('the Python worker SDK', sdk.reason, 'python');
-  await withCleanup(async (stage) => {
-    const berth = await bench.berth(stage, 'SQLite');
+  await withCleanup(async (scope) => {
+    const berth = await bench.berth(scope, 'SQLite');
     const peers = await pythonPeers(bench, { jobs: JOBS.peer, seconds, ...CALLS });
     const celery = peers.map(({ name }) => name).filter((name) => name.startsWith('Celery'));
     const unchanged = berthSide(berth, seconds, 'public SDK, unchanged', { sdk: 'runpod', python: sdk.path });

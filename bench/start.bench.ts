@@ -31,10 +31,10 @@ async function timeToAnswer(start: () => Promise<Started>): Promise<number> {
 
 export async function start({ report }: BenchContext): Promise<void> {
   report.part('start', 'from the start of the process to the first 200 of /healthz, warm file caches');
-  await withCleanup(async (stage) => {
-    const data = stage.folder('start');
+  await withCleanup(async (scope) => {
+    const data = scope.folder('start');
     const again = (): Promise<Started> => startBerth({ data, database: '' });
-    const anew = (): Promise<Started> => startBerth({ data: stage.folder('start'), database: '' });
+    const anew = (): Promise<Started> => startBerth({ data: scope.folder('start'), database: '' });
     const fastify = async (): Promise<Started> => {
       const { match, stop } = await startProgram({
         command: process.execPath,

@@ -26,9 +26,9 @@ export async function steady(bench: BenchContext): Promise<void> {
   );
   if (!tools.wrk) return report.missingTool('wrk', 'apt install wrk', 'steady');
   const measured = (keptSeconds: number): Promise<number> =>
-    withCleanup(async (stage) => {
-      const { url, key, endpointId } = await bench.berth(stage, 'SQLite');
-      const crew = await new WorkerPool(stage, 1).prepare({
+    withCleanup(async (scope) => {
+      const { url, key, endpointId } = await bench.berth(scope, 'SQLite');
+      const pool = await new WorkerPool(scope, 1).prepare({
         role: 'channel',
         workers: 1,
         target: url,
@@ -36,8 +36,8 @@ export async function steady(bench: BenchContext): Promise<void> {
         queue: endpointId,
         concurrency: 100,
       });
-      crew.start();
-      stage.defer(() => crew.stop());
+      pool.start();
+      scope.defer(() => pool.stop());
       const body = JSON.stringify({ ...(JSON.parse(JOB_BODY) as object), retention: keptSeconds * 1000 });
       const serve = (forSeconds: number) =>
         runLoad({

@@ -29,11 +29,11 @@ export async function versions({ report, tools, rounds, seconds, other }: BenchC
   const side = (name: string, checkout: string): Contender => ({
     name,
     measure: () =>
-      withCleanup(async (stage) => {
+      withCleanup(async (scope) => {
         // Earlier versions have no virtual GPUs.
         const env = { BERTH_GPUS: 'none' };
-        const berth = await startBerth({ data: stage.folder('data'), database: '', env, checkout });
-        stage.defer(berth.stop);
+        const berth = await startBerth({ data: scope.folder('data'), database: '', env, checkout });
+        scope.defer(berth.stop);
         const { url, key, pid } = berth;
         const endpointId = await createEndpoint(berth, 'bench');
         const load = { url: `${url}/v2/${endpointId}/run`, key, body: JOB_BODY, connections: CONNECTIONS };

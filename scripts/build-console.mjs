@@ -1,4 +1,4 @@
-// Builds the web console into packages/console/dist, unless what is there was built from the same sources.
+// Builds the web console into packages/console/dist, unless the existing build is from the same sources.
 //   --quiet-failure   says in one line why it could not be built, and exits with 0: the server works without it
 // Runs on any Node from 20 on, as `npm start` does it before anything else.
 import { spawnSync } from 'node:child_process';

@@ -10,7 +10,7 @@ import { endLeftoverProcesses } from './leftover-processes.mjs';
 async function runFile(
   t: TestContext,
   text: string,
-  times: { lookEveryMs: number; graceMs?: number; fileLimitMs?: number },
+  times: { checkIntervalMs: number; graceMs?: number; fileLimitMs?: number },
 ): Promise<{ passed: string[]; failed: string[]; said: string[] }> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-leftover-'));
   t.after(() => rmSync(folder, { recursive: true }));
@@ -44,7 +44,7 @@ test('a process that a test leaves behind does not keep the run from its end', l
     `import { spawn } from 'node:child_process';
      import { test } from 'node:test';
      test('leaves a process', () => spawn('sleep', ['3600'], { stdio: 'inherit', detached: true }).unref());`,
-    { lookEveryMs: 50, graceMs: 0 },
+    { checkIntervalMs: 50, graceMs: 0 },
   );
   assert.deepEqual(passed, ['leaves a process']);
   assert.deepEqual(said, ['a test left a process behind, which was ended: sleep 3600\n']);
@@ -58,7 +58,7 @@ test('a test file that never ends is ended', linuxOnly, async (t) => {
      test('does not stop what it started', () => {
        spawn('sleep', ['3600']);
      });`,
-    { lookEveryMs: 50, graceMs: 0, fileLimitMs: 1_000 },
+    { checkIntervalMs: 50, graceMs: 0, fileLimitMs: 1_000 },
   );
   assert.equal(failed.length, 1, 'the file has failed');
   assert.match(said[0] ?? '', /a test file did not end in time.*one\.test\.mjs/);

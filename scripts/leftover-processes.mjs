@@ -5,20 +5,20 @@
 //   - a child that a failed test did not stop keeps the test process itself alive. It is ended past its limit.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
-const LOOK_EVERY_MS = 2_000;
+const CHECK_INTERVAL_MS = 2_000;
 /** A test's own cleanup may go on after its process, such as a shell that waits for a daemon. */
 const GRACE_MS = 10_000;
 const TEST_FILE = /\.test\.[mc]?[jt]s\0?$/;
 
 /**
  * Looks for such processes until it is stopped.
- * @param {(line: string) => void} say is told of each process that was ended
- * @param {{ lookEveryMs?: number, graceMs?: number, fileLimitMs?: number }} [times]
+ * @param {(line: string) => void} say is called for each process that was ended
+ * @param {{ checkIntervalMs?: number, graceMs?: number, fileLimitMs?: number }} [times]
  * @returns {() => void} stop
  */
 export function endLeftoverProcesses(
   say,
-  { lookEveryMs = LOOK_EVERY_MS, graceMs = GRACE_MS, fileLimitMs = Infinity } = {},
+  { checkIntervalMs = CHECK_INTERVAL_MS, graceMs = GRACE_MS, fileLimitMs = Infinity } = {},
 ) {
   /** When a test process was first seen to be gone, by its pid. @type {Map<number, number>} */
   const goneSince = new Map();
@@ -42,7 +42,7 @@ export function endLeftoverProcesses(
       goneSince.set(testProcess, since);
       if (now - since >= graceMs) end(pid, 'a test left a process behind, which was ended', say);
     }
-  }, lookEveryMs);
+  }, checkIntervalMs);
   timer.unref();
   return () => clearInterval(timer);
 }

@@ -31,8 +31,8 @@ test('a database whose standby takes over loses no acknowledged job, and every s
   skip: skipUnlessLong,
 }, async () => {
   assert.ok(pair !== undefined && servers !== undefined);
-  const { seats } = servers;
-  const [one] = seats;
+  const { slots } = servers;
+  const [one] = slots;
   assert.ok(one !== undefined);
   const endpointId = await createResource(
     one.server.client(),
@@ -40,7 +40,7 @@ test('a database whose standby takes over loses no acknowledged job, and every s
     queueEndpoint('failover', 'local/echo', { min: 2, max: 2 }),
   );
   const clients = new PacedClients({
-    urls: () => seats.map(({ server }) => server.url),
+    urls: () => slots.map(({ server }) => server.url),
     key: one.server.key,
     endpointId,
     clients: 8,
@@ -55,12 +55,12 @@ test('a database whose standby takes over loses no acknowledged job, and every s
   await pair.killPrimary();
   await waitFor('the servers say so', () => clients.answers.some(({ status }) => status !== 200));
   const url = await pair.promote();
-  for (const { cable } of seats) cable.retarget(url);
+  for (const { cable } of slots) cable.retarget(url);
   await moreJobs('jobs are accepted by the new primary');
   await clients.stop();
   assert.deepEqual(await clients.wrongEnds(), []);
   assert.deepEqual([...new Set(clients.answers.map(({ status }) => status))].sort(), [200, 503]);
-  for (const { server } of seats) {
+  for (const { server } of slots) {
     await waitFor(
       'the server is ready',
       async () => (await server.client().call('GET', '/readyz')).status === 200,

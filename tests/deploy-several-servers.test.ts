@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { runBerth } from '../packages/testing/src/berth-command.ts';
-import { type Seat, SeveralServers } from '../packages/testing/src/several-servers-fixture.ts';
+import { type ServerSlot, SeveralServers } from '../packages/testing/src/several-servers-fixture.ts';
 import { createTemporaryFolder } from '../packages/testing/src/temporary-folder.ts';
 
 describe('folders that were deployed, with two servers on machines of their own', () => {
@@ -11,9 +11,9 @@ describe('folders that were deployed, with two servers on machines of their own'
   });
   after(() => servers?.stop());
 
-  const berth = ({ server }: Seat, ...args: string[]) =>
+  const berth = ({ server }: ServerSlot, ...args: string[]) =>
     runBerth<{ id: string }>(args, { BERTH_URL: server.url, BERTH_API_KEY: server.key });
-  const images = async ({ server }: Seat): Promise<string[]> =>
+  const images = async ({ server }: ServerSlot): Promise<string[]> =>
     (await server.client().call<{ images: { image: string }[] }>('GET', '/v2/images')).body.images.map(
       ({ image }) => image,
     );

@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { uploadHandler } from '../packages/testing/src/deploy-handler.ts';
 import { FLASH_HANDLER, askFlash, deployFlash } from '../packages/testing/src/flash-client.ts';
 import { SeveralServers } from '../packages/testing/src/several-servers-fixture.ts';
-import type { Seat } from '../packages/testing/src/several-servers-fixture.ts';
+import type { ServerSlot } from '../packages/testing/src/several-servers-fixture.ts';
 
 describe('builds of flash, with two servers on machines of their own', () => {
   let servers: SeveralServers;
@@ -13,14 +13,14 @@ describe('builds of flash, with two servers on machines of their own', () => {
   });
   after(() => servers?.stop());
 
-  const runsWith = async ({ server }: Seat, endpointId: string, build: string): Promise<void> => {
+  const runsWith = async ({ server }: ServerSlot, endpointId: string, build: string): Promise<void> => {
     const path = `/v2/${endpointId}/runsync?wait=60000`;
     const { body, text } = await server
       .client()
       .call<{ output: { build: string } }>('POST', path, { input: 1 });
     assert.equal(body.output?.build, build, text);
   };
-  const copies = ({ data }: Seat): string[] => globSync('shared-files/*/*.tar.gz', { cwd: data });
+  const copies = ({ data }: ServerSlot): string[] => globSync('shared-files/*/*.tar.gz', { cwd: data });
   const parts = (): Promise<number> => servers.number('select count(*) from shared_file_parts');
   let deployed: { appId: string; endpointId: string };
 

@@ -25,7 +25,7 @@ after(() => servers?.stop());
 
 test(`three servers and ${KILLS} kills under load: every job completes once, the wanted workers run`, async () => {
   const random = seededRandom(seed, 'kills');
-  const made = await servers.seats[1]?.server.client().call<{ id: string }>('POST', '/v2/serverless', {
+  const made = await servers.slots[1]?.server.client().call<{ id: string }>('POST', '/v2/serverless', {
     name: 'killed',
     type: 'QUEUE',
     image: 'local/echo',
@@ -45,7 +45,7 @@ test(`three servers and ${KILLS} kills under load: every job completes once, the
    */
   const ask = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
     for (let attempt = 0; ; attempt += 1) {
-      const { server } = random.pick(servers.seats) ?? assert.fail();
+      const { server } = random.pick(servers.slots) ?? assert.fail();
       try {
         const answer = await server.client().call<T>(method, path, body);
         if (answer.status === 200) return answer.body;
@@ -67,10 +67,10 @@ test(`three servers and ${KILLS} kills under load: every job completes once, the
   const load = Promise.all(Array.from({ length: CLIENTS }, submit));
   for (let kill = 0; kill < KILLS; kill += 1) {
     await pause(random.between(500, 2_500));
-    const seat = random.pick(servers.seats) ?? assert.fail();
-    await seat.server.kill();
+    const slot = random.pick(servers.slots) ?? assert.fail();
+    await slot.server.kill();
     await pause(random.between(0, 1_500));
-    await servers.restart(seat);
+    await servers.restart(slot);
   }
   over = true;
   await load;
@@ -97,7 +97,7 @@ test(`three servers and ${KILLS} kills under load: every job completes once, the
     'the wanted workers run, and no others',
     async () => {
       const lists = await Promise.all(
-        servers.seats.map(({ server }) => listWorkers(server.client(), endpointId)),
+        servers.slots.map(({ server }) => listWorkers(server.client(), endpointId)),
       );
       const here = instances().filter((id) => processesOfInstance(id).length > 0);
       return lists.every((list) => list.length === WORKERS) && here.length === WORKERS && here;
@@ -106,7 +106,7 @@ test(`three servers and ${KILLS} kills under load: every job completes once, the
   );
   assert.equal(new Set(running).size, WORKERS);
 
-  const { server: any } = random.pick(servers.seats) ?? assert.fail();
+  const { server: any } = random.pick(servers.slots) ?? assert.fail();
   assert.equal((await any.client().call('DELETE', `/v2/serverless/${endpointId}`)).status, 204);
   await waitFor(
     'nothing of it is left',
@@ -123,7 +123,7 @@ test(`three servers and ${KILLS} kills under load: every job completes once, the
 
 /** The folders of instances of all three. */
 function instances(): string[] {
-  return servers.seats.flatMap(({ data }) => {
+  return servers.slots.flatMap(({ data }) => {
     try {
       return readdirSync(join(data, 'instances'));
     } catch {

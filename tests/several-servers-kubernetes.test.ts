@@ -15,7 +15,7 @@ import {
   waitForPodStatus,
 } from '../packages/testing/src/pod-client.ts';
 import { POD_HTTP_SERVER_SOURCE } from '../packages/testing/src/pod-http-server.ts';
-import { SeveralServers, type Seat } from '../packages/testing/src/several-servers-fixture.ts';
+import { SeveralServers, type ServerSlot } from '../packages/testing/src/several-servers-fixture.ts';
 import { openTerminal } from '../packages/testing/src/terminal-client.ts';
 import { waitFor } from '../packages/testing/src/wait-for.ts';
 import { nodeCommand } from '../packages/testing/src/worker-sources.ts';
@@ -42,7 +42,7 @@ await withKubernetes((cluster) => {
       // A forwarded port is one of the machine where it was asked for.
       engine = await kubernetesEngineFixture(cluster, { portForwarding: true });
       servers = await SeveralServers.start(2, { env: engine.env, sharedCable: true });
-      for (const { server } of servers.seats) {
+      for (const { server } of servers.slots) {
         const client = server.client();
         await waitFor('the data center is there', async () =>
           (await client.call('GET', '/v2/catalog/datacenters')).text.includes(engine.dataCenterId),
@@ -62,17 +62,17 @@ await withKubernetes((cluster) => {
       await engine.close();
     });
 
-    const follower = async (): Promise<Seat> => {
-      const [seat] = await servers.followers();
-      assert.ok(seat !== undefined);
-      return seat;
+    const follower = async (): Promise<ServerSlot> => {
+      const [slot] = await servers.followers();
+      assert.ok(slot !== undefined);
+      return slot;
     };
     const makePod = async (client: ApiClient, cmd: string[], ports: string[] = []): Promise<string> => {
       const { id } = await createRunningPod(client, { image: engine.image, cmd, ports });
       pods.push(id);
       return id;
     };
-    const inTerminal = async ({ server }: Seat, id: string, command: string): Promise<string> => {
+    const inTerminal = async ({ server }: ServerSlot, id: string, command: string): Promise<string> => {
       const terminal = await openTerminal(
         `${server.url.replace(/^http/, 'ws')}/v2/pods/${id}/terminal?cmd=sh&cmd=-c&cmd=${encodeURIComponent(command)}`,
         { authorization: `Bearer ${server.key}` },
@@ -80,15 +80,15 @@ await withKubernetes((cluster) => {
       assert.equal((await terminal.ended).exit?.exitCode, 0);
       return terminal.stdout().toString();
     };
-    const waitForLine = ({ server }: Seat, id: string, line: string): Promise<unknown> =>
+    const waitForLine = ({ server }: ServerSlot, id: string, line: string): Promise<unknown> =>
       waitFor(`${line} is in the log of ${server.url}`, async () =>
         (await containerLogLines(server.client(), id)).includes(line),
       );
-    const systemLines = async ({ server }: Seat, id: string): Promise<string[]> =>
+    const systemLines = async ({ server }: ServerSlot, id: string): Promise<string[]> =>
       (await podLog(server.client(), id)).filter(({ source }) => source === 'system').map(({ line }) => line);
-    const reachesAll = async (seat: Seat, id: string, name: string): Promise<void> => {
-      const { server } = seat;
-      assert.equal(await inTerminal(seat, id, `echo made > ${name}; echo from inside`), 'from inside\n');
+    const reachesAll = async (slot: ServerSlot, id: string, name: string): Promise<void> => {
+      const { server } = slot;
+      assert.equal(await inTerminal(slot, id, `echo made > ${name}; echo from inside`), 'from inside\n');
       const info = await server
         .client()
         .call<{ size: number }>('GET', `/v2/pods/${id}/files/info?path=${name}`);
@@ -105,13 +105,13 @@ await withKubernetes((cluster) => {
     };
 
     test('logs, files, terminal and ports of a pod are at a server that never led', async () => {
-      const seat = await follower();
+      const slot = await follower();
       running = await makePod(
-        seat.server.client(),
+        slot.server.client(),
         ['sh', '-c', `echo hello; exec node -e "$0"`, POD_HTTP_SERVER_SOURCE],
         ['8000/http'],
       );
-      for (const one of [seat, await servers.leader()]) {
+      for (const one of [slot, await servers.leader()]) {
         await waitForLine(one, running, 'hello');
         assert.ok((await systemLines(one, running)).some((line) => /^Starting /.test(line)));
         await reachesAll(one, running, `${new URL(one.server.url).port}.txt`);
@@ -119,32 +119,32 @@ await withKubernetes((cluster) => {
     });
 
     test('a log is followed at a server that does not lead, to the end of the pod', async () => {
-      const seat = await follower();
-      stopped = await makePod(seat.server.client(), ['sh', '-c', 'echo first; exec sleep 1000']);
-      const followed = seat.server.client().call('GET', `/v2/pods/${stopped}/logs?follow=true`);
-      await waitForLine(seat, stopped, 'first');
-      assert.equal((await podAction(seat.server.client(), stopped, 'stop')).status, 200);
+      const slot = await follower();
+      stopped = await makePod(slot.server.client(), ['sh', '-c', 'echo first; exec sleep 1000']);
+      const followed = slot.server.client().call('GET', `/v2/pods/${stopped}/logs?follow=true`);
+      await waitForLine(slot, stopped, 'first');
+      assert.equal((await podAction(slot.server.client(), stopped, 'stop')).status, 200);
       const { text } = await followed;
       assert.match(text, /first/);
       assert.match(text, /Asked to end/);
     });
 
     test('the log of a pod that has ended or never started is there too', async () => {
-      const seat = await follower();
-      await waitForPodStatus(seat.server.client(), stopped, 'EXITED');
-      assert.deepEqual(await containerLogLines(seat.server.client(), stopped), ['first']);
-      assert.ok((await systemLines(seat, stopped)).some((line) => /^Asked to end/.test(line)));
-      const failed = await createPod(seat.server.client(), { image: 'localhost:1/no/such-image:1' });
+      const slot = await follower();
+      await waitForPodStatus(slot.server.client(), stopped, 'EXITED');
+      assert.deepEqual(await containerLogLines(slot.server.client(), stopped), ['first']);
+      assert.ok((await systemLines(slot, stopped)).some((line) => /^Asked to end/.test(line)));
+      const failed = await createPod(slot.server.client(), { image: 'localhost:1/no/such-image:1' });
       assert.ok(failed.body.id, failed.text);
       pods.push(failed.body.id);
       await waitFor('why it does not start', async () =>
-        (await systemLines(seat, failed.body.id)).some((line) => /could not be pulled/.test(line)),
+        (await systemLines(slot, failed.body.id)).some((line) => /could not be pulled/.test(line)),
       );
     });
 
     test('a load balancing endpoint answers at every server', async () => {
-      const seat = await follower();
-      const made = await seat.server.client().call<{ id: string }>('POST', '/v2/serverless', {
+      const slot = await follower();
+      const made = await slot.server.client().call<{ id: string }>('POST', '/v2/serverless', {
         name: 'balanced',
         type: 'LOAD_BALANCER',
         image: engine.image,
@@ -155,7 +155,7 @@ await withKubernetes((cluster) => {
       });
       assert.equal(made.status, 201, made.text);
       endpoints.push(made.body.id);
-      for (const { server } of [seat, await servers.leader()]) {
+      for (const { server } of [slot, await servers.leader()]) {
         const answer = await server
           .client()
           .call<{ n: number }>('POST', `/v2/${made.body.id}/echo`, { n: 1 });
@@ -168,17 +168,17 @@ await withKubernetes((cluster) => {
       await former.server.kill();
       const leader = await servers.nextLeader(former);
       await servers.restart(former);
-      for (const seat of [former, leader]) {
-        await waitForLine(seat, running, 'hello');
-        await reachesAll(seat, running, `again-${new URL(seat.server.url).port}.txt`);
+      for (const slot of [former, leader]) {
+        await waitForLine(slot, running, 'hello');
+        await reachesAll(slot, running, `again-${new URL(slot.server.url).port}.txt`);
         // The former leader has written it.
-        await waitForLine(seat, stopped, 'first');
+        await waitForLine(slot, stopped, 'first');
       }
       const client = former.server.client();
       assert.equal((await podAction(client, running, 'stop')).status, 200);
       await waitForPodStatus(client, running, 'EXITED');
-      for (const seat of [former, leader])
-        assert.ok((await systemLines(seat, running)).some((line) => /^Asked to end/.test(line)));
+      for (const slot of [former, leader])
+        assert.ok((await systemLines(slot, running)).some((line) => /^Asked to end/.test(line)));
     });
   });
 });

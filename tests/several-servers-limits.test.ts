@@ -26,21 +26,21 @@ describe('limits of an account over three servers', () => {
   after(() => servers?.stop());
 
   async function createAccount(name: string): Promise<{ id: string; key: string }> {
-    const operator = servers.seats[0]?.server.client();
+    const operator = servers.slots[0]?.server.client();
     const made = await operator?.call<{ id: string; key: string }>('POST', '/v2/accounts', { name });
     assert.ok(made !== undefined && made.status === 201, made?.text);
     return { id: made.body.id, key: made.body.key };
   }
 
   const clients = ({ key } = account): ApiClient[] =>
-    servers.seats.map(({ server }) => createApiClient(server.url, key));
+    servers.slots.map(({ server }) => createApiClient(server.url, key));
 
   /** Set at one server, and known to all of them. */
   async function setLimits(limits: Record<string, number | null>): Promise<void> {
     const path = `/v2/accounts/${account.id}/limits`;
-    const set = await servers.seats[0]?.server.client().call('PATCH', path, limits);
+    const set = await servers.slots[0]?.server.client().call('PATCH', path, limits);
     assert.equal(set?.status, 200, set?.text);
-    for (const { server } of servers.seats)
+    for (const { server } of servers.slots)
       await waitFor('the server knows the limits', async () => {
         const { body } = await server.client().call<{ limits: Limit[] }>('GET', path);
         return Object.entries(limits).every(
@@ -67,7 +67,7 @@ describe('limits of an account over three servers', () => {
   });
 
   test('a queue that is full at one server is full at the others before they read it again', async () => {
-    const [first] = servers.seats;
+    const [first] = servers.slots;
     assert.ok(first !== undefined);
     const endpoint = await createQueueEndpoint(first.server.url, account.key);
     await setLimits({ queuedJobs: 100 });

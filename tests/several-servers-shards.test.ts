@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { workerShardOf } from '../packages/cloud/src/domain/endpoints/worker-shards.ts';
 import { SeveralServers } from '../packages/testing/src/several-servers-fixture.ts';
-import type { Seat } from '../packages/testing/src/several-servers-fixture.ts';
+import type { ServerSlot } from '../packages/testing/src/several-servers-fixture.ts';
 import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 const SHARDS = 6;
@@ -18,15 +18,15 @@ interface System {
 describe('three servers that divide the endpoints', () => {
   let servers: SeveralServers;
   const endpointIds: string[] = [];
-  let killed: Seat;
+  let killed: ServerSlot;
   before(async () => {
     servers = await SeveralServers.start(3, { env: IN_SHARDS });
   });
   after(() => servers?.stop());
 
   /** How many shards each server says that each has. */
-  const shares = async (seat: Seat): Promise<Map<string, number>> => {
-    const { body } = await seat.server.client().call<System>('GET', '/v2/system');
+  const shares = async (slot: ServerSlot): Promise<Map<string, number>> => {
+    const { body } = await slot.server.client().call<System>('GET', '/v2/system');
     return new Map(body.servers.map(({ address, workerShards }) => [address, workerShards]));
   };
   const holderOf = async (endpointId: string): Promise<string> =>
@@ -34,8 +34,8 @@ describe('three servers that divide the endpoints', () => {
       `select address from servers join worker_shards on holder = servers.id and expires_at > ${NOW}
         where name = '${workerShardOf(endpointId, SHARDS) + 1}/${SHARDS}'`,
     );
-  const run = async (seat: Seat, endpointId: string, input: string): Promise<void> => {
-    const ran = await seat.server
+  const run = async (slot: ServerSlot, endpointId: string, input: string): Promise<void> => {
+    const ran = await slot.server
       .client()
       .call<{ status: string; output: unknown }>('POST', `/v2/${endpointId}/runsync?wait=60000`, { input });
     assert.deepEqual([ran.body.status, ran.body.output], ['COMPLETED', input], ran.text);
@@ -44,16 +44,16 @@ describe('three servers that divide the endpoints', () => {
     servers.number(`select count(*) from workers where endpoint_id = '${endpointId}' and ended_at is null`);
 
   test('each has a fair share, says so, and runs the workers of its endpoints on its machine', async () => {
-    const [first] = servers.seats;
+    const [first] = servers.slots;
     assert.ok(first !== undefined);
     await waitFor('each has two shards', async () => [...(await shares(first)).values()].join() === '2,2,2');
-    for (const { server } of servers.seats) {
+    for (const { server } of servers.slots) {
       const { text } = await server.client().call('GET', '/metrics');
       assert.match(text, /^berth_worker_shards 2$/m);
     }
     const made = Array.from({ length: ENDPOINTS }, async (_, index) => {
-      const seat = servers.seats[index % 3] ?? first;
-      const { status, body, text } = await seat.server
+      const slot = servers.slots[index % 3] ?? first;
+      const { status, body, text } = await slot.server
         .client()
         .call<{ id: string }>('POST', '/v2/serverless', {
           name: `shared ${index}`,
@@ -68,7 +68,7 @@ describe('three servers that divide the endpoints', () => {
     });
     endpointIds.push(...(await Promise.all(made)));
     await Promise.all(
-      endpointIds.map((id, index) => run(servers.seats[(index + 1) % 3] ?? first, id, `from ${index}`)),
+      endpointIds.map((id, index) => run(servers.slots[(index + 1) % 3] ?? first, id, `from ${index}`)),
     );
     for (const id of endpointIds) {
       const host = await servers.text(
@@ -80,7 +80,7 @@ describe('three servers that divide the endpoints', () => {
   });
 
   test('one is killed: its endpoints get workers again within 5 s, and nothing runs twice', async () => {
-    const [asked, ...candidates] = servers.seats;
+    const [asked, ...candidates] = servers.slots;
     assert.ok(asked !== undefined);
     await waitFor(
       'no worker is left',
@@ -88,7 +88,8 @@ describe('three servers that divide the endpoints', () => {
       60_000,
     );
     const holders = await Promise.all(endpointIds.map(holderOf));
-    const countOf = ({ server }: Seat): number => holders.filter((holder) => holder === server.url).length;
+    const countOf = ({ server }: ServerSlot): number =>
+      holders.filter((holder) => holder === server.url).length;
     killed = candidates.toSorted((one, other) => countOf(other) - countOf(one))[0] ?? assert.fail();
     const concerned = endpointIds.filter((_, index) => holders[index] === killed.server.url);
     await killed.server.kill();
@@ -125,12 +126,12 @@ describe('three servers that divide the endpoints', () => {
   });
 
   test('it comes back, and gets its share without a worker being lost', async () => {
-    const [asked] = servers.seats;
+    const [asked] = servers.slots;
     assert.ok(asked !== undefined);
     await servers.restart(killed);
     await waitFor('each has two shards again', async () => {
       const found = await shares(asked);
-      return servers.seats.every(({ server }) => found.get(server.url) === 2);
+      return servers.slots.every(({ server }) => found.get(server.url) === 2);
     });
     await Promise.all(endpointIds.map((id) => run(killed, id, 'with three again')));
     for (const id of endpointIds) assert.ok((await liveWorkers(id)) <= 1);
@@ -150,7 +151,7 @@ describe('three servers that divide the endpoints', () => {
   });
 
   test('a server with another number of shards is refused while these run', async () => {
-    const [, , third] = servers.seats;
+    const [, , third] = servers.slots;
     assert.ok(third !== undefined);
     await third.server.kill();
     await assert.rejects(

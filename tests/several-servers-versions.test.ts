@@ -8,7 +8,7 @@ import { skipWithoutVersion, writeEarlierVersion } from '../packages/testing/src
 import { PacedClients } from '../packages/testing/src/paced-clients.ts';
 import { closeAfterTest } from '../packages/testing/src/safety/close-after-test.ts';
 import { SeveralServers } from '../packages/testing/src/several-servers-fixture.ts';
-import type { Seat } from '../packages/testing/src/several-servers-fixture.ts';
+import type { ServerSlot } from '../packages/testing/src/several-servers-fixture.ts';
 import { createTestDatabase } from '../packages/testing/src/test-database.ts';
 import { skipUnlessLong } from '../packages/testing/src/test-tier.ts';
 import { waitFor } from '../packages/testing/src/wait-for.ts';
@@ -44,7 +44,7 @@ for (const { name, commit, changesSchema, staysReady } of OLD_VERSIONS)
       program: old,
     });
     closing(() => servers.stop());
-    const [first, second, third] = servers.seats;
+    const [first, second, third] = servers.slots;
     assert.ok(first !== undefined && second !== undefined && third !== undefined);
     const endpointId = await createResource(
       first.server.client(),
@@ -52,7 +52,7 @@ for (const { name, commit, changesSchema, staysReady } of OLD_VERSIONS)
       queueEndpoint('replaced', 'local/echo', { min: 2, max: 2 }),
     );
     /** What a load balancer sends requests to. */
-    let rotation: Seat[] = [...servers.seats];
+    let rotation: ServerSlot[] = [...servers.slots];
     const clients = new PacedClients({
       urls: () => rotation.map(({ server }) => server.url),
       key: first.server.key,
@@ -61,17 +61,17 @@ for (const { name, commit, changesSchema, staysReady } of OLD_VERSIONS)
       intervalMs: 50,
     });
     closing(() => clients.stop());
-    const status = async ({ server }: Seat, path: string): Promise<number> =>
+    const status = async ({ server }: ServerSlot, path: string): Promise<number> =>
       (await server.client().call('GET', path)).status;
-    const becomes = (seat: Seat, wanted: number): Promise<unknown> =>
-      waitFor(`/readyz answers ${wanted}`, async () => (await status(seat, '/readyz')) === wanted, 60_000);
+    const becomes = (slot: ServerSlot, wanted: number): Promise<unknown> =>
+      waitFor(`/readyz answers ${wanted}`, async () => (await status(slot, '/readyz')) === wanted, 60_000);
     const schema = (): Promise<number> => servers.number('select max(version) from schema_version');
 
     /** Jobs are accepted, and whichever server is asked answers. */
     const check = async (step: string): Promise<void> => {
       const wanted = clients.acknowledged.size + 60;
       await waitFor(`${step}: jobs are accepted`, () => clients.acknowledged.size >= wanted, 60_000);
-      for (const seat of servers.seats)
+      for (const slot of servers.slots)
         for (const path of [
           '/v2/serverless',
           `/v2/serverless/${endpointId}/workers`,
@@ -79,15 +79,15 @@ for (const { name, commit, changesSchema, staysReady } of OLD_VERSIONS)
           '/v2/system',
           '/v2/pods',
         ])
-          assert.equal(await status(seat, path), 200, `${step}: ${path} of ${servers.seats.indexOf(seat)}`);
+          assert.equal(await status(slot, path), 200, `${step}: ${path} of ${servers.slots.indexOf(slot)}`);
     };
-    const replace = async (seat: Seat, program?: string): Promise<void> => {
-      rotation = rotation.filter((other) => other !== seat);
-      await clients.whenAnswered(seat.server.url);
-      assert.equal(await seat.server.stop(), 0, seat.server.log().slice(-2_000));
-      await servers.restart(seat, program);
-      await becomes(seat, 200);
-      rotation = [...rotation, seat];
+    const replace = async (slot: ServerSlot, program?: string): Promise<void> => {
+      rotation = rotation.filter((other) => other !== slot);
+      await clients.whenAnswered(slot.server.url);
+      assert.equal(await slot.server.stop(), 0, slot.server.log().slice(-2_000));
+      await servers.restart(slot, program);
+      await becomes(slot, 200);
+      rotation = [...rotation, slot];
     };
 
     clients.start();
@@ -97,7 +97,7 @@ for (const { name, commit, changesSchema, staysReady } of OLD_VERSIONS)
     assert.equal((await schema()) > before, changesSchema);
     if (!staysReady) {
       // They say so, and still answer what reaches them.
-      for (const seat of [second, third]) await becomes(seat, 503);
+      for (const slot of [second, third]) await becomes(slot, 503);
       await check('old servers on a newer schema');
       rotation = [first];
     } else {
@@ -106,8 +106,8 @@ for (const { name, commit, changesSchema, staysReady } of OLD_VERSIONS)
       await replace(third, old);
     }
     await check('a new server and old ones');
-    for (const seat of [second, third]) {
-      await replace(seat);
+    for (const slot of [second, third]) {
+      await replace(slot);
       await check('another new server');
     }
     await clients.stop();

@@ -13,7 +13,7 @@ import {
   processesOfInstance,
 } from '../packages/testing/src/pod-client.ts';
 import { SeveralServers } from '../packages/testing/src/several-servers-fixture.ts';
-import type { Seat } from '../packages/testing/src/several-servers-fixture.ts';
+import type { ServerSlot } from '../packages/testing/src/several-servers-fixture.ts';
 import { openTerminal } from '../packages/testing/src/terminal-client.ts';
 import { waitFor } from '../packages/testing/src/wait-for.ts';
 
@@ -49,7 +49,7 @@ describe('three servers, each on a machine of its own', () => {
     );
     assert.deepEqual([ran.body.status, ran.body.output], ['COMPLETED', { from: client.url }], ran.text);
   };
-  const inTerminal = async ({ server }: Seat, path: string, command: string): Promise<string> => {
+  const inTerminal = async ({ server }: ServerSlot, path: string, command: string): Promise<string> => {
     const terminal = await openTerminal(
       `${server.url.replace(/^http/, 'ws')}${path}/terminal?cmd=sh&cmd=-c&cmd=${encodeURIComponent(command)}`,
       { authorization: `Bearer ${server.key}` },
@@ -62,14 +62,14 @@ describe('three servers, each on a machine of its own', () => {
     const [one, two] = await servers.followers();
     assert.ok(one !== undefined && two !== undefined);
     const id = await createEndpoint(one.server.client(), {});
-    for (const seat of [one, two]) await runs(seat.server.client(), id);
+    for (const slot of [one, two]) await runs(slot.server.client(), id);
     const workers = await waitFor('all servers show the worker', async () => {
-      const shown = await Promise.all(servers.seats.map(({ server }) => listWorkers(server.client(), id)));
+      const shown = await Promise.all(servers.slots.map(({ server }) => listWorkers(server.client(), id)));
       return shown.every(([worker]) => worker?.status === 'IDLE') && shown;
     });
     const workerId = workers[0]?.[0]?.id ?? '';
-    for (const seat of servers.seats) {
-      const client = seat.server.client();
+    for (const slot of servers.slots) {
+      const client = slot.server.client();
       await waitFor('the worker is counted', async () => {
         const { body } = await client.call<Health>('GET', `/v2/${id}/health`);
         return body.workers.idle === 1 && body.workers.ready === 1;
@@ -77,7 +77,7 @@ describe('three servers, each on a machine of its own', () => {
       const logs = await client.call('GET', `/v2/serverless/${id}/workers/${workerId}/logs?follow=false`);
       assert.match(logs.text, /from/);
       assert.equal(
-        await inTerminal(seat, `/v2/serverless/${id}/workers/${workerId}`, 'echo $RUNPOD_POD_ID'),
+        await inTerminal(slot, `/v2/serverless/${id}/workers/${workerId}`, 'echo $RUNPOD_POD_ID'),
         `${workerId}\n`,
       );
     }
@@ -89,7 +89,7 @@ describe('three servers, each on a machine of its own', () => {
     const [one] = await servers.followers();
     assert.ok(one !== undefined);
     const id = await createEndpoint(one.server.client(), { image: 'registry.example/needs-docker:1' });
-    for (const { server } of servers.seats)
+    for (const { server } of servers.slots)
       await waitFor('the reason', async () => {
         const { text } = await server.client().call('GET', `/v2/serverless/${id}/workers`);
         return /no worker can be placed/.test(text);
@@ -105,7 +105,7 @@ describe('three servers, each on a machine of its own', () => {
       image: 'local/http-server',
       workers: { min: 0, max: 1 },
     });
-    for (const { server } of [one, ...servers.seats]) {
+    for (const { server } of [one, ...servers.slots]) {
       const answer = await server.client().call<{ n: number }>('POST', `/v2/${id}/echo`, { n: 1 });
       assert.deepEqual([answer.status, answer.body], [200, { n: 1 }], answer.text);
     }
@@ -120,13 +120,13 @@ describe('three servers, each on a machine of its own', () => {
       env: { LISTEN_AS: 'BERTH_PORT_8000', SOURCE: POD_HTTP_SERVER_SOURCE },
       ports: ['8000/http'],
     });
-    for (const seat of servers.seats) {
-      const { server } = seat;
+    for (const slot of servers.slots) {
+      const { server } = slot;
       const client = server.client();
       await waitFor('the line is in the log', async () =>
         (await containerLogLines(client, id)).includes('hello'),
       );
-      assert.equal(await inTerminal(seat, `/v2/pods/${id}`, 'echo made > made.txt; pwd | wc -l'), '1\n');
+      assert.equal(await inTerminal(slot, `/v2/pods/${id}`, 'echo made > made.txt; pwd | wc -l'), '1\n');
       const info = await client.call<{ size: number }>('GET', `/v2/pods/${id}/files/info?path=made.txt`);
       assert.deepEqual([info.status, info.body.size], [200, 5], info.text);
       const file = await fetch(`${server.url}/v2/pods/${id}/files?path=made.txt`, {
@@ -148,8 +148,8 @@ describe('three servers, each on a machine of its own', () => {
   });
 
   test('every server lists all of them and says who leads', async () => {
-    const all = servers.seats.map(({ server }) => server.url).sort();
-    for (const { server } of servers.seats)
+    const all = servers.slots.map(({ server }) => server.url).sort();
+    for (const { server } of servers.slots)
       await waitFor('all are listed, and one leads', async () => {
         const { body } = await server
           .client()
@@ -167,10 +167,10 @@ describe('three servers, each on a machine of its own', () => {
     try {
       await follower.server.kill();
       await servers.restart(follower);
-      for (const { server } of servers.seats)
+      for (const { server } of servers.slots)
         assert.equal((await server.client().call('GET', '/readyz')).status, 200);
       const id = await createEndpoint(follower.server.client(), {});
-      for (const { server } of servers.seats) await runs(server.client(), id);
+      for (const { server } of servers.slots) await runs(server.client(), id);
     } finally {
       await servers.execute('alter table endpoints drop column added_by_a_newer_version');
       await servers.execute('update schema_version set version = version - 1');
@@ -190,7 +190,7 @@ describe('three servers, each on a machine of its own', () => {
     assert.deepEqual([found.steps, found.runningVersions.length], [[], 1]);
     await servers.execute('update schema_version set version = version + 1, minimum_version = version + 1');
     try {
-      for (const { server } of servers.seats) {
+      for (const { server } of servers.slots) {
         const answer = await server.client().call('GET', '/readyz');
         assert.equal(answer.status, 503);
         assert.match(answer.text, /a newer Berth has upgraded this database/);
@@ -199,7 +199,7 @@ describe('three servers, each on a machine of its own', () => {
     } finally {
       await servers.execute('update schema_version set version = version - 1, minimum_version = version - 1');
     }
-    for (const { server } of servers.seats)
+    for (const { server } of servers.slots)
       await waitFor('it is ready', async () => (await server.client().call('GET', '/readyz')).status === 200);
   });
 
@@ -207,11 +207,11 @@ describe('three servers, each on a machine of its own', () => {
     const [maker] = await servers.followers();
     assert.ok(maker !== undefined);
     const id = await createEndpoint(maker.server.client(), { workers: { min: 2, max: 2 } });
-    const ready = (seats: readonly Seat[]): Promise<string[]> =>
+    const ready = (slots: readonly ServerSlot[]): Promise<string[]> =>
       waitFor(
         'two workers are ready',
         async () => {
-          const shown = await Promise.all(seats.map(({ server }) => listWorkers(server.client(), id)));
+          const shown = await Promise.all(slots.map(({ server }) => listWorkers(server.client(), id)));
           const ids = shown.map((list) =>
             list
               .filter(({ status }) => status === 'IDLE')
@@ -222,20 +222,20 @@ describe('three servers, each on a machine of its own', () => {
         },
         40_000,
       );
-    const before = await ready(servers.seats);
+    const before = await ready(servers.slots);
 
     const killed = await servers.leader();
     await killed.server.kill();
     await servers.nextLeader(killed);
     await servers.restart(killed);
-    assert.deepEqual(await ready(servers.seats), before, await servers.ends());
+    assert.deepEqual(await ready(servers.slots), before, await servers.ends());
 
     const frozen = await servers.leader();
     frozen.server.process.kill('SIGSTOP');
     const afterFreeze = await servers.nextLeader(frozen);
     await runs(afterFreeze.server.client(), id);
     frozen.server.process.kill('SIGCONT');
-    assert.deepEqual(await ready(servers.seats), before, await servers.ends());
+    assert.deepEqual(await ready(servers.slots), before, await servers.ends());
 
     const cutOff = await servers.leader();
     cutOff.cable.freeze();
@@ -244,7 +244,7 @@ describe('three servers, each on a machine of its own', () => {
     assert.equal(refused.status, 503, refused.text);
     await runs(afterCut.server.client(), id);
     cutOff.cable.thaw();
-    const left = await ready(servers.seats);
+    const left = await ready(servers.slots);
     assert.equal(
       left.reduce((sum, workerId) => sum + processesOfInstance(workerId).length, 0),
       2,

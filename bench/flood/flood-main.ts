@@ -1,14 +1,14 @@
-// The clients of the flood benchmark. Each part is a process of its own: `crowd`, who are connected; `jobs` and
-// `uploads`, with which one account floods.
+// The clients of the flood benchmark. Each part is a process: `background`, clients that stay connected; `jobs`
+// and `uploads`, with which one account floods.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Crowd } from './crowd.ts';
+import { BackgroundClients } from './background-clients.ts';
 import type { FloodPart, FloodPlan } from './flood-plan.ts';
 import { jobFlooder } from './job-flooder.ts';
 import { uploadFlooder } from './upload-flooder.ts';
 
 const PARTS: Record<FloodPart, (plan: FloodPlan) => { start(): Promise<void> | void }> = {
-  crowd: (plan) => new Crowd(plan),
+  background: (plan) => new BackgroundClients(plan),
   jobs: jobFlooder,
   uploads: uploadFlooder,
 };

@@ -4,13 +4,13 @@ export interface FloodTarget {
 }
 
 /** What each of the flooding processes does. */
-export type FloodPart = 'crowd' | 'jobs' | 'uploads';
+export type FloodPart = 'background' | 'jobs' | 'uploads';
 
 /** What the flooding programs do, as the benchmark configures it. */
 export interface FloodPlan {
   url: string;
   /** The accounts that hold connections, slow bodies and streams, in turn. */
-  crowd: FloodTarget[];
+  background: FloodTarget[];
   connections: number;
   slowBodies: number;
   streams: number;

@@ -26,10 +26,10 @@ export function findNginx(): Nginx | undefined {
  */
 export async function startNginx(
   { command }: Nginx,
-  stage: CleanupScope,
+  scope: CleanupScope,
   upstreamPort: number,
 ): Promise<string> {
-  const folder = stage.folder('nginx');
+  const folder = scope.folder('nginx');
   mkdirSync(join(folder, 'temporary'));
   const port = await freePort();
   writeFileSync(join(folder, 'nginx.conf'), configuration(folder, port, upstreamPort));
@@ -39,7 +39,7 @@ export async function startNginx(
     args: ['-c', 'exec "$0" "$@" 2>&1', command, '-p', folder, '-c', join(folder, 'nginx.conf')],
     ready: /start worker process \d+/,
   });
-  stage.defer(program.stop);
+  scope.defer(program.stop);
   return `http://127.0.0.1:${port}`;
 }
 

@@ -48,8 +48,8 @@ export async function pythonPeers(
     const code = `from importlib.metadata import version; print("${peer.package}", version("${peer.package}"))`;
     versions.add(spawnSync(path, ['-c', code], { encoding: 'utf8' }).stdout.trim());
     const run = (measure: PythonMeasure) => () =>
-      withCleanup(async (stage) => {
-        const { port } = await startRedis(stage);
+      withCleanup(async (scope) => {
+        const { port } = await startRedis(scope);
         return measurePythonSide(
           path,
           peer.package,

@@ -15,11 +15,11 @@ runpod.serverless.start({"handler": lambda job: {"ok": True}})
  * them when they are asked for, and is gone with them.
  */
 export async function startPythonServer(
-  stage: CleanupScope,
+  scope: CleanupScope,
   python: string,
 ): Promise<{ url: string; pid: number }> {
   const port = await freePort();
-  const handler = join(stage.folder('python'), 'handler.py');
+  const handler = join(scope.folder('python'), 'handler.py');
   writeFileSync(handler, HANDLER);
   // It says that it is up on standard error, with everything else; the shell turns both into one.
   const server = await startProgram({
@@ -33,6 +33,6 @@ export async function startPythonServer(
     env: { UVICORN_LOG_LEVEL: 'info', RUNPOD_LOG_LEVEL: 'ERROR' },
     ready: /Uvicorn running on/,
   });
-  stage.defer(server.stop);
+  scope.defer(server.stop);
   return { url: `http://127.0.0.1:${port}`, pid: server.pid };
 }

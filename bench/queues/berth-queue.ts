@@ -16,13 +16,13 @@ const CONNECTIONS = 500;
  */
 export async function filledBerth(
   bench: BenchContext,
-  stage: CleanupScope,
+  scope: CleanupScope,
   database: Database,
   jobs: number,
 ): Promise<(role: 'public' | 'channel') => FilledQueue> {
-  const postgres = database === 'SQLite' ? undefined : await bench.database(stage);
-  const berth = await startBerth({ data: stage.folder('data'), database: postgres?.url ?? '' });
-  stage.defer(berth.stop);
+  const postgres = database === 'SQLite' ? undefined : await bench.database(scope);
+  const berth = await startBerth({ data: scope.folder('data'), database: postgres?.url ?? '' });
+  scope.defer(berth.stop);
   const { url, key } = berth;
   let endpoints = 0;
   return (role) => ({

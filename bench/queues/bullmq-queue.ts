@@ -11,8 +11,8 @@ const BATCH_SIZE = 1_000;
 const NAME = 'bench';
 
 /** BullMQ with its default options: a job that has ended stays, as it does in Berth. */
-export async function filledBullmq(stage: CleanupScope, jobs: number): Promise<FilledQueue> {
-  const folder = stage.folder('redis');
+export async function filledBullmq(scope: CleanupScope, jobs: number): Promise<FilledQueue> {
+  const folder = scope.folder('redis');
   await withCleanup(async (filling) => {
     const { port } = await startRedis(filling, folder);
     const connection = bullmqConnection(port);

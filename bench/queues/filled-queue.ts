@@ -5,7 +5,7 @@ import type { CleanupScope } from '../support/cleanup-scope.ts';
 export interface FilledQueue {
   name: string;
   /** Brings the queue up, full; how workers reach it. */
-  open(stage: CleanupScope): Promise<OpenQueue>;
+  open(scope: CleanupScope): Promise<OpenQueue>;
 }
 
 export type OpenQueue = Omit<WorkerGroupOptions, 'workers'> & Pick<DrainOptions, 'ended'>;

@@ -10,10 +10,10 @@ const BATCH_SIZE = 1_000;
 
 export async function filledGraphile(
   bench: BenchContext,
-  stage: CleanupScope,
+  scope: CleanupScope,
   jobs: number,
 ): Promise<FilledQueue> {
-  const { name, url } = await bench.database(stage);
+  const { name, url } = await bench.database(scope);
   const utils = await makeWorkerUtils({ connectionString: url, logger: new Logger(() => () => undefined) });
   await utils.migrate();
   for (let queued = 0; queued < jobs; queued += BATCH_SIZE) {

@@ -10,10 +10,10 @@ const NAME = 'bench';
 
 export async function filledPgBoss(
   bench: BenchContext,
-  stage: CleanupScope,
+  scope: CleanupScope,
   jobs: number,
 ): Promise<FilledQueue> {
-  const { name, url } = await bench.database(stage);
+  const { name, url } = await bench.database(scope);
   const boss = new PgBoss({ connectionString: url, supervise: false, schedule: false });
   boss.on('error', (error) => {
     throw error;

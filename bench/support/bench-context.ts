@@ -21,7 +21,7 @@ export interface BenchContextOptions {
   seconds: number;
   /** Of random kills, and of a full disk. */
   minutes: number;
-  /** Of the crowd of the flood: less than 1 tries the benchmark itself. */
+  /** The scale of a large benchmark; below 1 to try it. */
   scale: number;
   /** The folder of another checkout, to compare this one with. */
   other: string | undefined;
@@ -67,48 +67,48 @@ export class BenchContext {
     return this.#pythonSdk;
   }
 
-  /** An empty database, or a copy of another; gone with the stage. */
-  async database(stage: CleanupScope, template?: string): Promise<{ name: string; url: string }> {
+  /** An empty database, or a copy of another; gone with the scope. */
+  async database(scope: CleanupScope, template?: string): Promise<{ name: string; url: string }> {
     const postgres = await this.postgres();
     this.#databases += 1;
     const name = `bench_${this.#databases}`;
     const url = await postgres.database(name, template);
-    stage.defer(() => postgres.drop(name));
+    scope.defer(() => postgres.drop(name));
     return { name, url };
   }
 
   /** A running Berth with one endpoint, on data of its own. */
   async berth(
-    stage: CleanupScope,
+    scope: CleanupScope,
     database: Database,
     env: Record<string, string> = {},
   ): Promise<BerthProcess & { endpointId: string }> {
     const storage = {
-      data: stage.folder('data'),
-      database: database === 'SQLite' ? '' : (await this.database(stage)).url,
+      data: scope.folder('data'),
+      database: database === 'SQLite' ? '' : (await this.database(scope)).url,
     };
     const berth = await startBerth({ ...storage, env });
-    stage.defer(berth.stop);
+    scope.defer(berth.stop);
     return { ...berth, endpointId: await createEndpoint(berth, 'bench') };
   }
 
   /** The bare HTTP server that others are measured by. */
-  bareHttpServer(stage: CleanupScope): Promise<{ url: string; pid: number }> {
-    return this.#bare(stage, 'bare-http-server');
+  bareHttpServer(scope: CleanupScope): Promise<{ url: string; pid: number }> {
+    return this.#bare(scope, 'bare-http-server');
   }
 
   /** The bare HTTP server that holds polls. */
-  bareLongPollServer(stage: CleanupScope): Promise<{ url: string; pid: number }> {
-    return this.#bare(stage, 'bare-long-poll-server');
+  bareLongPollServer(scope: CleanupScope): Promise<{ url: string; pid: number }> {
+    return this.#bare(scope, 'bare-long-poll-server');
   }
 
-  async #bare(stage: CleanupScope, name: string): Promise<{ url: string; pid: number }> {
+  async #bare(scope: CleanupScope, name: string): Promise<{ url: string; pid: number }> {
     const bare = await startProgram({
       command: process.execPath,
       args: [repositoryPath(`bench/peers/${name}.ts`)],
       ready: /up at (\S+)$/,
     });
-    stage.defer(bare.stop);
+    scope.defer(bare.stop);
     return { url: `${bare.match[1]}/`, pid: bare.pid };
   }
 }

@@ -4,8 +4,8 @@ import type { CleanupScope } from './cleanup-scope.ts';
 
 /** Redis that has every write on disk before it answers, as the other queues do. */
 export async function startRedis(
-  stage: CleanupScope,
-  folder: string = stage.folder('redis'),
+  scope: CleanupScope,
+  folder: string = scope.folder('redis'),
 ): Promise<{ port: number; pid: number }> {
   const port = await freePort();
   const program = await startProgram({
@@ -26,6 +26,6 @@ export async function startRedis(
     ],
     ready: /Ready to accept connections/,
   });
-  stage.defer(program.stop);
+  scope.defer(program.stop);
   return { port, pid: program.pid };
 }

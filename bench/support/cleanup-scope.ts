@@ -8,7 +8,7 @@ process.on('exit', () => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
 
-/** What a measurement has started, ended in the opposite order. */
+/** Cleanups of a measurement, run in reverse order. */
 export class CleanupScope {
   readonly #endings: (() => Promise<void> | void)[] = [];
 
@@ -16,7 +16,7 @@ export class CleanupScope {
     this.#endings.push(ending);
   }
 
-  /** A folder that is gone with the stage. */
+  /** A folder that is deleted with the scope. */
   folder(name: string): string {
     const folder = mkdtempSync(join(tmpdir(), `berth-bench-${name}-`));
     folders.add(folder);
@@ -32,12 +32,12 @@ export class CleanupScope {
   }
 }
 
-/** Runs `work` with a stage of its own, which ends however the work does. */
-export async function withCleanup<T>(work: (stage: CleanupScope) => Promise<T>): Promise<T> {
-  const stage = new CleanupScope();
+/** Runs `work` with a new scope, and closes the scope afterwards, also on an error. */
+export async function withCleanup<T>(work: (scope: CleanupScope) => Promise<T>): Promise<T> {
+  const scope = new CleanupScope();
   try {
-    return await work(stage);
+    return await work(scope);
   } finally {
-    await stage.close();
+    await scope.close();
   }
 }

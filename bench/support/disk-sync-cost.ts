@@ -11,8 +11,8 @@ const SYNCS = 300;
  * commit.
  */
 export function syncCost(): Promise<{ median: number; p99: number }> {
-  return withCleanup(async (stage) => {
-    const file = openSync(join(stage.folder('disk'), 'page'), 'w');
+  return withCleanup(async (scope) => {
+    const file = openSync(join(scope.folder('disk'), 'page'), 'w');
     const costs: number[] = [];
     for (let count = 0; count < SYNCS; count += 1) {
       writeSync(file, PAGE);

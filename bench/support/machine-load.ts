@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { syncCost } from './disk-sync-cost.ts';
 
-const LOOK_MS = 1_000;
+const SAMPLE_MS = 1_000;
 
 /** How the machine is before anything is measured: what others do on it explains figures that differ. */
 export async function machineNow(): Promise<string> {
-  const idle = await idleShare(LOOK_MS);
+  const idle = await idleShare(SAMPLE_MS);
   const { median, p99 } = await syncCost();
   return (
     `processors ${(idle * 100).toFixed(0)} % idle, fsync of a page: median ${median.toFixed(0)} µs, ` +

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ApiClient } from '../../packages/testing/src/api-client.ts';
-import type { Seat, SeveralServers } from '../../packages/testing/src/several-servers-fixture.ts';
+import type { ServerSlot, SeveralServers } from '../../packages/testing/src/several-servers-fixture.ts';
 import { waitFor } from '../../packages/testing/src/wait-for.ts';
 import { MILLISECONDS } from './bench-report.ts';
 import type { Report } from './bench-report.ts';
@@ -8,7 +8,10 @@ import type { Report } from './bench-report.ts';
 /**
  * What happens to the server that leads, how it is undone, and within which time another one has to go on.
  */
-const FAULTS: Record<string, { barMs: number; strike(seat: Seat): void; undo(seat: Seat): Promise<void> }> = {
+const FAULTS: Record<
+  string,
+  { barMs: number; strike(slot: ServerSlot): void; undo(slot: ServerSlot): Promise<void> }
+> = {
   'kill -9': {
     barMs: 5_000,
     strike: ({ server }) => void server.process.kill('SIGKILL'),
@@ -80,7 +83,7 @@ export async function measureTakeovers(
   report.figures('until another server starts a worker', MILLISECONDS, figures);
 }
 
-async function leaderChanges(servers: SeveralServers, former: Seat): Promise<void> {
+async function leaderChanges(servers: SeveralServers, former: ServerSlot): Promise<void> {
   for (;;) {
     if ((await servers.leader()) !== former) return;
     await pause(5);

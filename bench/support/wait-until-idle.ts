@@ -1,8 +1,8 @@
 import { idleShare } from './machine-load.ts';
 import { runProgram } from './child-program.ts';
 
-const LOOK_MS = 100;
-const MOST_LOOKS = 30;
+const SAMPLE_MS = 100;
+const MAX_SAMPLES = 30;
 const IDLE = 0.9;
 
 /**
@@ -11,5 +11,5 @@ const IDLE = 0.9;
  */
 export async function waitUntilIdle(): Promise<void> {
   await runProgram('sync', []);
-  for (let look = 0; look < MOST_LOOKS; look += 1) if ((await idleShare(LOOK_MS)) > IDLE) return;
+  for (let look = 0; look < MAX_SAMPLES; look += 1) if ((await idleShare(SAMPLE_MS)) > IDLE) return;
 }

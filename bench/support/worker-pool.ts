@@ -32,7 +32,7 @@ interface WorkerHandle {
 export class WorkerPool {
   readonly #hands: WorkerHandle[] = [];
 
-  constructor(stage: CleanupScope, size: number) {
+  constructor(scope: CleanupScope, size: number) {
     for (let index = 0; index < size; index += 1) {
       const child = fork(repositoryPath('bench/workers/worker-main.ts'), {
         stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
@@ -50,7 +50,7 @@ export class WorkerPool {
         hand.onMessage({ note: 'failed', why: `a worker process ended with ${code}` }),
       );
       this.#hands.push(hand);
-      stage.defer(async () => {
+      scope.defer(async () => {
         hand.onMessage = () => undefined;
         await stopChild(child, exited);
       });
@@ -72,12 +72,12 @@ export class WorkerPool {
     return new WorkerGroup(hands);
   }
 
-  /** Jobs per second from the moment that all workers are told to start. */
+  /** Jobs per second from the moment at which all workers start. */
   async drain({ jobs, seconds, ended, ...options }: DrainOptions): Promise<number> {
-    const crew = await this.prepare(options);
+    const pool = await this.prepare(options);
     await waitUntilIdle();
-    const rate = await crew.drain(jobs, seconds, ended);
-    await crew.stop();
+    const rate = await pool.drain(jobs, seconds, ended);
+    await pool.stop();
     return rate;
   }
 }

@@ -26,8 +26,8 @@ export interface LoadResult {
  */
 export function runLoad(options: LoadOptions): Promise<LoadResult> {
   const { url, connections, seconds } = options;
-  return withCleanup(async (stage) => {
-    const script = join(stage.folder('wrk'), 'post.lua');
+  return withCleanup(async (scope) => {
+    const script = join(scope.folder('wrk'), 'post.lua');
     writeFileSync(script, postScript(options));
     const output = await runProgram('wrk', [
       '-t',

@@ -37,7 +37,7 @@ export async function channelWorker({
   const ready = Promise.withResolvers<void>();
   // All that a worker does before its first job is done then; the last of its checks passes when it is told
   // to start.
-  const toldToStart = (): Promise<void> => {
+  const startRequested = (): Promise<void> => {
     ready.resolve();
     return started.promise;
   };
@@ -46,7 +46,7 @@ export async function channelWorker({
     channel: 'fast',
     signals: false,
     env,
-    fitness: [toldToStart],
+    fitness: [startRequested],
   });
   worker.done.catch((error: unknown) => {
     throw error;

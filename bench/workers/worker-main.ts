@@ -16,7 +16,7 @@ async function prepare(role: Role, options: WorkerOptions): Promise<BenchWorker>
       return (await import('./public-worker.ts')).publicWorker(options);
     case 'channel':
       return (await import('./channel-worker.ts')).channelWorker(options);
-    case 'crowd':
+    case 'idle':
       return (await import('./idle-workers.ts')).startIdleWorkers(options);
     case 'bullmq':
       return (await import('./bullmq-worker.ts')).bullmqWorker(options);

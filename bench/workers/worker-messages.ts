@@ -6,7 +6,7 @@ export interface BenchWorker {
   stop(): Promise<void>;
 }
 
-const ROLES = ['public', 'channel', 'crowd', 'bullmq', 'graphile', 'pgboss'] as const;
+const ROLES = ['public', 'channel', 'idle', 'bullmq', 'graphile', 'pgboss'] as const;
 export type Role = (typeof ROLES)[number];
 
 export interface WorkerOptions {
@@ -16,11 +16,11 @@ export interface WorkerOptions {
   queue: string;
   workerId: string;
   key?: string;
-  /** Jobs at a time; for a crowd, how many workers it is. */
+  /** Jobs at a time; for `idle`, how many workers. */
   concurrency: number;
   /** Puts a new job into the queue for each that ends, so that its depth stays. */
   refill?: boolean;
-  /** A crowd that also waits for jobs to stop, as the public SDK does. */
+  /** Idle workers also wait for jobs to stop, as the public SDK does. */
   pollsCancellations?: boolean;
 }
 

@@ -17,13 +17,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 const USUAL_SOCKET = '/var/run/docker.sock';
 const START_WITHIN_MS = 30_000;
-const LOOK_EVERY_MS = 50;
+const CHECK_INTERVAL_MS = 50;
 
 // The daemon runs as long as the shell's standard input is open, so it ends with this process however
 // that ends, and the shell deletes what it leaves behind. The bridge has a fixed hardware address:
 // otherwise it takes that of a container, and when that container ends, the others cannot reach this
 // machine until their ARP entries expire.
-const KEEPER = `
+const SUPERVISOR = `
 folder=$1 bridge=$2 address=$3
 ip link add name "$bridge" address 02:42:0a:c8:00:01 type bridge && ip address add "$address" dev "$bridge" && ip link set "$bridge" up || exit 1
 forward="FORWARD -i br-+ -o br-+ -m comment --comment $bridge -j ACCEPT"
@@ -68,21 +68,21 @@ async function startDaemon() {
   const host = `unix://${folder}/docker.sock`;
   const number = process.pid % 65_536;
   const address = `10.${200 + (number % 50)}.${(number >> 6) % 256}.1/24`;
-  const keeper = spawn('sh', ['-c', KEEPER, 'sh', folder, `berth${number}`, address], {
+  const supervisor = spawn('sh', ['-c', SUPERVISOR, 'sh', folder, `berth${number}`, address], {
     stdio: ['pipe', 'pipe', 'ignore'],
     detached: true,
   });
-  const ended = once(keeper, 'exit');
+  const ended = once(supervisor, 'exit');
   const stop = async () => {
-    keeper.ref();
-    keeper.stdin.end();
+    supervisor.ref();
+    supervisor.stdin.end();
     await ended;
   };
-  const daemon = await firstLine(keeper.stdout);
+  const daemon = await firstLine(supervisor.stdout);
   const until = performance.now() + START_WITHIN_MS;
   while (!(await answers(host))) {
     if (existsSync(`/proc/${daemon}/stat`) && performance.now() < until) {
-      await pause(LOOK_EVERY_MS);
+      await pause(CHECK_INTERVAL_MS);
       continue;
     }
     const words = existsSync(join(folder, 'log'))
@@ -92,8 +92,8 @@ async function startDaemon() {
     return missing(`dockerd does not start here: ${words}`);
   }
   // Neither of them keeps the run from ending; the daemon then ends with it.
-  keeper.unref();
-  for (const pipe of [keeper.stdin, keeper.stdout]) {
+  supervisor.unref();
+  for (const pipe of [supervisor.stdin, supervisor.stdout]) {
     const socket = /** @type {import('node:net').Socket} */ (/** @type {unknown} */ (pipe));
     socket.unref();
   }

@@ -16,7 +16,7 @@ const USER = { name: 'nobody', group: 'nogroup' };
  * changed, and as long as the shell's standard input is open. The bridge has a fixed hardware address, as in
  * docker-daemon.mjs.
  */
-const KEEPER = `
+const SUPERVISOR = `
 folder=$1 bridge=$2 address=$3
 mount --make-rprivate / && mount --bind "$folder/subuid" /etc/subuid && mount --bind "$folder/subgid" /etc/subgid || exit 1
 ip link add name "$bridge" address 02:42:0a:c8:00:02 type bridge && ip address add "$address" dev "$bridge" && ip link set "$bridge" up || exit 1
@@ -59,20 +59,24 @@ export async function startRemappingDaemon(): Promise<RemappingDaemon> {
   writeFileSync(join(folder, 'subgid'), `${USER.name}:${range}`);
   const number = process.pid % 65_536;
   const address = `10.${150 + (number % 50)}.${(number >> 6) % 256}.1/24`;
-  const keeper = spawn('unshare', ['--mount', 'sh', '-c', KEEPER, 'sh', folder, `berthu${number}`, address], {
-    stdio: ['pipe', 'ignore', 'ignore'],
-    detached: true,
-  });
-  const ended = once(keeper, 'exit');
+  const supervisor = spawn(
+    'unshare',
+    ['--mount', 'sh', '-c', SUPERVISOR, 'sh', folder, `berthu${number}`, address],
+    {
+      stdio: ['pipe', 'ignore', 'ignore'],
+      detached: true,
+    },
+  );
+  const ended = once(supervisor, 'exit');
   const stop = async (): Promise<void> => {
-    keeper.stdin.end();
+    supervisor.stdin.end();
     await ended;
   };
   try {
     await waitFor(
       'the daemon listens',
       () => {
-        if (keeper.exitCode !== null) throw new Error('the daemon could not be started');
+        if (supervisor.exitCode !== null) throw new Error('the daemon could not be started');
         return readFileSync(join(folder, 'log'), { encoding: 'utf8', flag: 'a+' }).includes('API listen on');
       },
       START_WITHIN_MS,

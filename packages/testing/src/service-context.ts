@@ -12,7 +12,7 @@ import { randomIds } from '../../cloud/src/support/ids.ts';
 import { createTestDatabase } from './test-database.ts';
 import { EventBus } from '../../cloud/src/support/event-bus.ts';
 
-/** What the rules work with, over a real SQLite store and a clock that is turned by hand. */
+/** What the rules work with, over a real SQLite store and a clock that the test sets. */
 export interface ServiceContext extends ResourceContext {
   clock: ManualClock;
   root: Caller;

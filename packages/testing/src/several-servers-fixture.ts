@@ -15,7 +15,7 @@ import { waitFor } from './wait-for.ts';
 const ENV = { BERTH_RATE_LIMITS: 'off', BERTH_MASTER_KEY: '5b'.repeat(32), BERTH_DISK_RESERVE: '0' };
 
 /** One of several servers, with its own data folder, port, and cable to the database. */
-export interface Seat {
+export interface ServerSlot {
   data: string;
   port: number;
   cable: TcpProxy;
@@ -34,7 +34,7 @@ export interface SeveralServersOptions {
 /** Real servers on one PostgreSQL, each as if on a machine of its own. */
 export class SeveralServers {
   readonly database: TestDatabase;
-  readonly seats: Seat[] = [];
+  readonly slots: ServerSlot[] = [];
   readonly #query: Client;
   readonly #env: Readonly<Record<string, string>>;
 
@@ -58,39 +58,39 @@ export class SeveralServers {
     await query.connect();
     const servers = new SeveralServers(database, query, env);
     for (let index = 0; index < count; index += 1) {
-      const seat = {
+      const slot = {
         data: mkdtempSync(join(tmpdir(), 'berth-test-')),
         port: await freePort(),
-        cable: (sharedCable ? servers.seats[0]?.cable : undefined) ?? (await startTcpProxy(database.url)),
+        cable: (sharedCable ? servers.slots[0]?.cable : undefined) ?? (await startTcpProxy(database.url)),
       };
-      servers.seats.push({ ...seat, server: await servers.#startSeat(seat, program) });
+      servers.slots.push({ ...slot, server: await servers.#startSlot(slot, program) });
       if (index === 0) await servers.leader();
     }
     return servers;
   }
 
-  /** The seat that leads now. */
-  leader(): Promise<Seat> {
+  /** The slot that leads now. */
+  leader(): Promise<ServerSlot> {
     return waitFor('a server leads', async () => {
       const { rows } = await this.#query.query<{ address: string }>(
         `select address from servers join leadership on holder = servers.id
           where expires_at > extract(epoch from clock_timestamp()) * 1000`,
       );
-      return this.seats.find(({ server }) => server.url === rows[0]?.address);
+      return this.slots.find(({ server }) => server.url === rows[0]?.address);
     });
   }
 
   /** Another one than this leads. */
-  nextLeader(former: Seat): Promise<Seat> {
+  nextLeader(former: ServerSlot): Promise<ServerSlot> {
     return waitFor('another server leads', async () => {
       const leader = await this.leader();
       return leader !== former && leader;
     });
   }
 
-  async followers(): Promise<Seat[]> {
+  async followers(): Promise<ServerSlot[]> {
     const leader = await this.leader();
-    return this.seats.filter((seat) => seat !== leader);
+    return this.slots.filter((slot) => slot !== leader);
   }
 
   /** What a query answers with one number. */
@@ -118,12 +118,16 @@ export class SeveralServers {
   }
 
   /** With this version and the settings of the others, unless another program or other settings are named. */
-  async restart(seat: Seat, program?: string, env: Readonly<Record<string, string>> = {}): Promise<void> {
-    seat.server = await this.#startSeat(seat, program, env);
+  async restart(
+    slot: ServerSlot,
+    program?: string,
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<void> {
+    slot.server = await this.#startSlot(slot, program, env);
   }
 
-  #startSeat(
-    { data, port, cable }: Omit<Seat, 'server'>,
+  #startSlot(
+    { data, port, cable }: Omit<ServerSlot, 'server'>,
     program?: string,
     env: Readonly<Record<string, string>> = {},
   ): Promise<ServerProcess> {
@@ -132,7 +136,7 @@ export class SeveralServers {
   }
 
   async stop(): Promise<void> {
-    for (const { server, cable } of this.seats) {
+    for (const { server, cable } of this.slots) {
       cable.thaw();
       server.process.kill('SIGCONT');
       await server.kill();
@@ -140,7 +144,7 @@ export class SeveralServers {
     }
     await this.#query.end();
     await this.database.drop();
-    for (const { data } of this.seats) {
+    for (const { data } of this.slots) {
       killInstances(data);
       rmSync(data, { recursive: true, force: true, maxRetries: 3 });
     }

@@ -11,7 +11,7 @@ const START_WITHIN_MS = 30_000;
  * The daemon runs as long as the shell's standard input is open. Its data is on the mounted disk. The bridge has a
  * fixed hardware address, as in docker-daemon.mjs.
  */
-const KEEPER = `
+const SUPERVISOR = `
 folder=$1 bridge=$2 address=$3
 ip link add name "$bridge" address 02:42:0a:c8:00:03 type bridge && ip address add "$address" dev "$bridge" && ip link set "$bridge" up || exit 1
 dockerd --host "unix://$folder/docker.sock" --data-root "$folder/disk/docker" --exec-root "$folder/exec" --pidfile "$folder/pid" \\
@@ -69,13 +69,13 @@ export async function startSmallDiskDaemon(megabytes: number): Promise<SmallDisk
   mountDisk(folder, megabytes);
   const number = process.pid % 65_536;
   const address = `10.${100 + (number % 50)}.${(number >> 6) % 256}.1/24`;
-  const keeper = spawn('sh', ['-c', KEEPER, 'sh', folder, `berths${number}`, address], {
+  const supervisor = spawn('sh', ['-c', SUPERVISOR, 'sh', folder, `berths${number}`, address], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
   });
-  const ended = once(keeper, 'exit');
+  const ended = once(supervisor, 'exit');
   const stop = async (): Promise<void> => {
-    keeper.stdin.end();
+    supervisor.stdin.end();
     await ended;
   };
   const log = (): string => readFileSync(join(folder, 'log'), { encoding: 'utf8', flag: 'a+' });
@@ -83,7 +83,7 @@ export async function startSmallDiskDaemon(megabytes: number): Promise<SmallDisk
     await waitFor(
       'the daemon listens',
       () => {
-        if (keeper.exitCode !== null) throw new Error('the daemon could not be started');
+        if (supervisor.exitCode !== null) throw new Error('the daemon could not be started');
         return log().includes('API listen on');
       },
       START_WITHIN_MS,

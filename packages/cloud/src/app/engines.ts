@@ -144,7 +144,7 @@ export async function createEngines(
     engines.set('docker', await docker.engine());
   const isLeading = (): boolean => store.leaderElection.isLeading();
   const shards = store.workerShards;
-  /** Workers are managed by whoever holds the shard of their endpoint. Without labels: whether it manages any. */
+  /** Workers are managed by the holder of the shard of their endpoint. Without labels: whether it manages any. */
   const manages = (labels?: Instance['labels']): boolean => {
     if (shards === undefined) return isLeading();
     const { election } = shards;

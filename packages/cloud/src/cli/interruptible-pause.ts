@@ -5,7 +5,7 @@ import { writeLine } from './terminal-text.ts';
 
 export type Pause = (ms: number) => Promise<void>;
 
-/** Between two looks at what the server does: Ctrl-C ends the command, and says that the server goes on. */
+/** Between two requests to the server: Ctrl-C ends the command, and says that the server continues. */
 export function interruptiblePause(
   { onInterrupt, stderr }: Pick<CliContext, 'onInterrupt' | 'stderr'>,
   goesOn: string,

@@ -5,13 +5,13 @@ export const TICK_MS = 500;
  * wake-up may be lost.
  */
 export const RESYNC_MS = 5_000;
-/** How often an endpoint at rest is reconciled: what begins its work says so, but that may be lost. */
-export const REST_MS = 30_000;
+/** How often an idle endpoint is reconciled: new work wakes the reconciler, but the wake-up may be lost. */
+export const IDLE_CHECK_INTERVAL_MS = 30_000;
 /**
  * Of the endpoints whose rest is over, so many are reconciled at a tick: thousands at once would fill the
  * connections to the database for seconds.
  */
-export const RESTING_PER_TICK = 50;
+export const IDLE_CHECKS_PER_TICK = 50;
 /** How often unneeded instances are searched for, where several servers may have started some. */
 export const SWEEP_MS = 5_000;
 /** How often what engines run is compared with the records. */

@@ -52,7 +52,7 @@ function parseError(text: string): ErrorParts {
   return fromObject(parseOrUndefined(value)) ?? fromCutObject(value) ?? fromText(value);
 }
 
-/** Parses JSON; of a string that was cut off, what is there. */
+/** Parses JSON; of a truncated string, the part that is complete. */
 function parsePrefix(text: string): unknown {
   const whole = parseOrUndefined(text);
   if (whole !== undefined) return whole;

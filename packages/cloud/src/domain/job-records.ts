@@ -11,7 +11,7 @@
  *
  * **due**: the next deadline of a job: its time to live
  * ends, its lease must be checked, its execution time is over, its retention ends. A row says
- * when it is to be looked at, which is not later, and an index finds it: waiting jobs are not scanned.
+ * when it must be checked, which is not later, and an index finds it: waiting jobs are not scanned.
  */
 export const TERMINAL_STATUSES = ['COMPLETED', 'FAILED', 'CANCELLED', 'TIMED_OUT'] as const;
 export const JOB_STATUSES = ['IN_QUEUE', 'IN_PROGRESS', ...TERMINAL_STATUSES] as const;
@@ -204,7 +204,7 @@ export interface TakeRequest {
   claims(): readonly Claim[];
   takenAt: number;
   /**
-   * When a lease has to be looked at at the latest; earlier where the job's time to live or its execution
+   * The latest time to check a lease; earlier if the job's time to live or its execution
    * time is over before.
    */
   leaseCheckAt: number;

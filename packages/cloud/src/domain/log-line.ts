@@ -1,7 +1,7 @@
 /** `container`: what the instance wrote. `system`: what Berth wrote about it. */
 export type LogSource = 'container' | 'system';
 
-/** The start of the system line that says that an instance was ended for want of disk space. */
+/** The start of the system line that says that an instance was ended for lack of disk space. */
 export const NO_SPACE = 'No space: ';
 
 export interface LogLine {

@@ -13,7 +13,7 @@ export interface Session {
   expiresAt: number;
 }
 
-/** A link that signs in whoever opens it first. */
+/** A link that signs in the first person who opens it. */
 export interface SignInLink {
   hash: string;
   accountId: string;

@@ -2,7 +2,7 @@ import { NO_SPACE } from '../domain/log-line.ts';
 import { formatBytes } from '../support/byte-size.ts';
 import type { InstanceVolume } from './instance.ts';
 
-/** How fast a disk may fill up: free space is looked at again before half of it can be used up. */
+/** How fast a disk may fill up: free space is measured again before half of it can be used up. */
 const FILL_BYTES_PER_MS = 2_000_000;
 const MIN_DELAY_MS = 50;
 /** To measure and to end an instance may take so long, and longer where the disk is busy. */
@@ -82,9 +82,9 @@ interface Filling {
   at: number;
   /** In bytes per millisecond. */
   speed: number;
-  spareAtMeasure: number;
+  spareAtMeasurement: number;
   /** When there was enough for all. */
-  calmSpare: number;
+  spareBeforeShortage: number;
 }
 
 interface DiskState extends DiskSize {
@@ -138,7 +138,7 @@ export class DiskGuard {
   }
 
   /** An instance has started: the next look may be too late for one that writes at once. */
-  lookSoon(): void {
+  checkSoon(): void {
     if (this.#timer === undefined || this.#isLooking) return;
     clearTimeout(this.#timer);
     this.#schedule(MIN_DELAY_MS);
@@ -180,7 +180,7 @@ export class DiskGuard {
       if (reason !== undefined) await this.#end(instance, reason);
     }
     for (const [index, state] of states.entries())
-      if (state.isShort) await this.#endBiggestGrower(state, index === 0);
+      if (state.isShort) await this.#endLargestWriter(state, index === 0);
     return Math.max(
       MIN_DELAY_MS,
       Math.min(MAX_DELAY_MS, ...states.map(({ spare }) => spare / FILL_BYTES_PER_MS)),
@@ -194,19 +194,20 @@ export class DiskGuard {
       spare,
       at: now,
       speed: 0,
-      spareAtMeasure: 0,
-      calmSpare: spare,
+      spareAtMeasurement: 0,
+      spareBeforeShortage: spare,
     };
     const passed = now - before.at;
-    const lately = before.speed * 0.5 ** (passed / SPEED_HALF_LIFE_MS);
-    const speed = spare > before.spare ? 0 : Math.max(lately, (before.spare - spare) / Math.max(1, passed));
+    const recentSpeed = before.speed * 0.5 ** (passed / SPEED_HALF_LIFE_MS);
+    const speed =
+      spare > before.spare ? 0 : Math.max(recentSpeed, (before.spare - spare) / Math.max(1, passed));
     const isShort = spare < 0 || spare < Math.min(FILL_BYTES_PER_MS, speed) * REACTION_MS;
-    const fall = before.spareAtMeasure - spare;
+    const fall = before.spareAtMeasurement - spare;
     const hasFallen = isShort || fall > Math.max(MIN_FALL_BYTES, spare / FALL_DIVISOR);
-    const spareAtMeasure = hasFallen ? spare : Math.max(before.spareAtMeasure, spare);
-    const calmSpare = isShort ? before.calmSpare : spare;
-    this.#filling.set(disk.disk, { spare, at: now, speed, spareAtMeasure, calmSpare });
-    return { ...disk, spare, isShort, hasFallen, fall: calmSpare - spare };
+    const spareAtMeasurement = hasFallen ? spare : Math.max(before.spareAtMeasurement, spare);
+    const spareBeforeShortage = isShort ? before.spareBeforeShortage : spare;
+    this.#filling.set(disk.disk, { spare, at: now, speed, spareAtMeasurement, spareBeforeShortage });
+    return { ...disk, spare, isShort, hasFallen, fall: spareBeforeShortage - spare };
   }
 
   async #measureDue(running: readonly GuardedInstance[], states: readonly DiskState[]): Promise<void> {
@@ -270,7 +271,7 @@ export class DiskGuard {
     return undefined;
   }
 
-  async #endBiggestGrower({ disk, freeBytes, spare, fall }: DiskState, isFirst: boolean): Promise<void> {
+  async #endLargestWriter({ disk, freeBytes, spare, fall }: DiskState, isFirst: boolean): Promise<void> {
     // While the reserve is not in use, only what takes a large part of the space.
     const least = Math.max(MIN_GROWTH_BYTES, spare < 0 ? 0 : fall / GROWTH_DIVISOR);
     const isOnIt = (one: WritableDisk): boolean => (one.disk === undefined ? isFirst : one.disk === disk);

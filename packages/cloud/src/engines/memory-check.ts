@@ -11,7 +11,7 @@ export interface MemoryRequest {
 }
 
 /**
- * Memory is overcommitted, like cores: the check looks at free memory, not at what other instances requested.
+ * Memory is overcommitted, like cores: the check uses free memory, not the memory requested by other instances.
  * A request is refused only if it can never fit or the machine is full.
  */
 export function checkMemory(

@@ -13,10 +13,10 @@ const MAX_ID_LENGTH = 64;
  */
 export function loginPageRoutes(app: FastifyInstance): void {
   app.get(LOGIN_PAGE_PATH, async (request, reply) => {
-    const asked = (request.query as Record<string, string | string[] | undefined>)['request'];
+    const requested = (request.query as Record<string, string | string[] | undefined>)['request'];
     const id =
-      typeof asked === 'string' && asked.length <= MAX_ID_LENGTH && /^[\w-]+$/.test(asked)
-        ? asked
+      typeof requested === 'string' && requested.length <= MAX_ID_LENGTH && /^[\w-]+$/.test(requested)
+        ? requested
         : undefined;
     const nonce = randomBytes(16).toString('base64');
     return reply

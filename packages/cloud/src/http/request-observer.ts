@@ -33,7 +33,7 @@ export class RequestObserver {
 
   /**
    * A request that something else than Berth's own routes answers. The id is `requestIdOf(request)`, and
-   * whoever answers adds it to the headers.
+   * the handler that answers adds it to the headers.
    */
   observeForwarded(
     request: BasicRequest,

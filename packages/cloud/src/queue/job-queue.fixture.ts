@@ -57,7 +57,7 @@ export class QueueFixture {
     this.queue = this.newServer();
   }
 
-  /** A server that restarts on the same store, or another one: `subscribe` gets what is told to it. */
+  /** A server that restarts on the same store, or another one: `subscribe` receives its wake-ups. */
   newServer(store = this.store, subscribe: WakeupBus['subscribe'] = () => undefined): JobQueue {
     this.queue = new JobQueue({
       store,

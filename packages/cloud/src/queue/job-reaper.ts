@@ -15,7 +15,7 @@ const FORGET_WORKERS_MS = 3_600_000;
  * How often a job is spared. Which jobs were started is a guess where results were lost together with their
  * worker, and a job that kills its worker must not do so forever.
  */
-const MAX_FREE_RETURNS = 10;
+const MAX_UNCOUNTED_RETURNS = 10;
 const MAX_REMEMBERED_RETURNS = 50_000;
 
 export interface JobReaperDeps {
@@ -36,7 +36,7 @@ export class JobReaper {
   /** How often each job was spared. */
   readonly #spared = new PairMap<string, number, number>();
   #comparedAt = -Infinity;
-  #tidiedAt = -Infinity;
+  #compactedAt = -Infinity;
   #closed = false;
 
   constructor(deps: JobReaperDeps) {
@@ -49,18 +49,18 @@ export class JobReaper {
     heartbeats.correctClockSetBack();
     const forgotten = await store.deleteExpired(clock.now(), limit);
     const due = await store.listDue(clock.now(), limit);
-    const looked = await Promise.all(
+    const checked = await Promise.all(
       due.map(async (job) => ({
         job,
         lives: job.status === 'IN_PROGRESS' ? await this.#workerLives(job) : true,
       })),
     );
     const lost = new Map(
-      looked.filter(({ lives }) => !lives).map(({ job }) => [`${job.endpointId} ${job.workerId}`, job]),
+      checked.filter(({ lives }) => !lives).map(({ job }) => [`${job.endpointId} ${job.workerId}`, job]),
     );
     for (const { endpointId, workerId } of lost.values()) await this.#spare(endpointId, workerId ?? '');
     await Promise.all(
-      looked.map(({ job, lives }) =>
+      checked.map(({ job, lives }) =>
         updater.update(job.endpointId, job.seq, (current, now) => transitions.onDue(current, now, lives)),
       ),
     );
@@ -91,8 +91,8 @@ export class JobReaper {
       await heartbeats.flush(store);
     } finally {
       // A failure to store heartbeats does not stop the other steps.
-      await this.#compareHoldings();
-      await this.#tidy();
+      await this.#compareHeldJobs();
+      await this.#compact();
     }
   }
 
@@ -122,7 +122,7 @@ export class JobReaper {
   async workerLeft(endpointId: string, workerId: string, since: number, reason: string): Promise<void> {
     if (this.#closed || !this.#deps.heartbeats.isGoneSince(endpointId, workerId, since)) return;
     if (
-      (await this.#isHeardOfElsewhere(endpointId, workerId, since + 1)) ||
+      (await this.#showsLifeToOtherServer(endpointId, workerId, since + 1)) ||
       (await this.#instanceRuns(endpointId, workerId))
     )
       return;
@@ -134,7 +134,7 @@ export class JobReaper {
    * one that runs a job may be too busy to ping.
    */
   async isUnresponsive(endpointId: string, workerId: string): Promise<boolean> {
-    if (await this.#isHeardOf(endpointId, workerId)) return false;
+    if (await this.#showsLife(endpointId, workerId)) return false;
     return !(await this.#deps.store.listRunning(endpointId)).some((job) => job.workerId === workerId);
   }
 
@@ -151,7 +151,7 @@ export class JobReaper {
     const { heartbeats, updater } = this.#deps;
     const notBegun = heartbeats
       .unstartedJobs(endpointId, workerId)
-      .filter(({ seq }) => (this.#spared.get(endpointId, seq) ?? 0) < MAX_FREE_RETURNS);
+      .filter(({ seq }) => (this.#spared.get(endpointId, seq) ?? 0) < MAX_UNCOUNTED_RETURNS);
     if (this.#spared.size + notBegun.length > MAX_REMEMBERED_RETURNS) this.#spared.clear();
     for (const { seq } of notBegun)
       this.#spared.set(endpointId, seq, (this.#spared.get(endpointId, seq) ?? 0) + 1);
@@ -169,18 +169,18 @@ export class JobReaper {
    * can get a job from another server, or by a take whose answer was lost: unless the job is known here,
    * nobody would notice that the worker does not have it.
    */
-  async #compareHoldings(): Promise<void> {
+  async #compareHeldJobs(): Promise<void> {
     const { store, clock, heartbeats } = this.#deps;
     const asOf = clock.now();
     if (isRecent(this.#comparedAt, transitions.LEASE_MS, asOf)) return;
     this.#comparedAt = asOf;
     const running = await store.listRunning();
     heartbeats.syncWithStore(running, asOf);
-    await this.#bringNear(running.filter((job) => isBeyondAnyLease(job, asOf)));
+    await this.#renewLeasesAfterClockStep(running.filter((job) => isBeyondAnyLease(job, asOf)));
   }
 
   /** Leases that were written before the clock was set back become due as soon as any other. */
-  async #bringNear(ahead: readonly Job[]): Promise<void> {
+  async #renewLeasesAfterClockStep(ahead: readonly Job[]): Promise<void> {
     const { updater } = this.#deps;
     await Promise.all(
       ahead.map(({ endpointId, seq, workerId, lease }) =>
@@ -194,30 +194,30 @@ export class JobReaper {
   }
 
   /** Periodically deletes rows that are no longer needed. */
-  async #tidy(): Promise<void> {
+  async #compact(): Promise<void> {
     const { store, clock } = this.#deps;
     const now = clock.now();
-    if (isRecent(this.#tidiedAt, COMPACT_EVERY_MS, now)) return;
-    this.#tidiedAt = now;
+    if (isRecent(this.#compactedAt, COMPACT_EVERY_MS, now)) return;
+    this.#compactedAt = now;
     await store.compact(now - FORGET_WORKERS_MS);
   }
 
   async #workerLives({ endpointId, workerId }: Job): Promise<boolean> {
     return (
-      (await this.#isHeardOf(endpointId, workerId ?? '')) || this.#instanceRuns(endpointId, workerId ?? '')
+      (await this.#showsLife(endpointId, workerId ?? '')) || this.#instanceRuns(endpointId, workerId ?? '')
     );
   }
 
   /** By this server or another one. */
-  async #isHeardOf(endpointId: string, workerId: string): Promise<boolean> {
+  async #showsLife(endpointId: string, workerId: string): Promise<boolean> {
     const { clock, heartbeats } = this.#deps;
     return (
       heartbeats.isAlive(endpointId, workerId) === true ||
-      this.#isHeardOfElsewhere(endpointId, workerId, clock.now() - WORKER_TIMEOUT_MS)
+      this.#showsLifeToOtherServer(endpointId, workerId, clock.now() - WORKER_TIMEOUT_MS)
     );
   }
 
-  async #isHeardOfElsewhere(endpointId: string, workerId: string, since: number): Promise<boolean> {
+  async #showsLifeToOtherServer(endpointId: string, workerId: string, since: number): Promise<boolean> {
     const { store, clock } = this.#deps;
     const seen = await store.workers(endpointId, since);
     return seen.some(

@@ -27,7 +27,7 @@ export interface JobSearchDeps {
 
 export interface JobSearchResult {
   jobs: FoundJob[];
-  /** How many jobs were looked at, at most. */
+  /** The maximum number of scanned jobs. */
   scanned: number;
   /** Goes on `before` this number; undefined where there are no older jobs. */
   next: number | undefined;
@@ -44,7 +44,7 @@ export interface ErrorGroup extends ErrorFingerprint {
 }
 
 /**
- * Finds jobs among many. One search looks at a bounded number of jobs and says where the next one goes on.
+ * Finds jobs among many. One search scans a bounded number of jobs and returns where the next one continues.
  */
 export class JobSearcher {
   readonly #deps: JobSearchDeps;

@@ -36,8 +36,8 @@ export class JobUpdater {
   }
 
   /** Applies transitions to several jobs of an endpoint in one commit. */
-  async updateAll(endpointId: string, asked: readonly { seq: number; rule: Transition }[]): Promise<void> {
-    const pending = asked.map(({ seq, rule }) => new PendingChange(this.#deps, endpointId, seq, rule));
+  async updateAll(endpointId: string, requests: readonly { seq: number; rule: Transition }[]): Promise<void> {
+    const pending = requests.map(({ seq, rule }) => new PendingChange(this.#deps, endpointId, seq, rule));
     let done: (JobChangeResult | undefined)[];
     try {
       done = await this.#deps.store.changeAll(pending);

@@ -15,7 +15,7 @@ export class Waiters<Of, Value = never> {
       const waiting = this.#waiting.get(endpointId, of) ?? new Set();
       this.#waiting.set(endpointId, of, waiting);
       const done = (value?: Value): void => {
-        notLater();
+        clearTimer();
         signal?.removeEventListener('abort', leave);
         waiting.delete(done);
         if (waiting.size === 0 && this.#waiting.get(endpointId, of) === waiting)
@@ -23,7 +23,7 @@ export class Waiters<Of, Value = never> {
         resolve(value);
       };
       const leave = (): void => done();
-      const notLater = callAfter(milliseconds, leave);
+      const clearTimer = callAfter(milliseconds, leave);
       waiting.add(done);
       signal?.addEventListener('abort', leave, { once: true });
       if (signal?.aborted === true) done();

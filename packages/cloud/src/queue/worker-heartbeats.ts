@@ -42,13 +42,13 @@ export class WorkerHeartbeats {
   /** Since when this server listens: earlier reports of workers may have been missed. */
   #awakeSince: number;
   /** The clock's value at the last check. */
-  #lookedAt: number;
+  #checkedAt: number;
   readonly #flush = new HeartbeatFlush(this.#workers);
 
   constructor(clock: Clock) {
     this.#clock = clock;
     this.#awakeSince = clock.now();
-    this.#lookedAt = this.#awakeSince;
+    this.#checkedAt = this.#awakeSince;
   }
 
   /** The current time. */
@@ -288,8 +288,8 @@ export class WorkerHeartbeats {
    */
   correctClockSetBack(): void {
     const now = this.#clock.now();
-    const setBackBy = this.#lookedAt - now;
-    this.#lookedAt = now;
+    const setBackBy = this.#checkedAt - now;
+    this.#checkedAt = now;
     if (setBackBy <= 0) return;
     this.#awakeSince = Math.min(this.#awakeSince, now);
     this.#workers.forEach((worker) => {

@@ -31,7 +31,7 @@ interface WorkerPollsDeps {
 export class WorkerPolls {
   readonly #deps: WorkerPollsDeps;
   /** Waits of paused workers. */
-  readonly #resting = new Waiters<string>();
+  readonly #pausedPolls = new Waiters<string>();
   #closed = false;
 
   constructor(deps: WorkerPollsDeps) {
@@ -57,7 +57,7 @@ export class WorkerPolls {
     if (this.#closed) return Promise.resolve([]);
     // A paused worker gets nothing, but its poll is held: an immediate answer would make it poll again
     // immediately.
-    return this.#resting
+    return this.#pausedPolls
       .wait(endpointId, workerId, Math.min(milliseconds, PAUSED_POLL_MS), signal)
       .then(() => []);
   }
@@ -114,7 +114,7 @@ export class WorkerPolls {
 
   /** Ends the waits of paused workers. */
   wakePaused(): void {
-    this.#resting.wakeAll();
+    this.#pausedPolls.wakeAll();
   }
 
   close(): void {

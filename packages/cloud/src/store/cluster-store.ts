@@ -51,6 +51,6 @@ export interface ClusterWithMembers {
 }
 
 export interface ClusterReferences extends PodReferences {
-  /** The networks of all clusters there are, whoever owns them. */
+  /** The networks of all clusters, of every account. */
   subnets: string[];
 }

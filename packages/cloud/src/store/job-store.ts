@@ -29,7 +29,7 @@ import type {
 export interface JobStore {
   /**
    * Whether a take sees the jobs that were submitted in the same turn of the event loop. Where it does not,
-   * it has to be asked for again after the commit.
+   * it has to be requests for again after the commit.
    */
   readonly sameTurnTakes: boolean;
   /**
@@ -61,7 +61,7 @@ export interface JobStore {
    * The same for several jobs, in this order. Where it fails, some of them may have been changed all the
    * same.
    */
-  changeAll(asked: readonly JobChangeRequest[]): Promise<(JobChangeResult | undefined)[]>;
+  changeAll(requests: readonly JobChangeRequest[]): Promise<(JobChangeResult | undefined)[]>;
   find(endpointId: string, seq: number): Promise<JobWithPayloads | undefined>;
   /** What is shown of a job. What it carries is left out where it is larger than `maxBytes`. */
   findOutline(endpointId: string, seq: number, maxBytes: number): Promise<JobOutline | undefined>;
@@ -94,7 +94,7 @@ export interface JobStore {
    * The jobs of an endpoint, newest first, without their payloads, which may be large. Reads a bounded number
    * of rows, and says where the next call continues.
    */
-  list(endpointId: string, look: JobListQuery): Promise<JobPage>;
+  list(endpointId: string, query: JobListQuery): Promise<JobPage>;
   /** Jobs that match, newest first. Looks at a few rows of many, and says where the next search begins. */
   search(endpointId: string, query: JobSearchQuery): Promise<JobSearchPage>;
   /** Several jobs with all that they carry, newest first. Those that are gone are left out. */
@@ -180,7 +180,7 @@ export interface JobListQuery {
   status?: JobStatus;
   /** Older than this one. */
   before?: number;
-  /** How many rows are looked at, whatever their status: no index has it, since that would cost every job. */
+  /** How many rows are scanned, whatever their status: no index has it, since that would cost every job. */
   maxRowsScanned: number;
   /** Whoever is over by now is left out. */
   now: number;
@@ -198,7 +198,7 @@ export interface JobSearchQuery extends Omit<JobSearchFilter, 'fingerprint'> {
   before?: number;
   /** How many jobs are returned. */
   limit: number;
-  /** How many rows are looked at. */
+  /** How many rows are scanned. */
   maxRowsScanned: number;
   /** Jobs whose retention is over by now are left out. */
   now: number;

@@ -6,7 +6,7 @@ import type { LeaseStore } from './lease-store.ts';
 /** Three renewals in a row may fail or be late before the lead is lost. */
 const RENEW_EVERY_MS = 600;
 /** The server that leads may give the lease back, and the news of it may get lost. */
-const LOOK_EVERY_MS = 1_000;
+const CHECK_INTERVAL_MS = 1_000;
 /** A lease that has ended could not be taken: a last transaction of its holder is under way. */
 const TAKE_AGAIN_AFTER_MS = 100;
 const PAUSE_AFTER_FAILURE_MS = 400;
@@ -108,12 +108,12 @@ export class LeaseElection implements LeaderElection {
   }
 
   async #try(): Promise<void> {
-    const askedAt = performance.now();
+    const requestedAt = performance.now();
     try {
       const epoch = this.#epoch === undefined ? await this.#takeOver() : await this.#renew(this.#epoch);
       this.#answeredAt = performance.now();
       if (epoch !== undefined) this.#pauseMs = RENEW_EVERY_MS;
-      this.#changeEpoch(epoch, askedAt);
+      this.#changeEpoch(epoch, requestedAt);
     } catch (error) {
       this.#pauseMs = PAUSE_AFTER_FAILURE_MS;
       this.#fail(error instanceof Error ? error : new Error(String(error)));
@@ -122,7 +122,7 @@ export class LeaseElection implements LeaderElection {
 
   async #takeOver(): Promise<number | undefined> {
     const heldForMs = await this.#leases.heldForMs();
-    this.#pauseMs = heldForMs === 0 ? TAKE_AGAIN_AFTER_MS : Math.min(heldForMs, LOOK_EVERY_MS);
+    this.#pauseMs = heldForMs === 0 ? TAKE_AGAIN_AFTER_MS : Math.min(heldForMs, CHECK_INTERVAL_MS);
     if (heldForMs > 0 || this.#isClosed) return undefined;
     return this.#leases.takeOver(this.#options.server);
   }
@@ -132,10 +132,10 @@ export class LeaseElection implements LeaderElection {
     return (await this.#leases.renew(this.#options.server, epoch)) ? epoch : undefined;
   }
 
-  #changeEpoch(epoch: number | undefined, askedAt: number): void {
+  #changeEpoch(epoch: number | undefined, requestedAt: number): void {
     const before = this.#epoch;
     this.#epoch = epoch;
-    this.#leadsUntil = epoch === undefined ? -Infinity : askedAt + LEASE_MS;
+    this.#leadsUntil = epoch === undefined ? -Infinity : requestedAt + LEASE_MS;
     if (before !== undefined && before !== epoch) this.#onLost();
     // One that is being closed hands over what it just got.
     if (epoch !== undefined && before !== epoch && !this.#isClosed) this.#onLead();

@@ -39,7 +39,7 @@ export interface LedgerStore {
    */
   savedPrices(): Promise<string | undefined>;
   savePrices(text: string): Promise<void>;
-  /** Every pod and worker that is there, and every volume: what is to be looked at when prices change. */
+  /** Every pod, worker and volume: what must be repriced when prices change. */
   listBillableUnits(): Promise<{ podIds: string[]; workerIds: string[]; volumeIds: string[] }>;
   /**
    * From an instant on, a worker or a volume pays what it costs now, if it is still there. The first time of

@@ -1,14 +1,14 @@
-/** So many jobs of each queue, and so many queues, are looked at: at most 20,000 rows. */
+/** Jobs per queue and number of queues in the sample: at most 20,000 rows. */
 export const SAMPLED_JOBS = 200;
 export const SAMPLED_QUEUES = 100;
 
 export interface SampledQueueRow {
   queued: number;
-  /** Bytes of a request, of the jobs that were looked at. */
+  /** Bytes of the requests in the sample. */
   average: number;
 }
 
-/** What all queues hold, if the jobs that were not looked at are like the others. */
+/** The estimate for all queues, extrapolated from the sample. */
 export function estimatedBytes(sampled: readonly SampledQueueRow[], allJobs: number): number {
   let [jobs, bytes] = [0, 0];
   for (const { queued, average } of sampled) {

@@ -23,7 +23,7 @@ export interface WorkerReport {
 
 /** What servers on one database know of each other. */
 export interface ServerStore {
-  /** Adds the server, or notes that it lives. Answers all that were heard of in the last hour. */
+  /** Adds the server, or notes that it lives. Returns all servers seen in the last hour. */
   heartbeat(server: ServerRecord): Promise<ServerView[]>;
   list(): Promise<ServerView[]>;
   remove(id: string): Promise<void>;

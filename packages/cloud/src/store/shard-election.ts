@@ -137,7 +137,7 @@ export class ShardElection {
 
   async #round(duties: ShardDuties): Promise<void> {
     const { server } = this.#options;
-    const askedAt = performance.now();
+    const requestedAt = performance.now();
     const held = [...this.#held].map(([shard, { epoch }]): HeldShard => ({ shard, epoch }));
     const found = await this.#leases.renew(server, duties.hostId, held);
     this.#pauseMs = ROUND_MS;
@@ -145,7 +145,7 @@ export class ShardElection {
     for (const { holder, heldForMs } of found.leases)
       if (holder !== '' && holder !== server)
         this.#pauseMs = Math.min(this.#pauseMs, Math.max(heldForMs, TAKE_AGAIN_AFTER_MS));
-    this.#apply(found, askedAt);
+    this.#apply(found, requestedAt);
     if (this.#isClosed) return;
     const { take, excess } = shareOut(
       { holders: found.leases.map(({ holder }) => holder || undefined), members: found.members },
@@ -153,15 +153,15 @@ export class ShardElection {
       (shard) => performance.now() - (this.#freeSince.get(shard) ?? Infinity) >= OVERDUE_AFTER_MS,
     );
     if (take.length > 0) await this.#take(take, duties);
-    if (excess > 0) await this.#giveBack(duties);
+    if (excess > 0) await this.#releaseExcess(duties);
     else this.#excessSince = undefined;
   }
 
-  #apply({ leases }: ShardLeases, askedAt: number): void {
+  #apply({ leases }: ShardLeases, requestedAt: number): void {
     for (const { shard, holder, epoch } of leases) {
       const own = this.#held.get(shard);
       if (own !== undefined) {
-        if (holder === this.#options.server && epoch === own.epoch) own.until = askedAt + LEASE_MS;
+        if (holder === this.#options.server && epoch === own.epoch) own.until = requestedAt + LEASE_MS;
         else this.#lose(shard);
       }
       if (holder !== '') this.#freeSince.delete(shard);
@@ -170,20 +170,20 @@ export class ShardElection {
   }
 
   async #take(shards: readonly number[], duties: ShardDuties): Promise<void> {
-    const askedAt = performance.now();
+    const requestedAt = performance.now();
     const taken = await this.#leases.takeOver(this.#options.server, shards);
     // A last transaction of a former holder may be under way.
     if (taken.length < shards.length) this.#pauseMs = TAKE_AGAIN_AFTER_MS;
     for (const { shard, epoch } of taken) {
       this.#freeSince.delete(shard);
-      this.#held.set(shard, { epoch, until: askedAt + LEASE_MS });
+      this.#held.set(shard, { epoch, until: requestedAt + LEASE_MS });
       // One that is being closed hands over what it just got.
       if (!this.#isClosed) duties.onLead(shard);
     }
   }
 
   /** One at a time: with each, others may see that it is enough. */
-  async #giveBack(duties: ShardDuties): Promise<void> {
+  async #releaseExcess(duties: ShardDuties): Promise<void> {
     this.#excessSince ??= performance.now();
     const shards = [...this.#held.keys()];
     const idle = shards.find((shard) => !duties.isBusy(shard));

@@ -1,6 +1,6 @@
 /**
  * A hint from one server on a database to the others that something changed, instead of polling. It carries
- * no data, and it may be lost: whoever waits checks the database once more when its time is over.
+ * no data, and it may be lost: every waiter checks the database once more at its deadline.
  */
 export type Wakeup =
   /** There are waiting jobs on this endpoint. */
@@ -13,7 +13,7 @@ export type Wakeup =
   | { kind: 'pod'; podId: string }
   /** The server that led has resigned. */
   | { kind: 'resigned' }
-  /** Some may have been missed: whoever waits looks again. */
+  /** Some may have been missed: every waiter checks again. */
   | { kind: 'missed' }
   /** A key changed: what is remembered of keys is stale. */
   | { kind: 'forget'; what: 'keys' }

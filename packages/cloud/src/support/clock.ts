@@ -1,4 +1,4 @@
-/** The source of time. Tests use one that they advance by hand. */
+/** The source of time. Tests use one that they advance themselves. */
 export interface Clock {
   /** Milliseconds since 1970. In the server it does not jump when the system time is set (`SteadyClock`). */
   now(): number;
@@ -31,7 +31,7 @@ export function monotonicNow(clock: Clock): number {
   return clock.monotonic?.() ?? clock.now();
 }
 
-/** A clock that advances only by hand. */
+/** A clock that advances only when told to by a test. */
 export class ManualClock implements Clock {
   #now: number;
 

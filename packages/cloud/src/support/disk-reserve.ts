@@ -73,7 +73,7 @@ export class DiskReserve {
     }
   }
 
-  /** Runs it again with more space as long as it fails for want of space and there is some. */
+  /** Repeats it with more space from the reserve while it fails for lack of space. */
   use<T>(work: () => T): T {
     for (;;) {
       try {

@@ -46,7 +46,7 @@ export class DiskSpace {
   }
 
   /**
-   * A write failed for want of space. Returns whether it is worth another try, with space of the reserve.
+   * A write failed for lack of space. Returns whether to retry with space from the reserve.
    * Jobs get the first half of it: the rest is for deletes.
    */
   onFull(forJobs = false, wantedBytes = 0): boolean {

@@ -86,7 +86,7 @@ export function replaceNaNWithNull(text: string): string {
   if (!NAN_OR_INFINITY.test(text)) return text;
   const parts: string[] = [];
   let kept = 0;
-  // Strings are skipped by hand: a regular expression that matches a string of many megabytes overflows the
+  // Strings are skipped by a loop: a regular expression that matches a string of many megabytes overflows the
   // stack.
   const token = /"|NaN|-?Infinity/g;
   for (let found = token.exec(text); found !== null; found = token.exec(text)) {

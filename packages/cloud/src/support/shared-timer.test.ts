@@ -31,15 +31,15 @@ describe('timers', () => {
     const keptBy = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
     mock.timers.reset();
     const before = keptBy();
-    const takeBack = [callAfter(60_000, call('a')), callAfter(60_000, call('b'))];
+    const cancel = [callAfter(60_000, call('a')), callAfter(60_000, call('b'))];
     assert.ok(keptBy() > before);
-    for (const one of takeBack) one();
+    for (const one of cancel) one();
     assert.equal(keptBy(), before);
   });
 
   test('can be cancelled, also by one that fires at the same time', () => {
-    const takeBack = [callAfter(300, call('short')), callAfter(20_000, call('long'))];
-    for (const one of takeBack) one();
+    const cancel = [callAfter(300, call('short')), callAfter(20_000, call('long'))];
+    for (const one of cancel) one();
     let last = (): void => undefined;
     callAfter(20_000, () => last());
     last = callAfter(20_000, call('last'));

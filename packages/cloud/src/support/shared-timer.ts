@@ -25,14 +25,14 @@ export function callAfter(milliseconds: number, callback: () => void): () => voi
   }
   const at = Math.ceil((performance.now() + milliseconds) / SLOT_MS);
   const { callbacks, timer } = slots.get(at) ?? newSlot(at);
-  const takeBack = (): void => {
-    callbacks.delete(takeBack);
+  const cancel = (): void => {
+    callbacks.delete(cancel);
     // The timer stays for the next caller. It is unreferenced, so it keeps no process alive.
     if (callbacks.size === 0) timer.unref();
   };
   if (callbacks.size === 0) timer.ref();
-  callbacks.set(takeBack, callback);
-  return takeBack;
+  callbacks.set(cancel, callback);
+  return cancel;
 }
 
 function newSlot(at: number): Slot {

@@ -7,7 +7,7 @@ export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 2_000,
-      // What the server refuses stays refused; a lost connection is mended.
+      // A refused request is not retried; a lost connection is.
       retry: (failures, error) => !(error instanceof ApiError && error.status < 500) && failures < 60,
       retryDelay: (attempt) => Math.min(500 * 2 ** attempt, 5_000),
       networkMode: 'always',

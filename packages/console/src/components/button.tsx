@@ -2,16 +2,16 @@ import type { ButtonHTMLAttributes, ReactNode } from 'react';
 import { Link } from '@tanstack/react-router';
 
 export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
-  look?: 'primary' | 'danger' | 'quiet' | 'plain';
+  variant?: 'primary' | 'danger' | 'quiet' | 'plain';
   small?: boolean;
 }
 
-export function Button({ look = 'plain', small = false, className = '', ...rest }: ButtonProps) {
+export function Button({ variant = 'plain', small = false, className = '', ...rest }: ButtonProps) {
   return (
     <button
       type="button"
       {...rest}
-      className={`button ${look === 'plain' ? '' : look} ${small ? 'small' : ''} ${className}`}
+      className={`button ${variant === 'plain' ? '' : variant} ${small ? 'small' : ''} ${className}`}
     />
   );
 }
@@ -20,14 +20,14 @@ export function Button({ look = 'plain', small = false, className = '', ...rest 
 export function LinkButton({
   to,
   search,
-  look = 'plain',
+  variant = 'plain',
   small = false,
   children,
 }: {
   to: string;
   /** What stands behind the question mark. */
   search?: Record<string, string>;
-  look?: ButtonProps['look'];
+  variant?: ButtonProps['variant'];
   small?: boolean;
   children: ReactNode;
 }) {
@@ -35,7 +35,7 @@ export function LinkButton({
     <Link
       to={to}
       search={search ?? {}}
-      className={`button ${look === 'plain' ? '' : look} ${small ? 'small' : ''}`}
+      className={`button ${variant === 'plain' ? '' : variant} ${small ? 'small' : ''}`}
     >
       {children}
     </Link>

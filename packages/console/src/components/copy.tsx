@@ -9,7 +9,7 @@ export function CopyButton({ text, label = 'Copy' }: { text: string; label?: str
     setTimeout(() => setDone(false), 1500);
   };
   return (
-    <Button small look="quiet" aria-label={done ? 'Copied' : label} onClick={() => void copy()}>
+    <Button small variant="quiet" aria-label={done ? 'Copied' : label} onClick={() => void copy()}>
       {done ? 'Copied' : 'Copy'}
     </Button>
   );

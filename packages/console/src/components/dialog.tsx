@@ -41,7 +41,7 @@ export function Dialog({
                 <h2 style={{ overflowWrap: 'anywhere' }}>{title}</h2>
               </Radix.Title>
               <Radix.Close asChild>
-                <Button small look="quiet" aria-label="Close">
+                <Button small variant="quiet" aria-label="Close">
                   ✕
                 </Button>
               </Radix.Close>
@@ -131,7 +131,7 @@ export function ConfirmDialog({
           <Button onClick={onClose}>Keep it</Button>
           <Button
             type="submit"
-            look={danger ? 'danger' : 'primary'}
+            variant={danger ? 'danger' : 'primary'}
             disabled={busy || (word !== undefined && typed !== word)}
           >
             {action}

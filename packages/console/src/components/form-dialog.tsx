@@ -82,7 +82,7 @@ export function SubmitForm({
       {error !== undefined && <ErrorNote error={error} />}
       <div className="row end">
         {onCancel !== undefined && <Button onClick={onCancel}>Cancel</Button>}
-        <Button type="submit" look="primary" disabled={busy || disabled}>
+        <Button type="submit" variant="primary" disabled={busy || disabled}>
           {submit}
         </Button>
       </div>

@@ -28,7 +28,7 @@ export function Menu({
     return (
       <Button
         small
-        look="quiet"
+        variant="quiet"
         aria-label={label}
         aria-haspopup="menu"
         aria-expanded={false}
@@ -41,7 +41,7 @@ export function Menu({
   return (
     <DropdownMenu.Root defaultOpen>
       <DropdownMenu.Trigger asChild>
-        <Button small look="quiet" aria-label={label}>
+        <Button small variant="quiet" aria-label={label}>
           {trigger}
         </Button>
       </DropdownMenu.Trigger>

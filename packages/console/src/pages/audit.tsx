@@ -151,7 +151,7 @@ export default function AuditPage() {
                 cell: (entry) => (
                   <Button
                     small
-                    look="quiet"
+                    variant="quiet"
                     aria-label={`Details of entry ${entry.id}`}
                     onClick={() => setOpenedId(String(entry.id))}
                   >

@@ -30,7 +30,7 @@ export default function ClustersPage() {
       description="Several pods with one network, for work that one machine cannot do."
       actions={
         write && (
-          <Button look="primary" onClick={() => setCreating(true)}>
+          <Button variant="primary" onClick={() => setCreating(true)}>
             New cluster
           </Button>
         )

@@ -20,7 +20,7 @@ export default function KeysPage() {
       description="What opens this account: keys for programs, and browsers that are signed in."
     >
       {!manageKeys && (
-        <Note>Your key may look at keys, but not make or revoke them: that needs full access.</Note>
+        <Note>Your key may list keys, but not create or revoke them: that needs full access.</Note>
       )}
       <ApiKeys canManage={manageKeys} onRevoke={setDoomed} />
       <S3Keys canManage={manageKeys} onRevoke={setDoomed} />

@@ -19,7 +19,7 @@ export interface LimitUse {
 const NEARLY_FULL = 0.8;
 
 /**
- * What a person should look at: jobs that wait without workers, unhealthy workers, pods in trouble, limits
+ * What needs attention: jobs that wait without workers, unhealthy workers, pods in trouble, limits
  * nearly reached.
  */
 export function concernsOf(

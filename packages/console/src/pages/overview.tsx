@@ -71,7 +71,7 @@ function FirstSteps() {
         command="npx berth deploy examples/echo"
         action={
           may.write && (
-            <LinkButton to="/serverless/new" look="primary">
+            <LinkButton to="/serverless/new" variant="primary">
               Create an endpoint from an example
             </LinkButton>
           )

@@ -56,7 +56,11 @@ export default function PodPage() {
       actions={
         write &&
         found.actions.map((each) => (
-          <Button key={each} look={each === 'terminate' ? 'danger' : 'plain'} onClick={() => setAction(each)}>
+          <Button
+            key={each}
+            variant={each === 'terminate' ? 'danger' : 'plain'}
+            onClick={() => setAction(each)}
+          >
             {LABELS[each]}
           </Button>
         ))

@@ -27,7 +27,7 @@ export default function PodsPage() {
       description="Machines that run until you stop them."
       actions={
         write && (
-          <LinkButton to="/pods/new" look="primary">
+          <LinkButton to="/pods/new" variant="primary">
             Deploy a pod
           </LinkButton>
         )

@@ -42,7 +42,7 @@ export default function RegistriesPage() {
       description="Credentials for private images. They are stored encrypted and never shown."
       actions={
         write && (
-          <Button look="primary" onClick={() => setDraft(EMPTY)}>
+          <Button variant="primary" onClick={() => setDraft(EMPTY)}>
             New registry
           </Button>
         )

@@ -46,7 +46,7 @@ export default function SecretsPage() {
       }
       actions={
         write && (
-          <Button look="primary" onClick={() => setDraft(EMPTY)}>
+          <Button variant="primary" onClick={() => setDraft(EMPTY)}>
             New secret
           </Button>
         )

@@ -26,7 +26,7 @@ export default function SshKeysPage() {
       description="Public keys that pods get at their start, so that you can sign in with SSH."
       actions={
         write && (
-          <Button look="primary" onClick={() => setAdded('')}>
+          <Button variant="primary" onClick={() => setAdded('')}>
             Add a key
           </Button>
         )

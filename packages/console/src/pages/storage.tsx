@@ -28,7 +28,7 @@ export default function StoragePage() {
       }
       actions={
         write && (
-          <Button look="primary" onClick={() => setCreating(true)}>
+          <Button variant="primary" onClick={() => setCreating(true)}>
             New volume
           </Button>
         )

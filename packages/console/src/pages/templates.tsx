@@ -53,7 +53,7 @@ export default function TemplatesPage() {
       description="Container settings that pods and endpoints start from."
       actions={
         write && (
-          <Button look="primary" onClick={() => setDraft(EMPTY)}>
+          <Button variant="primary" onClick={() => setDraft(EMPTY)}>
             New template
           </Button>
         )

@@ -61,7 +61,7 @@ export function VolumeUpload({
           event.target.value = '';
         }}
       />
-      <Button look="primary" disabled={sending !== undefined} onClick={() => input.current?.click()}>
+      <Button variant="primary" disabled={sending !== undefined} onClick={() => input.current?.click()}>
         {sending === undefined ? 'Upload' : `Uploading ${sending}`}
       </Button>
       <ConfirmDialog

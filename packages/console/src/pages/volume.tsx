@@ -52,7 +52,7 @@ export default function VolumePage() {
               Deploy a pod with it
             </LinkButton>
             <Button onClick={() => setChange({ kind: 'update', volume: found })}>Rename or grow</Button>
-            <Button look="danger" onClick={() => setChange({ kind: 'delete', volume: found })}>
+            <Button variant="danger" onClick={() => setChange({ kind: 'delete', volume: found })}>
               Delete
             </Button>
           </>
@@ -119,7 +119,7 @@ function Files({ volumeId, write }: { volumeId: string; write: boolean }) {
             header: 'Name',
             cell: ({ name, kind }) =>
               kind === 'folder' ? (
-                <Button small look="quiet" onClick={() => setFolder(pathOf(name))}>
+                <Button small variant="quiet" onClick={() => setFolder(pathOf(name))}>
                   📁 {name}
                 </Button>
               ) : (
@@ -193,14 +193,14 @@ function FolderPath({ folder, onOpen }: { folder: string; onOpen: (folder: strin
   const names = folder.split('/').filter(Boolean);
   return (
     <nav aria-label="Folder" className="row">
-      <Button small look="quiet" onClick={() => onOpen('')}>
+      <Button small variant="quiet" onClick={() => onOpen('')}>
         Top
       </Button>
       {names.map((name, index) => (
         <Button
           key={index}
           small
-          look="quiet"
+          variant="quiet"
           aria-current={index === names.length - 1 ? 'location' : undefined}
           onClick={() => onOpen(names.slice(0, index + 1).join('/'))}
         >

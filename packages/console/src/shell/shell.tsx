@@ -92,10 +92,10 @@ function Foot() {
         </div>
       )}
       <div className="row">
-        <Button small look="quiet" onClick={change} aria-label={`Theme: ${theme}. Change it`}>
+        <Button small variant="quiet" onClick={change} aria-label={`Theme: ${theme}. Change it`}>
           {theme === 'system' ? '◐' : theme === 'light' ? '☀' : '☾'} {theme}
         </Button>
-        <Button small look="quiet" onClick={() => void signOut()}>
+        <Button small variant="quiet" onClick={() => void signOut()}>
           Sign out
         </Button>
       </div>

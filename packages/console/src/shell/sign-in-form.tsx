@@ -35,7 +35,7 @@ export function SignInForm({ onDone }: { onDone: () => void }) {
         problem={problem}
         hint="The page does not keep it: it is exchanged for a session that ends when the key does."
       />
-      <Button type="submit" look="primary" disabled={busy}>
+      <Button type="submit" variant="primary" disabled={busy}>
         Sign in
       </Button>
     </form>

@@ -30,7 +30,7 @@ const BERTH_CONFIG: ImageConfig = {
   User: '10001:10001',
   WorkingDir: '/data',
 };
-const KEEPER = join(import.meta.dirname, 'run-cluster.sh');
+const SUPERVISOR = join(import.meta.dirname, 'run-cluster.sh');
 
 export interface KubernetesForTests {
   kubeconfig: string;
@@ -98,29 +98,29 @@ class TestCluster {
   }
 
   async start(): Promise<KubernetesForTests> {
-    const keeper = this.#startKeeper();
-    const ended = once(keeper, 'exit');
+    const supervisor = this.#startSupervisor();
+    const ended = once(supervisor, 'exit');
     const stop = async (): Promise<void> => {
-      keeper.ref();
-      keeper.stdin.end();
+      supervisor.ref();
+      supervisor.stdin.end();
       await ended;
     };
     try {
-      const hasEnded = (): boolean => keeper.exitCode !== null;
+      const hasEnded = (): boolean => supervisor.exitCode !== null;
       await this.#waitUntil(
         'the API server answers',
         hasEnded,
         async () => (await this.#get('/readyz')) === 'ok',
       );
-      keeper.stdin.write('\n');
+      supervisor.stdin.write('\n');
       await this.#waitUntil('its nodes are ready', hasEnded, () => this.#isReady());
     } catch (error) {
       await stop();
       throw error;
     }
     // It does not keep the run from ending; the cluster then ends with it.
-    keeper.unref();
-    (keeper.stdin as Socket).unref();
+    supervisor.unref();
+    (supervisor.stdin as Socket).unref();
     const fileOf = (part: ClusterPart, suffix: string): string => join(this.#folder, `${part}.${suffix}`);
     return {
       kubeconfig: join(this.#folder, 'admin.conf'),
@@ -135,11 +135,18 @@ class TestCluster {
     };
   }
 
-  #startKeeper() {
+  #startSupervisor() {
     this.#writeFiles();
     return spawn(
       'bash',
-      [KEEPER, this.#folder, this.#bin, bridgeName(this.#number), this.#host, String(this.#features.nodes)],
+      [
+        SUPERVISOR,
+        this.#folder,
+        this.#bin,
+        bridgeName(this.#number),
+        this.#host,
+        String(this.#features.nodes),
+      ],
       {
         stdio: ['pipe', 'ignore', 'ignore'],
         detached: true,

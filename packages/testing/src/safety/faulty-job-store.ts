@@ -50,7 +50,7 @@ export function faultyJobStore(store: JobStore, chance: SeededRandom): FaultyJob
   const failed = (name: string, when: keyof FaultProbabilities): never => {
     const counted = (faults[name] ??= { before: 0, after: 0 });
     counted[when] += 1;
-    // A store is away, or something in it breaks: whoever calls it has to live with both.
+    // A store is away, or something in it breaks: callers have to handle both.
     throw chance.chance(0.5)
       ? new BerthError('unavailable', `${name} failed ${when} it took effect`)
       : new Error(`${name} failed ${when} it took effect`);

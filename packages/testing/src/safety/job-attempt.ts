@@ -25,7 +25,7 @@ export interface AttemptReporter {
   result(body: { output?: unknown; error?: unknown }): Promise<void>;
 }
 
-/** One attempt at a job. Its output names the attempt, so that whoever sees it knows whose it is. */
+/** One attempt at a job. Its output names the attempt, so that it can be attributed. */
 export async function runAttempt(
   { id, input }: TakenJob,
   marker: string,

@@ -8,7 +8,7 @@ interface TraceLine {
   isFault: boolean;
 }
 
-/** What happened in a run, for whoever looks into a violation. */
+/** What happened in a run, to analyse a violation. */
 export class SimulationTrace {
   readonly #now: () => number;
   readonly #lines: TraceLine[] = [];

@@ -25,7 +25,7 @@ import { SimulatedClient } from './simulated-client.ts';
 import { INSTANT_DISK, SimulatedDisk } from './simulated-disk.ts';
 import { createEndpoints, deleteOneEndpoint } from './simulated-endpoints.ts';
 import { SimulatedEngine } from './simulated-engine.ts';
-import { checkRest } from './rest-check.ts';
+import { checkIdleState } from './idle-check.ts';
 import { SimulatedFaults } from './simulated-faults.ts';
 import { SimulatedNetwork } from './simulated-network.ts';
 import { SimulatedServer } from './simulated-server.ts';
@@ -43,7 +43,7 @@ import { VirtualTime } from './virtual-time.ts';
  * run.
  */
 const REST_MS = 1_200_000;
-const LOOK_EVERY_MS = 1_000;
+const CHECK_INTERVAL_MS = 1_000;
 /** The share of runs with shards, of those with several servers. */
 const SHARDS_SHARE = Number(process.env['BERTH_SIMULATION_SHARDS'] ?? 0.4);
 /** Virtual time with load and faults, by default. */
@@ -229,9 +229,9 @@ class Simulation {
       });
       this.#faults.start(load);
       await time.runUntil(load);
-      await this.#waitForRest();
+      await this.#waitUntilIdle();
       await this.#afterStep();
-      await this.#checkRest();
+      await this.#checkIdleState();
     } catch (error) {
       if (!(error instanceof InvariantViolation)) throw error;
       this.#violation ??= error;
@@ -347,7 +347,7 @@ class Simulation {
   }
 
   /** Goes on until nothing is left to do, or for as long as that may take. */
-  async #waitForRest(): Promise<void> {
+  async #waitUntilIdle(): Promise<void> {
     const time = this.#time;
     const until = Math.max(time.now, this.#faults.lastAt) + REST_MS;
     const rests = async (): Promise<boolean> =>
@@ -356,14 +356,14 @@ class Simulation {
       [...this.#model.jobs.values()].every(hasEnded) &&
       this.#podClient.isDone &&
       !(await this.#options.database.hasUnfinished());
-    do await time.runUntil(time.now + LOOK_EVERY_MS);
+    do await time.runUntil(time.now + CHECK_INTERVAL_MS);
     while (time.now < until && !(await rests()));
     this.#rests = time.now < until;
   }
 
   /** The faults are long over, and nobody submits any more. */
-  #checkRest(): Promise<void> {
-    return checkRest({
+  #checkIdleState(): Promise<void> {
+    return checkIdleState({
       database: this.#options.database,
       world: this.#world,
       model: this.#model,

@@ -100,7 +100,7 @@ export class HttpClient {
       const settle = (): void => {
         settled = true;
         clearTimeout(lastMoment);
-        request.socket?.off('timeout', giveUpUnlessHeard);
+        request.socket?.off('timeout', giveUpWithoutResponse);
         signal?.removeEventListener('abort', end);
         signalBeforeResponse?.removeEventListener('abort', endUnlessBegun);
       };
@@ -125,7 +125,7 @@ export class HttpClient {
         fail(new Error(why));
         request.destroy();
       };
-      const giveUpUnlessHeard = (): void =>
+      const giveUpWithoutResponse = (): void =>
         void receivesData(request).then((heard) =>
           heard ? undefined : giveUp(`no answer within ${idleTimeoutMs / 1000} s`),
         );
@@ -147,7 +147,7 @@ export class HttpClient {
       signalBeforeResponse?.addEventListener('abort', endUnlessBegun, { once: true });
       request.setTimeout(idleTimeoutMs);
       // The request reports only its first timeout. After a false alarm there may be a real one.
-      request.on('socket', (socket) => socket.on('timeout', giveUpUnlessHeard));
+      request.on('socket', (socket) => socket.on('timeout', giveUpWithoutResponse));
       request.on('error', fail);
       request.on('response', (response) => {
         answering = true;

@@ -19,12 +19,15 @@ function starter(action: 'start' | 'restart', summary: string, details: string) 
       const { options, output, stderr } = call;
       const timeout = parseStartTimeout(options.timeout);
       const client = await connect(call);
-      const asked = await client.post<PodView>(podPath(await findPod(client, call.words.POD), '/action'), {
-        action,
-      });
+      const requested = await client.post<PodView>(
+        podPath(await findPod(client, call.words.POD), '/action'),
+        {
+          action,
+        },
+      );
       const { id, name, status } = options.detach
-        ? asked
-        : await waitUntilPodRuns(client, asked, timeout, progressReporter(stderr, options), call);
+        ? requested
+        : await waitUntilPodRuns(client, requested, timeout, progressReporter(stderr, options), call);
       output.printRecord({ id, name, status });
     },
   });

@@ -1,8 +1,8 @@
 import { isRecent } from '../../support/clock.ts';
-import { REST_MS } from '../reconcile-settings.ts';
+import { IDLE_CHECK_INTERVAL_MS } from '../reconcile-settings.ts';
 import { hasRecovered, NO_CRASHES, describeCrashes } from './crash-backoff.ts';
 import type { CrashHistory } from './crash-backoff.ts';
-import { activityOf, isActive, isResting, trackWorker } from './tracked-worker.ts';
+import { activityOf, isActive, isIdleOrLaunching, trackWorker } from './tracked-worker.ts';
 import type { TrackedWorker } from './tracked-worker.ts';
 import type { ScaledWorker } from '../../domain/endpoints/worker-scaling.ts';
 import type { Worker } from '../../domain/endpoints/worker-record.ts';
@@ -58,7 +58,7 @@ export class EndpointWorkerSet {
   }
 
   /** It was found without load, with this many workers to keep. */
-  setRest(rest: { queuings: number; workersMin: number; since: number } | undefined): void {
+  setIdle(rest: { queuings: number; workersMin: number; since: number } | undefined): void {
     this.#rest = rest;
   }
 
@@ -66,7 +66,7 @@ export class EndpointWorkerSet {
    * Whether nothing has changed since it was last found without load, and with as many workers as it keeps, idle
    * or being started: then there is nothing to do for it.
    */
-  get isAtRest(): boolean {
+  get isIdle(): boolean {
     const rest = this.#rest;
     return (
       rest !== undefined &&
@@ -75,13 +75,13 @@ export class EndpointWorkerSet {
       this.crashes.count === 0 &&
       this.placementFailure === undefined &&
       this.workers.size === rest.workersMin &&
-      [...this.workers.values()].every(isResting)
+      [...this.workers.values()].every(isIdleOrLaunching)
     );
   }
 
-  /** Whether it was found at rest so long ago that it is to be checked again. */
-  isRestOver(now: number): boolean {
-    return this.#rest === undefined || !isRecent(this.#rest.since, REST_MS, now);
+  /** Whether it has been idle for so long that it must be checked again. */
+  isIdleCheckDue(now: number): boolean {
+    return this.#rest === undefined || !isRecent(this.#rest.since, IDLE_CHECK_INTERVAL_MS, now);
   }
 
   add(record: Worker): TrackedWorker {

@@ -60,7 +60,7 @@ export function isActive({ record }: Pick<TrackedWorker, 'record'>): boolean {
  * Whether it is ready for work, has none, and nothing is wrong with it; or its engine is still starting it, which
  * says when that has ended.
  */
-export function isResting(worker: TrackedWorker): boolean {
+export function isIdleOrLaunching(worker: TrackedWorker): boolean {
   const { record, busy, unhealthyReason, failedChecks } = worker;
   return (
     isLaunching(worker) ||

@@ -9,7 +9,11 @@ import { ManualClock } from '../../support/clock.ts';
 import { EventBus } from '../../support/event-bus.ts';
 import { createLog } from '../../support/log.ts';
 import type { CloudEvents } from '../../domain/events.ts';
-import { HEALTH_CHECK_INTERVAL_MS, REST_MS, RESTING_PER_TICK } from '../reconcile-settings.ts';
+import {
+  HEALTH_CHECK_INTERVAL_MS,
+  IDLE_CHECK_INTERVAL_MS,
+  IDLE_CHECKS_PER_TICK,
+} from '../reconcile-settings.ts';
 import type { WorkerDeps } from './worker-components.ts';
 import { createWorkerReconciler } from './worker-policy.ts';
 import { sampleWorker } from './worker.fixture.ts';
@@ -120,28 +124,28 @@ describe('an endpoint at rest', () => {
   });
 
   test('is looked at again after a while', async () => {
-    clock.advance(REST_MS);
+    clock.advance(IDLE_CHECK_INTERVAL_MS);
     heartbeats.recordHeartbeat('e', 'w');
     assert.deepEqual(await due(), ['e']);
     await policy.reconcile('e');
     assert.deepEqual(await due(), []);
-    clock.advance(-REST_MS);
+    clock.advance(-IDLE_CHECK_INTERVAL_MS);
     assert.deepEqual(await due(), ['e']);
   });
 
   test('of thousands, does not keep one with work waiting when they are looked at again', async () => {
-    const others = Array.from({ length: 2 * RESTING_PER_TICK }, (_, index) => `other${index}`);
+    const others = Array.from({ length: 2 * IDLE_CHECKS_PER_TICK }, (_, index) => `other${index}`);
     for (const id of others) await keepResting(id);
     await keepResting('last');
-    clock.advance(REST_MS);
+    clock.advance(IDLE_CHECK_INTERVAL_MS);
     heartbeats.recordHeartbeat('e', 'w');
     for (const id of ['last', ...others]) heartbeats.recordHeartbeat(id, `w-${id}`);
     events.publish('jobs.queued', { endpointId: 'last' });
     const first = await due();
-    assert.deepEqual(first, ['last', 'e', ...others.slice(0, RESTING_PER_TICK - 1)]);
+    assert.deepEqual(first, ['last', 'e', ...others.slice(0, IDLE_CHECKS_PER_TICK - 1)]);
     assert.deepEqual(await unreconciled(), []);
     for (const id of first) await policy.reconcile(id);
-    assert.deepEqual(await due(), others.slice(RESTING_PER_TICK - 1, 2 * RESTING_PER_TICK - 1));
+    assert.deepEqual(await due(), others.slice(IDLE_CHECKS_PER_TICK - 1, 2 * IDLE_CHECKS_PER_TICK - 1));
   });
 
   test('is not reconciled whenever its engine was compared with the records', async () => {

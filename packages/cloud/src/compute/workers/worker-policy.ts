@@ -6,7 +6,7 @@ import { workerStartTimeoutMs } from '../../domain/endpoints/worker-start-timeou
 import { placeWorker, reserveCapacity } from '../../domain/placement/worker-placement.ts';
 import type { Endpoint } from '../../domain/records.ts';
 import { describeExit } from '../crash-summary.ts';
-import { RESTING_PER_TICK, STOP_GRACE_MS } from '../reconcile-settings.ts';
+import { IDLE_CHECKS_PER_TICK, STOP_GRACE_MS } from '../reconcile-settings.ts';
 import { Reconciler, type ReconcilePolicy } from '../reconciler.ts';
 import { isCrashLooping, nextStartAt } from './crash-backoff.ts';
 import { endpointLoad } from './endpoint-load.ts';
@@ -82,39 +82,39 @@ export class WorkerPolicy implements ReconcilePolicy {
   }
 
   /**
-   * Reconciling reads the load from the store. Endpoints at rest are left out, and checked again only after a
+   * Reconciling reads the load from the store. Idle endpoints are left out, and checked again only after a
    * while: a few at a time, so that those with work do not wait for them.
    */
   async listDue(now: number): Promise<Iterable<string>> {
     const { registry } = this.components;
     const due: string[] = [];
-    const rested: string[] = [];
+    const idle: string[] = [];
     for (const endpointId of registry.endpointIds()) {
-      if (!this.#isAtRest(endpointId, now)) due.push(endpointId);
-      else if (registry.find(endpointId)?.isRestOver(now) === true) rested.push(endpointId);
+      if (!this.#isIdle(endpointId, now)) due.push(endpointId);
+      else if (registry.find(endpointId)?.isIdleCheckDue(now) === true) idle.push(endpointId);
     }
-    return [...due, ...rested.slice(0, RESTING_PER_TICK)];
+    return [...due, ...idle.slice(0, IDLE_CHECKS_PER_TICK)];
   }
 
   async listUnreconciled(): Promise<Iterable<string>> {
     const { store } = this.#deps;
     const [active, queued] = await Promise.all([store.listActiveEndpoints(), store.listQueuedEndpoints()]);
     const waiting = new Set(queued);
-    return this.#withoutResting(active, (endpointId) => waiting.has(endpointId));
+    return this.#withoutIdle(active, (endpointId) => waiting.has(endpointId));
   }
 
-  #withoutResting(endpointIds: readonly string[], isWaiting = (_: string): boolean => false): string[] {
+  #withoutIdle(endpointIds: readonly string[], isWaiting = (_: string): boolean => false): string[] {
     const now = this.#deps.clock.now();
-    return endpointIds.filter((endpointId) => isWaiting(endpointId) || !this.#isAtRest(endpointId, now));
+    return endpointIds.filter((endpointId) => isWaiting(endpointId) || !this.#isIdle(endpointId, now));
   }
 
-  #isAtRest(endpointId: string, now: number): boolean {
+  #isIdle(endpointId: string, now: number): boolean {
     const { registry, queueHealth } = this.components;
     const workerSet = registry.find(endpointId);
-    if (workerSet?.isAtRest !== true) return false;
+    if (workerSet?.isIdle !== true) return false;
     const areAlive = [...workerSet.workers.values()].every((worker) => queueHealth.isKnownAlive(worker, now));
     // Their heartbeats may just have said that they are not idle any more.
-    return areAlive && workerSet.isAtRest;
+    return areAlive && workerSet.isIdle;
   }
 
   /** The log of a worker is found by its record, so both are kept equally long. */
@@ -130,7 +130,7 @@ export class WorkerPolicy implements ReconcilePolicy {
     const { store, engines } = this.#deps;
     const deps = { ...this.components, engines };
     await adoptWorkers(engine, instances, await store.listLiveWorkers(), deps, isCurrent);
-    return isCurrent() ? this.#withoutResting(await store.listActiveEndpoints()) : [];
+    return isCurrent() ? this.#withoutIdle(await store.listActiveEndpoints()) : [];
   }
 
   async isOrphan(instance: Instance, engine: InstanceEngine): Promise<boolean> {
@@ -182,7 +182,7 @@ export class WorkerPolicy implements ReconcilePolicy {
     else workerSet.clearPlacementFailure();
     workerSet.resetCrashesIfRecovered(load.waiting, now);
     const hasLoad = load.waiting + load.overdue + load.inProgress > 0 || endpoint.type === 'LOAD_BALANCER';
-    workerSet.setRest(hasLoad ? undefined : { queuings, workersMin: endpoint.workersMin, since: now });
+    workerSet.setIdle(hasLoad ? undefined : { queuings, workersMin: endpoint.workersMin, since: now });
     if (
       workerSet.workers.size === 0 &&
       load.waiting === 0 &&

@@ -201,7 +201,7 @@ export class WorkerTermination {
   }
 
   /**
-   * How many workers of an endpoint leave or have ended, and whoever leads next would find them active. They
+   * How many workers of an endpoint leave or have ended, and the next leader would find them active. They
    * take the places of others until that is stored.
    */
   countUnrecorded(endpointId: string): number {

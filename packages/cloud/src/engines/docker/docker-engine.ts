@@ -265,7 +265,7 @@ export class DockerEngine extends ContainerEngine<DockerInstance> implements Ins
       ...container,
       instance: { ...container.instance, status: 'running', endedAt: null, exitCode: null, signal: null },
     });
-    this.#diskGuard.lookSoon();
+    this.#diskGuard.checkSoon();
     this.inventory.emitStatus(instance);
     instance.captureOutput(context.log);
     if (container.instance.status === 'exited') await instance.refresh();

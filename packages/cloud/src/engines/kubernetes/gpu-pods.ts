@@ -25,7 +25,7 @@ export class GpuPods {
 
   constructor(options: GpuPodsOptions) {
     this.#options = options;
-    // Those who wait are told; there may be none.
+    // Waiters get the error; there may be none.
     this.#firstList.promise.catch(() => undefined);
   }
 

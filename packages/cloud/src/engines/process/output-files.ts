@@ -39,7 +39,7 @@ async function namesIn(folder: string): Promise<string[]> {
   try {
     return await readdir(folder);
   } catch (error) {
-    // The instance may delete it, or put a link to a file in its place, after it was looked at.
+    // The instance may delete it, or replace it with a link to a file, after it was checked.
     if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return [];
     throw error;
   }

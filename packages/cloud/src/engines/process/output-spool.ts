@@ -12,7 +12,7 @@ import { deleteOutputFile, listOutputFiles, type OutputFile, sizeOf } from './ou
 import { OutputRate } from '../logs/output-rate.ts';
 
 const CHUNK_BYTES = 256 * 1024;
-/** So much takes 0.5 ms, and in short lines that have to be looked at one by one 5 ms. */
+/** This amount takes 0.5 ms, or 5 ms in short lines that have to be checked one by one. */
 const HEAVY_BYTES = 64 * 1024;
 /** Longer lines are split. */
 const MAX_LINE_BYTES = 64 * 1024;
@@ -222,7 +222,7 @@ export class OutputSpool {
     return at < this.#openedAt ? at : clock.now();
   }
 
-  /** What most output is: whole lines, logged as they are. Undefined where each has to be looked at. */
+  /** The common case: complete lines, logged as they are. Undefined if each line has to be checked. */
   #plainOutput(chunk: Buffer, isLast: boolean): LoggableOutput | undefined {
     if (this.#isSplitting) return undefined;
     const plain = plainLines(chunk, MAX_LINE_BYTES);

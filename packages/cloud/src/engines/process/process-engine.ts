@@ -115,7 +115,7 @@ export class ProcessEngine implements InstanceEngine {
       const handle = await mutex.runExclusive(spec.id, () =>
         starter.start(spec, { cgroups: this.#cgroups, signal, onLogOpened }),
       );
-      diskGuard.lookSoon();
+      diskGuard.checkSoon();
       return handle;
     });
   }

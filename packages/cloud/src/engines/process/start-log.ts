@@ -34,7 +34,7 @@ export class StartLog {
     this.#opening ??= this.#open();
     const opening = this.#opening;
     this.#written = this.#written.then(async () => (await opening).append([{ ts, source: 'system', line }]));
-    // Reported by whoever asks for the log.
+    // Reported by the caller that reads the log.
     this.#written.catch(() => undefined);
   }
 

@@ -163,7 +163,7 @@ export class FastPathConnection {
     const { bytes: headBytes, head } = this.#lastHead as { bytes: Buffer; head: FastPathHead };
     const bodyEnd = headBytes.length + head.length;
     const accepted = handler.accepts(head);
-    if (accepted === true) return this.#serveIfWhole(head, bodyEnd);
+    if (accepted === true) return this.#serveIfComplete(head, bodyEnd);
     if (accepted === false) return this.#handOver();
     this.#deciding = true;
     void accepted
@@ -172,12 +172,12 @@ export class FastPathConnection {
         this.#deciding = false;
         if (!socket.writable) return;
         if (!yes) return this.#handOver();
-        this.#serveIfWhole(head, bodyEnd);
+        this.#serveIfComplete(head, bodyEnd);
         this.#resumeReading();
       });
   }
 
-  #serveIfWhole(head: FastPathHead, bodyEnd: number): void {
+  #serveIfComplete(head: FastPathHead, bodyEnd: number): void {
     const received = this.#received?.length ?? 0;
     if (received < bodyEnd) return;
     // Node rejects bytes behind a request that closes the connection.

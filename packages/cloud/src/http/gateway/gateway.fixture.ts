@@ -23,7 +23,7 @@ import { OpenAccesses } from '../../auth/open-access.ts';
 export const DOMAIN = 'berth.test';
 const domain = new WildcardDomain(DOMAIN);
 
-/** The workers of one endpoint, set by hand. */
+/** The workers of one endpoint, set by the test. */
 export class FakeWorkerPool implements WorkerPool {
   readonly #ready: Upstream[] = [];
   readonly #waiters = new Set<() => void>();

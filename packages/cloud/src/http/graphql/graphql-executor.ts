@@ -145,7 +145,7 @@ export class Executor {
   }
 }
 
-/** Null where every root field failed: a client that looks at `data` first is not misled. */
+/** Null where every root field failed: a client that reads `data` first is not misled. */
 function nullIfAllFailed(
   data: Record<string, unknown> | null | undefined,
   errors: readonly GraphQLError[],

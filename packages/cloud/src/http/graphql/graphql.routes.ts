@@ -144,10 +144,10 @@ async function authorizedCaller(
 /** A header that holds no key still counts as one, and as a wrong one. */
 function apiKeyOf(request: FastifyRequest): string | undefined {
   const { authorization } = request.headers;
-  const asked = (request.query as Record<string, string | string[] | undefined>)['api_key'];
+  const requested = (request.query as Record<string, string | string[] | undefined>)['api_key'];
   return (
     bearerKey(authorization) ??
-    (Array.isArray(asked) ? asked[0] : asked) ??
+    (Array.isArray(requested) ? requested[0] : requested) ??
     (authorization === undefined ? undefined : '')
   );
 }

@@ -11,7 +11,7 @@ export function jobStatusJson({ job, payloads }: JobOutcome, reason?: string, ph
 }
 
 /** The same around an output that is sent as it is stored: what comes before it, and what after. */
-export function aroundOutput(
+export function splitAtOutput(
   { job, payloads }: JobOutcome,
   phases?: StartPhases,
 ): [before: string, after: string] {

@@ -4,7 +4,7 @@ import type { Endpoint } from '../../domain/records.ts';
 import { AnswerBudget } from '../answer-budget.ts';
 import { abortOnClose, sendJson, sendLargeJson } from '../raw-http.ts';
 import type { BasicResponse } from '../raw-http.ts';
-import { aroundOutput, jobStatusJson } from './job-json.ts';
+import { splitAtOutput, jobStatusJson } from './job-json.ts';
 import { findJob, missingJob } from './job-operation.ts';
 import type { JobCall, JobRoutesDeps } from './job-operation.ts';
 import { RecentOutputs } from './recent-outputs.ts';
@@ -73,7 +73,7 @@ export class JobStatusSender {
         queue.readOutput(endpoint.id, job.seq),
       );
       const phases = await this.#deps.startPhases?.(job);
-      const [before, after] = aroundOutput({ job, payloads: { output: null, error: null } }, phases);
+      const [before, after] = splitAtOutput({ job, payloads: { output: null, error: null } }, phases);
       if (output !== undefined) return [Buffer.from(before), output, Buffer.from(after)];
     }
     // Rare, and large: the input of a job that waits or runs, or an error.

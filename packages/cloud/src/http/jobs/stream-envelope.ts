@@ -7,8 +7,8 @@ import type { IncomingHttpHeaders } from 'node:http';
  * anyone else may ask for it.
  */
 export function wantsEnvelope(method: string, headers: IncomingHttpHeaders, query: URLSearchParams): boolean {
-  const asked = query.get('envelope');
-  if (asked !== null) return asked !== 'false' && asked !== '0';
+  const requested = query.get('envelope');
+  if (requested !== null) return requested !== 'false' && requested !== '0';
   if (headers['user-agent']?.startsWith('RunPod-') === true) return true;
   return method === 'GET' && (headers['content-type'] ?? '').toLowerCase().startsWith('application/json');
 }

@@ -44,8 +44,8 @@ export function jobOperations({ jobs }: AllServices): Operation[] {
       tag,
       summary: 'Search the jobs of a queue endpoint, newest first',
       description:
-        `Berth only. One answer looks at no more than ${JOB_SEARCH.rows} jobs, and for no longer ` +
-        `than ${JOB_SEARCH.milliseconds} ms, so it may have fewer jobs than \`limit\`, or none, ` +
+        `Berth only. One request scans at most ${JOB_SEARCH.rows} jobs for at most ` +
+        `${JOB_SEARCH.milliseconds} ms, so it may have fewer jobs than \`limit\`, or none, ` +
         `while \`hasNextPage\` is true. Running, waiting and failed jobs (FAILED, TIMED_OUT) are ` +
         'found by an index, and so are times.',
       access: 'read',

@@ -96,7 +96,7 @@ export const jobList = named(
   'JobList',
   object({
     jobs: list(jobEntry),
-    scanned: integer({ description: 'How many jobs were looked at, at most' }),
+    scanned: integer({ description: 'The maximum number of scanned jobs' }),
     pagination,
   }),
 );
@@ -130,7 +130,7 @@ export const errorGroupList = named(
         }),
       ),
     ),
-    scanned: integer({ description: 'How many jobs were looked at, at most' }),
+    scanned: integer({ description: 'The maximum number of scanned jobs' }),
     complete: boolean({
       description:
         `False where there are more failed jobs than one answer counts (${JOB_SEARCH.rows}): then ` +

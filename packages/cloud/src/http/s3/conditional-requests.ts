@@ -29,7 +29,7 @@ export function checkReadConditions(
   return 'not-modified';
 }
 
-/** Whether a writer may put something in place of what is there. */
+/** Whether a writer may replace the existing object. */
 export function writeCondition(headers: IncomingHttpHeaders): WriteCondition {
   const { 'if-match': match, 'if-none-match': noneMatch } = headers;
   return (present) => {

@@ -26,7 +26,7 @@ export interface LoginRequestView extends Omit<LoginRequest, 'status'> {
 
 /**
  * How a program without a key gets one: it creates a request, shows its id to the user, and polls
- * until the user has approved it with a key of their own. The id is a secret: whoever knows it can
+ * until the user has approved it with a key of their own. The id is a secret: anyone who knows it can
  * fetch the new key, once.
  */
 export class LoginRequests {

@@ -139,7 +139,7 @@ export class Pods {
   }
 
   /**
-   * Audit entries for pods that are interrupted to make room. The actor is the system, since no user asked
+   * Audit entries for pods that are interrupted to make room. The actor is the system, since no user requested
    * for it.
    */
   auditInterruptions(interrupted: readonly Pod[]): AuditedChange<Pod>[] {
@@ -204,27 +204,31 @@ export class Pods {
           const { bidPerGpu } = request;
           if (bidPerGpu !== undefined && !current.interruptible)
             throw ruleError(`pod ${id} is not interruptible, so it has no bid; resume it without one`);
-          const asked: Pod = bidPerGpu === undefined ? current : { ...current, bidPerGpu };
+          const requested: Pod = bidPerGpu === undefined ? current : { ...current, bidPerGpu };
           throwFindings([
-            ...podFindings(asked),
+            ...podFindings(requested),
             ...gpuCountFindings(current, gpuCount),
-            ...bidFindings(this.#deps.prices, current.gpuTypeId === null ? [] : [current.gpuTypeId], asked),
+            ...bidFindings(
+              this.#deps.prices,
+              current.gpuTypeId === null ? [] : [current.gpuTypeId],
+              requested,
+            ),
           ]);
           // Check the state before the hardware: for a pod that already runs, "no capacity" would be the
           // wrong error.
           checkAction(current, 'start');
           const { placement, interrupted } = placeOrInterrupt(
-            (at, taken) => placeExistingPod(asked, gpuCount, at, taken),
+            (at, taken) => placeExistingPod(requested, gpuCount, at, taken),
             candidates,
-            asked.interruptible ? withoutInterruptible(references) : references,
+            requested.interruptible ? withoutInterruptible(references) : references,
             now,
           );
           interruptedPods = interrupted;
           return {
             record: requestStart(
-              asked,
+              requested,
               placement,
-              podHourlyCost(this.#deps.prices, { ...asked, ...placement }),
+              podHourlyCost(this.#deps.prices, { ...requested, ...placement }),
               now,
             ),
             interrupted: this.auditInterruptions(interrupted),
@@ -241,8 +245,8 @@ export class Pods {
   }
 
   async stop(caller: Caller, id: string): Promise<Pod> {
-    const asked = await this.#change(caller, id, 'stop', (current, now) => requestStop(current, now));
-    return (await this.waitUntilSettled(id)) ?? asked;
+    const requested = await this.#change(caller, id, 'stop', (current, now) => requestStop(current, now));
+    return (await this.waitUntilSettled(id)) ?? requested;
   }
 
   restart(caller: Caller, id: string): Promise<Pod> {

@@ -52,7 +52,7 @@ export interface SystemState {
     memoryBytes: number;
     machineMemoryBytes: number;
   };
-  /** All servers on the database that were heard of in the last hour; none on SQLite. */
+  /** All servers on the database seen in the last hour; none on SQLite. */
   servers: (ServerView & { workerShards: number })[];
   dataCenters: DataCenterState[];
   counts: { accounts: number; activePods: number; liveWorkers: number };

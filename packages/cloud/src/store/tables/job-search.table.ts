@@ -32,7 +32,7 @@ const INDEX_CONDITIONS: Record<SearchIndex, string> = {
   failed: `and ${FAILED}`,
 };
 
-/** Which rows are looked at: they are counted before anything else of them is read. */
+/** Which rows are scanned: they are counted before anything else of them is read. */
 export function scannedRows(index: SearchIndex): string {
   return `job.endpoint_id = :endpoint_id and job.seq >= :from_seq and job.seq < :before_seq ${INDEX_CONDITIONS[index]}`;
 }

@@ -285,7 +285,7 @@ export function nextCheckAt(job: Job, now: number): number {
   return Math.min(job.ttlAt, now + job.retention + MAX_RECHECK_DELAY_MS);
 }
 
-/** How often one search for due jobs may find rows that only have to be looked at again later. */
+/** How often one search for due jobs may find rows whose check is only postponed. */
 export const MAX_DUE_SCANS = 10;
 
 /** A row of `JOB_SELECT` and `PAYLOAD_SELECT`. */

@@ -65,7 +65,7 @@ export async function useWorkerShards(database: Database, shards: number): Promi
   const name = leaderLeaseName(shards);
   if ((await database.read(readLeaderLease))?.name === name) return;
   await database.write(function* () {
-    // This waits for what the leader has under way, and whoever leads or holds a shard is fenced out afterwards.
+    // This waits for running writes of the leader; afterwards leaders and holders of shards are fenced out.
     const found = yield* row<{ name: string }>(sql`select name from leadership${forUpdate}`);
     if (found === undefined || found.name === name) return;
     const others = yield* rows<{ address: string }>(

@@ -24,7 +24,7 @@ export interface UnpackOptions {
 
 /**
  * Writes the entries of a tar archive below a folder. Names that lead out of it are refused, and so are names
- * that lead through a symbolic link, whoever made it and whenever.
+ * that lead through a symbolic link, even one that is created meanwhile.
  */
 export async function unpackTar(
   folder: string,

@@ -22,7 +22,7 @@ export interface ReadOptions {
   accountId: string;
   /** The id of the last event that the reader has. */
   after: string | undefined;
-  /** Ends with what is there instead of waiting for more. */
+  /** Ends after the known events instead of waiting for more. */
   follow: boolean;
   accepts(event: AccountEvent): boolean;
   signal: AbortSignal;

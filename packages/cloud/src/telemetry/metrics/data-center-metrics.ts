@@ -10,7 +10,7 @@ export interface DataCenterCapacity {
   capacity: Capacity | undefined;
 }
 
-/** How much the GPUs that instances hold were used when they were last looked at. */
+/** Utilization of the GPUs that instances hold, at the last sample. */
 export interface GpuUse {
   dataCenterId: string;
   gpus: number;

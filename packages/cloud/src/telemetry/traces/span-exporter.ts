@@ -23,7 +23,7 @@ export interface SpanExporterOptions {
   log: Log;
 }
 
-/** Sends spans in batches, as OTLP over HTTP in JSON. It never delays whoever made them. */
+/** Sends spans in batches, as OTLP over HTTP in JSON. It never delays the code that creates them. */
 export class SpanExporter {
   readonly #options: SpanExporterOptions;
   readonly counts = { exported: 0, dropped: 0 };

@@ -57,7 +57,7 @@ export function PodUpload({ podId }: { podId: string }) {
         />
         {error !== undefined && <ErrorNote error={error} />}
         <div className="row end">
-          <Button look="primary" disabled={busy || folder === ''} onClick={() => input.current?.click()}>
+          <Button variant="primary" disabled={busy || folder === ''} onClick={() => input.current?.click()}>
             {busy ? 'Uploading' : 'Choose files and upload'}
           </Button>
         </div>

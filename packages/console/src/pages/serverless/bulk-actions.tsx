@@ -68,7 +68,7 @@ export function BulkActions({
         <Button
           key={each}
           small
-          look={each === 'cancel' ? 'danger' : 'plain'}
+          variant={each === 'cancel' ? 'danger' : 'plain'}
           onClick={() => setAction(each)}
         >
           {ABOUT[each].label}

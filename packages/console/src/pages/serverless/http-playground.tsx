@@ -95,7 +95,7 @@ function Answer({ call }: { call: HttpCall }) {
       title="Answer"
       actions={
         running === undefined ? (
-          <Button look="primary" disabled={callUrl(call) === undefined} onClick={() => void send()}>
+          <Button variant="primary" disabled={callUrl(call) === undefined} onClick={() => void send()}>
             Send
           </Button>
         ) : (
@@ -152,18 +152,18 @@ async function sendCall(
     signal,
   });
   let text = '';
-  const tell = (): void =>
+  const report = (): void =>
     onAnswer({
       status: `${response.status} ${response.statusText}`.trim(),
       contentType: response.headers.get('content-type') ?? '',
       text,
       elapsedMs: performance.now() - began,
     });
-  tell();
+  report();
   const decoder = new TextDecoder();
   for await (const chunk of response.body ?? []) {
     text += decoder.decode(chunk, { stream: true });
-    tell();
+    report();
   }
 }
 

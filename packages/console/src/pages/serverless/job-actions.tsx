@@ -18,7 +18,7 @@ export function JobActions({ endpointId, job }: { endpointId: string; job: JobDe
   return (
     <div className="row">
       {isOpen && (
-        <Button small look="danger" onClick={() => setAsked('cancel')}>
+        <Button small variant="danger" onClick={() => setAsked('cancel')}>
           Cancel
         </Button>
       )}
@@ -113,7 +113,7 @@ function SendAgain({ endpointId, job }: { endpointId: string; job: JobDetail }) 
         <JsonEditor label="Input" value={input ?? ''} onChange={setInput} />
         <div className="row end">
           <Button
-            look="primary"
+            variant="primary"
             disabled={redrive.isPending || jsonProblem(input ?? '') !== undefined}
             onClick={() => void send()}
           >

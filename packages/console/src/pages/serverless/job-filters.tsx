@@ -80,7 +80,7 @@ export function JobFilters({
       </label>
       <Button type="submit">Search</Button>
       {isFiltered && (
-        <Button look="quiet" onClick={() => onChange({})}>
+        <Button variant="quiet" onClick={() => onChange({})}>
           Clear
         </Button>
       )}

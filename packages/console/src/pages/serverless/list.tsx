@@ -29,7 +29,7 @@ export default function ServerlessPage() {
       description="Endpoints take jobs or HTTP requests and run them on workers that come and go."
       actions={
         write && (
-          <LinkButton to="/serverless/new" look="primary">
+          <LinkButton to="/serverless/new" variant="primary">
             New endpoint
           </LinkButton>
         )

@@ -35,15 +35,15 @@ export async function playgroundRun({
   onUpdate: (update: RunUpdate) => void;
 }): Promise<void> {
   const began = performance.now();
-  const tell = (update: Omit<RunUpdate, 'elapsedMs'>): void =>
+  const report = (update: Omit<RunUpdate, 'elapsedMs'>): void =>
     onUpdate({ ...update, elapsedMs: performance.now() - began });
   const base = `/v2/${endpointId}`;
-  if (mode === 'chat') return chat(`${base}/openai/v1/chat/completions`, body, signal, tell);
+  if (mode === 'chat') return chat(`${base}/openai/v1/chat/completions`, body, signal, report);
   const job = await api<JobAnswer>(`${base}/${mode === 'runsync' ? 'runsync' : 'run'}`, {
     ...json(body),
     signal,
   });
-  tell({ status: job.status, jobId: job.id, answer: job });
+  report({ status: job.status, jobId: job.id, answer: job });
   let text = '';
   if (mode === 'stream') {
     const response = await send(`${base}/stream/${job.id}`, {
@@ -53,14 +53,14 @@ export async function playgroundRun({
     for await (const data of readEvents(response)) {
       const { output } = JSON.parse(data) as { output?: unknown };
       text += typeof output === 'string' ? output : `${JSON.stringify(output)}\n`;
-      tell({ status: 'IN_PROGRESS', jobId: job.id, text });
+      report({ status: 'IN_PROGRESS', jobId: job.id, text });
     }
   }
   let last = job;
   while (!ENDED.has(last.status)) {
     await new Promise((resolve) => setTimeout(resolve, mode === 'stream' ? 50 : POLL_MS));
     last = await api<JobAnswer>(`${base}/status/${job.id}`, { signal });
-    tell({ status: last.status, jobId: job.id, text, answer: last });
+    report({ status: last.status, jobId: job.id, text, answer: last });
   }
 }
 
@@ -68,19 +68,19 @@ async function chat(
   path: string,
   body: string,
   signal: AbortSignal,
-  tell: (update: Omit<RunUpdate, 'elapsedMs'>) => void,
+  report: (update: Omit<RunUpdate, 'elapsedMs'>) => void,
 ): Promise<void> {
   const response = await send(path, { ...json(body), signal });
   if (!(response.headers.get('content-type') ?? '').includes('event-stream'))
-    return tell({ status: 'COMPLETED', answer: await response.json() });
+    return report({ status: 'COMPLETED', answer: await response.json() });
   let text = '';
   for await (const data of readEvents(response)) {
     if (data === '[DONE]') break;
     const { choices } = JSON.parse(data) as { choices?: { delta?: { content?: string } }[] };
     text += choices?.[0]?.delta?.content ?? '';
-    tell({ status: 'IN_PROGRESS', text });
+    report({ status: 'IN_PROGRESS', text });
   }
-  tell({ status: 'COMPLETED', text });
+  report({ status: 'COMPLETED', text });
 }
 
 /** As it was typed: large numbers keep their digits. */

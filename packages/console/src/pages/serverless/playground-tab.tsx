@@ -146,7 +146,7 @@ function Answer({ endpointId, mode, body }: { endpointId: string; mode: Mode; bo
       title="Answer"
       actions={
         running === undefined ? (
-          <Button look="primary" disabled={isWrong} onClick={() => void run()}>
+          <Button variant="primary" disabled={isWrong} onClick={() => void run()}>
             Run
           </Button>
         ) : (

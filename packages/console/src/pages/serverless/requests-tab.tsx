@@ -90,7 +90,7 @@ export default function RequestsTab({ endpoint }: TabProps) {
                   {
                     header: 'Job',
                     cell: (job) => (
-                      <Button small look="quiet" onClick={() => open(job.id)} title={job.id}>
+                      <Button small variant="quiet" onClick={() => open(job.id)} title={job.id}>
                         <code>{shortId(job.id)}</code>
                       </Button>
                     ),
@@ -112,7 +112,7 @@ export default function RequestsTab({ endpoint }: TabProps) {
                   Object.keys(searchQuery(search)).length > 0 || cursor !== undefined ? (
                     <EmptyState
                       title={
-                        pagination.hasNextPage ? 'Nothing among the jobs looked at so far' : 'No job matches'
+                        pagination.hasNextPage ? 'Nothing among the jobs scanned so far' : 'No job matches'
                       }
                     />
                   ) : (

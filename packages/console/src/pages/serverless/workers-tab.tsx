@@ -40,7 +40,7 @@ export default function WorkersTab({ endpoint: { id, name } }: TabProps) {
                 {
                   header: 'Worker',
                   cell: (worker) => (
-                    <Button small look="quiet" onClick={() => setDetails(worker.id)}>
+                    <Button small variant="quiet" onClick={() => setDetails(worker.id)}>
                       <code>{worker.id}</code>
                     </Button>
                   ),
@@ -85,12 +85,12 @@ export default function WorkersTab({ endpoint: { id, name } }: TabProps) {
                       </Link>
                       {write && (
                         <>
-                          <Button small look="quiet" onClick={() => setTerminal(worker)}>
+                          <Button small variant="quiet" onClick={() => setTerminal(worker)}>
                             Terminal
                           </Button>
                           <Button
                             small
-                            look="quiet"
+                            variant="quiet"
                             aria-label={`Stop worker ${worker.id}`}
                             onClick={() => setStopping(worker)}
                           >

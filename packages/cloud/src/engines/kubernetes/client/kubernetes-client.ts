@@ -173,7 +173,7 @@ export class KubernetesClient {
     this.#connectWith(credentials, url);
     const shared = this.#shared;
     if (shared === undefined) return undefined;
-    await keepPace(this.#sharedStreamPace, signal);
+    await waitForPace(this.#sharedStreamPace, signal);
     const { authorization } = credentials;
     const stream = await shared.request(
       {
@@ -205,7 +205,7 @@ export class KubernetesClient {
     }: RequestOptions,
     isStream: boolean,
   ): Promise<Answer> {
-    await keepPace(this.#pace, signal);
+    await waitForPace(this.#pace, signal);
     const access = await this.#openAccess();
     const credentials = await access.credentials();
     const url = urlOf(access.server, path, query);
@@ -260,7 +260,7 @@ export class KubernetesClient {
   }
 }
 
-async function keepPace(pace: RequestPace, signal: AbortSignal | undefined): Promise<void> {
+async function waitForPace(pace: RequestPace, signal: AbortSignal | undefined): Promise<void> {
   const wait = pace.waitMs(performance.now());
   if (wait > 0) await pause(wait, undefined, signal && { signal });
   signal?.throwIfAborted();

@@ -38,7 +38,7 @@ export function isTransient(error: unknown): boolean {
 }
 
 /**
- * What a user of Berth is told. Client errors are permanent, except conflicts, quotas, rights and rate
+ * The message for a user of Berth. Client errors are permanent, except conflicts, quotas, rights and rate
  * limits.
  */
 export function toKubernetesError(error: unknown): BerthError {

@@ -141,7 +141,7 @@ class SharedConnection {
     if (this.#isClosed) throw new Error('the connection was closed');
     if (socket.destroyed) return undefined;
     const session = connect(server, { createConnection: () => socket });
-    // Those who wait for its streams are told by them.
+    // Waiters for its streams get the error from the streams.
     session.on('error', () => undefined);
     session.once('close', () => {
       clearInterval(this.#pingTimer);

@@ -29,7 +29,7 @@ interface Failure {
 }
 
 /**
- * The builds in progress, by name: whoever needs one that runs joins it. A build goes on if nobody waits for
+ * The builds in progress, by name: a caller that needs a running one joins it. A build goes on if nobody waits for
  * it any more. Failures are remembered, so that an endpoint whose workers start again and again does not
  * build each time.
  */

@@ -8,7 +8,7 @@ export interface OrderOptions {
   email: string;
   domains: readonly string[];
   store: AcmeStore;
-  /** Waits this long between two looks at the state of the order. */
+  /** Waits this long between two polls of the state of the order. */
   wait(milliseconds: number): Promise<void>;
 }
 

@@ -188,7 +188,7 @@ async function readSamples(endpointId: string, target: RedriveTarget): Promise<S
     return { jobs: await Promise.all(target.ids.slice(0, SAMPLES).map(read)), total: target.ids.length };
   let page = await readMatching(endpointId, target.filter, PAGE);
   const isWhole = !page.pagination.hasNextPage;
-  // A search looks at so many jobs at once, and may have found none among them.
+  // A search scans a limited number of jobs, and may find none among them.
   while (page.jobs.length === 0 && page.pagination.nextCursor !== null)
     page = await readMatching(endpointId, target.filter, PAGE, page.pagination.nextCursor);
   return {

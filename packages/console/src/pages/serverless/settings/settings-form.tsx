@@ -116,7 +116,7 @@ export function SettingsForm({ endpoint }: { endpoint: Endpoint }) {
             {changes.length > 0 && <Button onClick={reset}>Discard</Button>}
             <Button
               type="submit"
-              look="primary"
+              variant="primary"
               disabled={save.isPending || changes.length === 0 || containerProblems(draft).length > 0}
             >
               Save

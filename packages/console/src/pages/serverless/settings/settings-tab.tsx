@@ -46,7 +46,7 @@ function Danger({ endpoint }: { endpoint: Endpoint }) {
     <Card
       title="Delete the endpoint"
       actions={
-        <Button look="danger" onClick={() => setOpen(true)}>
+        <Button variant="danger" onClick={() => setOpen(true)}>
           Delete …
         </Button>
       }

@@ -13,7 +13,7 @@ const SLOW_BODY_BYTES = [100_000, 1_000_000];
 const CHUNK_MS = 1_000;
 
 /** Everybody who is connected at the same time, and what became of them. */
-export class Crowd {
+export class BackgroundClients {
   readonly #plan: FloodPlan;
   readonly #closed = { connections: 0, slowBodies: 0, streams: 0 };
   #streamBytes = 0;
@@ -27,7 +27,7 @@ export class Crowd {
     const { connections, slowBodies, streams } = this.#plan;
     await inBatches(connections, (index) => this.#openIdle(index));
     await inBatches(slowBodies, (index) => this.#openSlowBody(index));
-    const jobs = await Promise.all(this.#plan.crowd.map((target) => this.#startJob(target)));
+    const jobs = await Promise.all(this.#plan.background.map((target) => this.#startJob(target)));
     await inBatches(streams, (index) => this.#openStream(index, jobs));
   }
 
@@ -42,7 +42,7 @@ export class Crowd {
   }
 
   #target(index: number): FloodTarget {
-    return this.#plan.crowd[index % this.#plan.crowd.length] as FloodTarget;
+    return this.#plan.background[index % this.#plan.background.length] as FloodTarget;
   }
 
   async #openIdle(index: number): Promise<void> {
@@ -94,12 +94,16 @@ export class Crowd {
       return answer.body;
     };
     const { id } = JSON.parse(await call('POST', 'run', '{"input":{}}')) as { id: string };
-    await call('GET', 'job-take/crowd?gpu=none&job_in_progress=0');
+    await call('GET', 'job-take/background?gpu=none&job_in_progress=0');
     let chunk = 0;
     const post = async (): Promise<void> => {
       chunk += 1;
-      await call('POST', `job-stream/crowd/${id}?gpu=none`, JSON.stringify({ output: `chunk ${chunk}` }));
-      await call('GET', `ping/crowd?gpu=none&job_id=${id}`);
+      await call(
+        'POST',
+        `job-stream/background/${id}?gpu=none`,
+        JSON.stringify({ output: `chunk ${chunk}` }),
+      );
+      await call('GET', `ping/background?gpu=none&job_id=${id}`);
     };
     const postEverySecond = (): void => {
       setTimeout(() => {

@@ -16,7 +16,7 @@ export interface EndOfRun {
 }
 
 /** What holds when the faults are long over, and nobody submits any more. */
-export async function checkRest(end: EndOfRun): Promise<void> {
+export async function checkIdleState(end: EndOfRun): Promise<void> {
   const { database, world, model, acknowledgedPods, lastFaultAt, rests } = end;
   for (const job of model.jobs.values())
     if (!hasEnded(job))
