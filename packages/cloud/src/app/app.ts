@@ -188,7 +188,7 @@ async function composeApp(app: AppContext): Promise<App> {
     metricsListener: http.metricsListener,
     signInUrl: async () => {
       const key = await store.keys.findRoot();
-      const { token } = await auth.sessions.createLink({
+      const { token } = await auth.sessions.links.create({
         accountId: ROOT_ACCOUNT_ID,
         keyId: key?.id ?? null,
       });

@@ -97,14 +97,14 @@ describe('sessions', () => {
   test('a link signs in once, and not after its time', async () => {
     const { record } = await keys.create(ann, { name: 'linked', access: 'all' });
     const caller: Caller = { ...ann, keyId: record.id };
-    const { token } = await sessions.createLink(caller);
-    const opened = await Promise.allSettled([sessions.redeemLink(token), sessions.redeemLink(token)]);
+    const { token } = await sessions.links.create(caller);
+    const opened = await Promise.allSettled([sessions.links.redeem(token), sessions.links.redeem(token)]);
     assert.deepEqual(opened.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
-    const late = await sessions.createLink(caller);
+    const late = await sessions.links.create(caller);
     context.clock.advance(SIGN_IN_LINK_LIFETIME_MS);
-    await assert.rejects(sessions.redeemLink(late.token), refusedAs('unauthenticated'));
-    const orphan = await sessions.createLink(caller);
+    await assert.rejects(sessions.links.redeem(late.token), refusedAs('unauthenticated'));
+    const orphan = await sessions.links.create(caller);
     await keys.revoke(ann, record.id);
-    await assert.rejects(sessions.redeemLink(orphan.token), refusedAs('unauthenticated'));
+    await assert.rejects(sessions.links.redeem(orphan.token), refusedAs('unauthenticated'));
   });
 });

@@ -6,15 +6,13 @@ import {
   MAX_USER_AGENT_LENGTH,
   SESSION_LIFETIME_MS,
   SESSION_TOKEN_PREFIX,
-  SIGN_IN_LINK_LIFETIME_MS,
 } from '../domain/session.ts';
 import type { Session } from '../domain/session.ts';
 import { auditEntry } from '../resources/resource-context.ts';
 import type { ResourceContext } from '../resources/resource-context.ts';
 import { hashApiKey } from '../support/crypto.ts';
 import { BerthError, notFound } from '../support/errors.ts';
-import { isKeyActive } from './scopes.ts';
-import { wallNow } from '../support/clock.ts';
+import { SignInLinks } from './sign-in-links.ts';
 
 const RESOURCE = 'session';
 const TOKEN_BYTES = 32;
@@ -24,13 +22,15 @@ const LAST_USED_RESOLUTION_MS = 60_000;
 /** The record of a key, and the session through which it is used, if any. */
 export type AuthenticatedKey = ApiKey & { sessionId?: string };
 
-/** Who is signed in to the console. A session's token stands for the key that it was made with. */
+/** Logins to the console. The token of a session stands for the key that it was created with. */
 export class Sessions {
+  readonly links: SignInLinks;
   readonly #context: ResourceContext;
   readonly #lastUsed = new Map<string, number>();
 
   constructor(context: ResourceContext) {
     this.#context = context;
+    this.links = new SignInLinks(context, newToken);
   }
 
   /** The token is in this answer and in no other. */
@@ -109,31 +109,6 @@ export class Sessions {
     if (!(await this.#context.store.sessions.remove(caller.accountId, id, audit))) return;
     this.#lastUsed.delete(id);
     this.#context.events.publish('keys.changed', { source: 'request' });
-  }
-
-  /** A token that signs in once, with this key. */
-  async createLink({ accountId, keyId }: Pick<Caller, 'accountId' | 'keyId'>): Promise<{
-    token: string;
-    expiresAt: number;
-  }> {
-    if (keyId === null || keyId.startsWith('pod:'))
-      throw new BerthError('forbidden', 'access denied: a sign-in link needs an API key');
-    const token = newToken();
-    const expiresAt = this.#context.clock.now() + SIGN_IN_LINK_LIFETIME_MS;
-    await this.#context.store.sessions.insertLink({ hash: hashApiKey(token), accountId, keyId, expiresAt });
-    return { token, expiresAt };
-  }
-
-  /** The key of a link. The link is used up. */
-  async redeemLink(token: string): Promise<ApiKey> {
-    const { store, clock } = this.#context;
-    const key = await store.sessions.takeLink(hashApiKey(token), clock.now());
-    if (key === undefined || !isKeyActive(key, wallNow(clock)))
-      throw new BerthError(
-        'unauthenticated',
-        'this link was used already, or has expired; `berth console` prints a new one',
-      );
-    return key;
   }
 
   /** Writes the "last used" times to the store. Called periodically and at shutdown. */

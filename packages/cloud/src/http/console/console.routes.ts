@@ -77,7 +77,7 @@ export class ConsoleRoutes {
     );
   }
 
-  /** The page, for whoever is signed in; others are sent to sign in. */
+  /** The page for signed-in users; others are redirected to sign in. */
   async sendPage(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const path = request.url.split('?')[0] ?? '/';
     reply.headers({ ...SECURITY_HEADERS, 'cache-control': 'no-cache', vary: 'Accept, Cookie' });
@@ -127,7 +127,7 @@ export class ConsoleRoutes {
     const record =
       token === undefined
         ? await this.#deps.authenticator.authenticate(key)
-        : await this.#deps.sessions.redeemLink(token);
+        : await this.#deps.sessions.links.redeem(token);
     checkConsoleAccess(record);
     const made = await this.#deps.sessions.create(record, request.headers['user-agent'] ?? '', request.id);
     return reply

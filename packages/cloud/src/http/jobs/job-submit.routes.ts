@@ -1,16 +1,12 @@
-import { createHash } from 'node:crypto';
 import { checkScope } from '../../auth/authenticator.ts';
 import { bearerOrBareKey } from '../../auth/bearer.ts';
 import type { SubmitRequest } from '../../queue/job-submitter.ts';
 import type { JobOptions } from '../../queue/job-submission.ts';
-import {
-  MAX_IDEMPOTENCY_KEY_LENGTH,
-  MAX_RUN_BODY_BYTES,
-  MAX_RUNSYNC_BODY_BYTES,
-} from '../../domain/limits.ts';
-import { BerthError, notFound } from '../../support/errors.ts';
+import { MAX_RUN_BODY_BYTES, MAX_RUNSYNC_BODY_BYTES } from '../../domain/limits.ts';
+import { notFound } from '../../support/errors.ts';
 import { bufferedUtf8Body, cancelOnClose, readUtf8Body, sendJson } from '../raw-http.ts';
 import { parseLargeJobRequest } from '../large-body-parser.ts';
+import { readIdempotencyKey } from './idempotency-key.ts';
 import { jobSummaryJson } from './job-json.ts';
 import { missingJob } from './job-operation.ts';
 import type { JobCall, JobOperations, JobRoutesDeps } from './job-operation.ts';
@@ -75,17 +71,11 @@ async function readLongBody(
 }
 
 function submission({ request, endpoint, key }: JobCall, text: string, options: JobOptions): SubmitRequest {
-  const header = request.headers['idempotency-key'];
-  const idempotencyKey = typeof header === 'string' && header !== '' ? header : undefined;
-  if (idempotencyKey !== undefined && idempotencyKey.length > MAX_IDEMPOTENCY_KEY_LENGTH)
-    throw new BerthError('rule', `an Idempotency-Key has at most ${MAX_IDEMPOTENCY_KEY_LENGTH} characters`);
   return {
     endpoint,
     accountId: key.accountId,
     request: text,
     options,
-    ...(idempotencyKey !== undefined && {
-      idempotency: { key: idempotencyKey, bodyHash: createHash('sha256').update(text).digest('hex') },
-    }),
+    ...readIdempotencyKey(request.headers, text),
   };
 }

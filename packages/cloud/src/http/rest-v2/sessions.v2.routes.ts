@@ -106,7 +106,7 @@ export function sessionOperations({
       status: 201,
       response: signInLink,
       handle: async ({ caller }) => {
-        const { token, expiresAt } = await sessions.createLink(caller);
+        const { token, expiresAt } = await sessions.links.create(caller);
         return { url: signInUrl(origin(), token), expiresAt: isoTime(expiresAt) };
       },
     }),
