@@ -156,7 +156,7 @@ async function composeApp(app: AppContext): Promise<App> {
   connectWakeups(events, store.wakeups);
 
   const lead = (): void => {
-    if (config.database !== '') log.info('this server leads now: it starts and stops instances');
+    if (config.database !== '') log.info('this server is the leader now: it starts and stops instances');
     applyPrices({ store, prices: config.prices, clock }).catch((error: unknown) =>
       log.error(
         { err: error },
@@ -171,7 +171,7 @@ async function composeApp(app: AppContext): Promise<App> {
     telemetry.start();
   };
   const follow = (): void => {
-    if (compute.isStarted()) log.info('this server leads no more');
+    if (compute.isStarted()) log.info('this server is no longer the leader');
     limits.stop();
     compute.pause();
     if (clockSync !== undefined) clockSync.isLeading = false;

@@ -224,7 +224,7 @@ export function createCompute(
           if (found !== undefined) startWorkers(found);
         },
         onLost: (shard) => {
-          log.info({ shard: shard + 1 }, 'this server manages a shard of workers no more');
+          log.info({ shard: shard + 1 }, 'this server no longer manages a shard of workers');
           workerShards.all[shard]?.reconciler.pause();
         },
         isBusy: (shard) => workerShards.all[shard]?.components.registry.isLaunching() === true,

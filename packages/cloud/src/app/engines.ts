@@ -326,6 +326,6 @@ async function logIsolation(engine: ProcessEngine, log: Log): Promise<void> {
     const level = mode === 'none' || mode === 'users' ? 'warn' : 'info';
     log[level]({ isolation: mode, ...(reason !== undefined && { reason }) }, ISOLATION_MESSAGES[mode]);
   } catch (error) {
-    log.warn({ err: error }, 'it is not known how accounts can be kept apart on this machine');
+    log.warn({ err: error }, 'the isolation of accounts on this machine could not be determined');
   }
 }

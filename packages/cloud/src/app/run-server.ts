@@ -27,7 +27,7 @@ export async function runServer({ config, warnings }: RunServerOptions): Promise
   const stop = stopSignal();
   const where = config.database === '' ? 'SQLite' : 'PostgreSQL';
   const waiting = setInterval(
-    () => log.info(`starting: the database (${where}) is opened and brought up to date`),
+    () => log.info(`starting: opening the database (${where}) and upgrading its schema if needed`),
     SLOW_START_MS,
   );
   const app = await createApp({ config, log }).finally(() => clearInterval(waiting));
@@ -48,7 +48,7 @@ export async function runServer({ config, warnings }: RunServerOptions): Promise
 
   const signal = await stop;
   stopWaiting();
-  log.info({ signal }, 'stopping: requests under way may end');
+  log.info({ signal }, 'stopping: waiting for requests in progress');
   await closeWithTimeout(app, config.stopTimeout * 1000, log);
   rmSync(serverFile, { force: true });
   log.info('stopped');
@@ -130,7 +130,7 @@ function stopSignal(): Promise<NodeJS.Signals> {
  */
 async function closeWithTimeout(app: App, milliseconds: number, log: Log): Promise<void> {
   const timer = setTimeout(() => {
-    log.warn('some requests did not end in time and are cut off');
+    log.warn('some requests did not end in time and are aborted');
     app
       .destroyConnections()
       .catch((error: unknown) => log.warn({ err: error }, 'some connections could not be closed'));

@@ -48,7 +48,7 @@ export class JobReaperLoop {
         if (mayHaveMore) await new Promise((resolve) => setImmediate(resolve));
       }
     } catch (error) {
-      this.#log.warn({ err: error }, 'jobs that are due could not be looked after; trying again');
+      this.#log.warn({ err: error }, 'due jobs could not be processed; trying again');
     }
   }
 }

@@ -124,7 +124,10 @@ export class WorkerRegistry {
     if (firstJobAt !== null || endedAt !== null) return;
     worker.record = { ...worker.record, firstJobAt: at };
     this.save(worker).catch((error: unknown) =>
-      this.#log.warn({ err: error, workerId: id }, 'the first job of a worker could not be stored'),
+      this.#log.warn(
+        { err: error, workerId: id },
+        'the time of the first job of a worker could not be stored',
+      ),
     );
   }
 

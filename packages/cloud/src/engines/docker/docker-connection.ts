@@ -63,7 +63,7 @@ export class DockerConnection {
       } catch (error) {
         const isAbsent = error instanceof BerthError && error.code === 'unavailable';
         if (!isAbsent) log.warn({ err: error }, 'the Docker daemon cannot be used; trying again');
-        else if (attempts === 0) log.debug({ err: error }, 'no Docker daemon is used for now');
+        else if (attempts === 0) log.debug({ err: error }, 'no Docker daemon was found; still searching');
       }
       await wait(POLL_INTERVAL_MS);
     }

@@ -75,7 +75,7 @@ class ClusterLogs {
     try {
       await this.keepHere(unknown);
     } catch (error) {
-      this.#deps.log.warn({ err: error }, 'where logs are kept could not be stored; trying again');
+      this.#deps.log.warn({ err: error }, 'the location of logs could not be stored; trying again');
     }
   }
 

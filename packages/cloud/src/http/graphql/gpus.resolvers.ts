@@ -35,7 +35,7 @@ const sdl = `
     nodeGroupGpuSizes: [Int]
     nodeGroupDatacenters: [DataCenter]
     throughput: Int
-    "No such GPU is connected: it stands in so that definitions can be tried"
+    "No such GPU is connected: it is virtual, to try definitions"
     virtual: Boolean
     lowestPrice(input: GpuLowestPriceInput): LowestPrice
   }

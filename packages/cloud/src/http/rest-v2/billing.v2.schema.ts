@@ -114,8 +114,8 @@ export function billingResponse(
     { ...range, bucketSize: stringEnum(BUCKET_SIZES) },
     resource === undefined
       ? {}
-      : { [resource.idField]: nullable(text({ description: 'The one that was asked for' })) },
-    { description: 'What was asked for, as it was understood' },
+      : { [resource.idField]: nullable(text({ description: 'The requested resource' })) },
+    { description: 'The request, as it was interpreted' },
   );
   const response = object({
     records: list(named(`${name}Record`, object({ ...range, ...id, ...amounts }))),

@@ -55,7 +55,7 @@ export function buildOperations({ endpoints }: AllServices): Operation[] {
       tag,
       summary: 'List the builds of an endpoint',
       access: 'read',
-      description: 'Always empty: images come here ready.',
+      description: 'Always empty: Berth does not build images.',
       params: byId,
       query: object(
         {},

@@ -42,7 +42,7 @@ const availability = stringEnum(['NONE', 'LOW', 'MEDIUM', 'HIGH'], {
 });
 const stock = list(object({ id: text(), name: text(), availability }));
 const include = commaList(stringEnum(['AVAILABILITY']), {
-  description: 'Also stock, as it is now; goes with `product`',
+  description: 'Also the current stock; only with `product`',
 });
 
 const gpuType = named(
@@ -67,7 +67,7 @@ const gpuType = named(
         { description: 'The most that one pod can have' },
       ),
       virtual: boolean({
-        description: 'No such GPU is connected: it stands in so that definitions can be tried',
+        description: 'No such GPU is connected: it is virtual, to try definitions',
       }),
     },
     {

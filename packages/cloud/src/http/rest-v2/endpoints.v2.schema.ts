@@ -76,7 +76,7 @@ const scaling = named('EndpointScaling', anyOf(queueDelay, requestCount, 'When w
 const pools = (limits: { minItems?: number }) =>
   list(text({ minLength: 1 }), {
     ...limits,
-    description: 'GPU pools of the catalog; a GPU type that belongs to no pool stands for one of its own',
+    description: 'GPU pools of the catalog; a GPU type that belongs to no pool counts as its own pool',
   });
 const excludedTypes = list(text({ pattern: '^\\s*[^-\\s]' }), {
   uniqueItems: true,
@@ -199,7 +199,7 @@ const url = (description: string) => text({ description });
 const queueUrls = object({
   run: url('Submits a job'),
   runSync: url('Submits a job and waits for its result'),
-  status: url('Where a job stands; put its id for {job_id}'),
+  status: url('The status of a job; replace {job_id} with its id'),
   stream: url('What a job has produced so far'),
   cancel: url('Stops a job'),
   retry: url('Runs a failed job again'),
@@ -207,7 +207,7 @@ const queueUrls = object({
   health: url('Counts of jobs and workers'),
 });
 const loadBalancerUrls = object({
-  base: url('What stands below it reaches the workers'),
+  base: url('Paths below it are forwarded to the workers'),
   health: url('The health check of a worker'),
 });
 

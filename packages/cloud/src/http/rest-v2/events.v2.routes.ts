@@ -37,7 +37,7 @@ export function eventOperations({ events }: Pick<AllServices, 'events'>): Operat
           endpointId: text({ minLength: 1, description: 'Only events about this endpoint' }),
           follow: boolean({
             default: true,
-            description: 'Whether to go on with what happens from now on',
+            description: 'Whether to continue with new events',
           }),
           podId: text({ minLength: 1, description: 'Only events about this pod' }),
         },

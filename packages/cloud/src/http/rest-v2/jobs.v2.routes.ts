@@ -111,7 +111,7 @@ export function jobOperations({ jobs }: AllServices): Operation[] {
 const ACTION_TEXTS: Record<JobAction, { summary: string; description: string }> = {
   retry: {
     summary: 'Retry failed jobs',
-    description: 'The same job goes to the end of the queue. Without a status: FAILED and TIMED_OUT.',
+    description: 'The same job is put at the end of the queue. Without a status: FAILED and TIMED_OUT.',
   },
   cancel: {
     summary: 'Cancel jobs',

@@ -25,7 +25,7 @@ export const logQuery = object(
     }),
     follow: boolean({
       default: true,
-      description: 'Berth only: whether to go on with what is written from now on',
+      description: 'Berth only: whether to continue with new lines as they are written',
     }),
   },
 );

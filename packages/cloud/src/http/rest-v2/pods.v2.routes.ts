@@ -149,7 +149,7 @@ export function podOperations({ pods, catalog }: ResourceServices): Operation[] 
       tag,
       summary: 'Terminate a pod',
       access: 'write',
-      description: 'Its container and its own disk go with it; a network volume stays.',
+      description: 'Its container and its disks are deleted; a network volume is kept.',
       params: byId,
       podIdParam: 'id',
       status: 204,

@@ -185,7 +185,7 @@ export const pod = named(
       id: text(),
       name: text(),
       status,
-      actions: list(action, { description: 'What can be asked of it now' }),
+      actions: list(action, { description: 'The actions that are possible now' }),
       ...containerResponseFields,
       mounts: shownMounts,
       cloud,

@@ -51,7 +51,7 @@ const currentSession = named(
 const signInLink = named(
   'SignInLink',
   object({
-    url: text({ description: 'Signs in whoever opens it first' }),
+    url: text({ description: 'Signs in the first person who opens it' }),
     expiresAt: dateTime('It is invalid after this time'),
   }),
 );

@@ -8,7 +8,9 @@ import { TERMINAL_SIZE } from '../../domain/limits.ts';
 const query = object(
   {},
   {
-    cmd: list(text(), { description: 'The command, one word each time; left out, the shell that is there' }),
+    cmd: list(text(), {
+      description: 'The command, one parameter per argument; default: the shell of the image',
+    }),
     tty: stringEnum(['true', 'false'], {
       description:
         'In a terminal, or through pipes. A shell has one unless this says otherwise, a command has none',

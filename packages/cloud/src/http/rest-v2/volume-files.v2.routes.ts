@@ -94,7 +94,7 @@ export function volumeFileOperations({ volumeFiles }: Pick<AllServices, 'volumeF
       params: byId,
       query: object(
         { path },
-        { replace: boolean({ default: false, description: 'Replace a file that is there' }) },
+        { replace: boolean({ default: false, description: 'Replace an existing file' }) },
       ),
       status: 201,
       response: file,

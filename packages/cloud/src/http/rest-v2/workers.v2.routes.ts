@@ -43,7 +43,7 @@ const worker = named(
         description: 'Berth only: it speaks the fast worker channel, by itself or by acceleration',
       }),
       phases: startPhasesSchema,
-      reason: nullable(text({ description: 'Berth only: how its start goes on, or what is wrong with it' })),
+      reason: nullable(text({ description: 'Berth only: the progress of its start, or its problem' })),
     },
     { gpuVirtual: virtualGpu },
   ),
@@ -125,7 +125,7 @@ export function workerOperations({ workers, catalog }: AllServices): Operation[]
           },
           {
             ended: list(object({ id: text(), endedAt: dateTime('When it ended') }), {
-              description: 'Berth only: the last workers that ended, newest first, where asked for',
+              description: 'Berth only: the last workers that ended, newest first, if requested',
             }),
           },
         ),

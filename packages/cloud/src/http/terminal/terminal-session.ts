@@ -56,7 +56,7 @@ export class TerminalSession {
     this.#send({ type: 'open', command: argv, tty, ...(note !== null && { note }) });
     this.#relay(execution).catch((error: unknown) => {
       if (this.#ended) return;
-      log.warn({ err: error }, 'a terminal broke off');
+      log.warn({ err: error }, 'the connection of a terminal was lost');
       this.#send({
         type: 'error',
         message: error instanceof BerthError ? error.message : 'the terminal broke off',

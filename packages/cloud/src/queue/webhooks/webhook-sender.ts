@@ -140,7 +140,7 @@ export class WebhookSender {
         await Promise.all(fresh.map((delivery) => this.#receive(delivery)));
         if (fresh.length > 0) this.#scanAgain = true;
       } catch (error) {
-        log.warn({ err: error }, 'webhooks that are due could not be read or leased; trying again');
+        log.warn({ err: error }, 'due webhooks could not be read or leased; trying again');
         this.#scanAgain = false;
         this.#agenda.add(clock.now() + FAILED_READ_RETRY_MS);
       }

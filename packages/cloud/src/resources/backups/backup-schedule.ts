@@ -84,7 +84,7 @@ export class BackupSchedule {
       await store.saveResult({ at: wallNow(clock), error: null });
       log.info({ backup: name, target: targetName }, 'a backup was made');
     } catch (error) {
-      log.error({ err: error, target: targetName }, 'the scheduled backup failed; it is tried again');
+      log.error({ err: error, target: targetName }, 'the scheduled backup failed; it will be retried');
       await store.saveResult({ at: wallNow(clock), error: (error as Error).message }).catch(() => undefined);
     }
   }

@@ -41,8 +41,7 @@ export class ImageExpiry {
     const before = clock.now() - keepDays * DAY_MS;
     try {
       const removed = [...(await images.expire(before)), ...(await images.pruneFetched(before))];
-      if (removed.length > 0)
-        log.info({ images: removed, keepDays }, 'images that nothing uses were deleted');
+      if (removed.length > 0) log.info({ images: removed, keepDays }, 'unused images were deleted');
     } catch (error) {
       log.warn({ err: error }, 'unused images could not be deleted; the next attempt is in an hour');
     }

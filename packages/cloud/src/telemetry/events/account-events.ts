@@ -111,7 +111,7 @@ export class AccountEvents {
 
   #logFailure(describing: Promise<void>): void {
     describing.catch((error: unknown) =>
-      this.#deps.log.warn({ err: error }, 'an event could not be described; its readers miss it'),
+      this.#deps.log.warn({ err: error }, 'an event could not be created; readers miss it'),
     );
   }
 
