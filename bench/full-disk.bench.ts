@@ -128,7 +128,7 @@ class FullDiskRun {
     while (this.acknowledged.length < WARM_JOBS) await pause(10);
   }
 
-  /** Deletes go on all the while; in the middle the server is killed and starts again. */
+  /** Deletes continue all the while; in the middle the server is killed and starts again. */
   async fillFor(seconds: number): Promise<void> {
     const doomed: string[] = [];
     for (let index = 0; index < Math.ceil((seconds * 1000) / DELETE_INTERVAL_MS); index += 1)

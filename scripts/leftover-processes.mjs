@@ -6,7 +6,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
 const CHECK_INTERVAL_MS = 2_000;
-/** A test's own cleanup may go on after its process, such as a shell that waits for a daemon. */
+/** A test's own cleanup may continue after its process, such as a shell that waits for a daemon. */
 const GRACE_MS = 10_000;
 const TEST_FILE = /\.test\.[mc]?[jt]s\0?$/;
 

@@ -6,7 +6,7 @@ import { MILLISECONDS } from './bench-report.ts';
 import type { Report } from './bench-report.ts';
 
 /**
- * What happens to the server that leads, how it is undone, and within which time another one has to go on.
+ * What happens to the server that leads, how it is undone, and within which time another one has to continue.
  */
 const FAULTS: Record<
   string,

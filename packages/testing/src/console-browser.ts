@@ -50,7 +50,7 @@ export function consoleFixture(
 ): ConsoleFixture {
   databaseOfFirst ??= kind;
   before(buildConsole);
-  // Before the server stops: pages would go on asking for it.
+  // Before the server stops: pages would continue asking for it.
   after(async () => Promise.all((await browser)?.contexts().map((context) => context.close()) ?? []));
   const stage = serverFixture(kind, env) as ConsoleFixture;
   stage.problems = [];

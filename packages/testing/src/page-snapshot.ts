@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 
-/** With this set, the pictures are written anew instead of compared. */
+/** With this set, the pictures are written again instead of compared. */
 const UPDATE = process.env['BERTH_UPDATE_SNAPSHOTS'] === '1';
 /** A pixel differs if a channel does by more than this, of 255: edges of letters differ between machines. */
 const CHANNEL_TOLERANCE = 40;

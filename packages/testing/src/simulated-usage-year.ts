@@ -18,7 +18,7 @@ export interface PodUsageYear {
 }
 
 /**
- * Pods that start, stop, grow, change their price and end, at any millisecond of a year. Some go on beyond
+ * Pods that start, stop, grow, change their price and end, at any millisecond of a year. Some continue beyond
  * it.
  */
 export function simulateUsageYear(pods: number, random: () => number, accountId: string): PodUsageYear[] {

@@ -15,7 +15,7 @@ export interface UpgradeCheck {
   program: number;
   /** What the first start of this program will change, by name. */
   steps: string[];
-  /** Servers of the version that runs now can go on beside this one. */
+  /** Servers of the version that runs now can continue beside this one. */
   keepsEarlierServers: boolean;
   /** The versions of the servers that run on the database now. */
   runningVersions: string[];

@@ -92,7 +92,7 @@ test('servers agree on the time while the database clock is set, also one that j
   for (const { clock } of [leader, follower, joined])
     assert.ok(Math.abs(clock.now() - world.trueTime) < NEAR_MS, String(clock.now() - world.trueTime));
 
-  // The leader restarts alone and goes on where it was.
+  // The leader restarts alone and continues where it was.
   const again = sharedServer(world);
   await again.clockSync.restore();
   assert.ok(Math.abs(again.clock.now() - world.trueTime) < NEAR_MS);

@@ -66,7 +66,7 @@ export interface Engines {
   stopDiscovery(): Promise<void>;
   /** Closes the server that containers reach. */
   closeWorkerServer(): Promise<void>;
-  /** Releases what the engines hold in this process. Instances go on. */
+  /** Releases what the engines hold in this process. Instances continue. */
   close(): Promise<void>;
 }
 

@@ -18,7 +18,7 @@ interface Saved {
   time: number;
 }
 
-/** The server's time, with the uptime of the machine: after a restart of the server it goes on from there. */
+/** The server's time, with the uptime of the machine: after a restart of the server it continues from there. */
 export class SavedTime {
   readonly #file: string;
   readonly #machine: Required<SavedTimeDeps>['machine'];
@@ -58,7 +58,7 @@ export class SavedTime {
 
 const fileSystem = {
   read: readIfExists,
-  // Not synced: after a power cut the machine has started anew, and nothing of it is used.
+  // Not synced: after a power cut the machine has started again, and nothing of it is used.
   write: (file: string, text: string): void => writePrivateFile(file, text, { flush: false }),
 };
 

@@ -411,7 +411,7 @@ describe('doctor', () => {
     // Whole, however narrow the terminal is.
     assert.match(ran.out, /^ready: .*\/readyz answers 503; look at its log: a part that it needs/m);
     assert.match(ran.out, /^not {2}key .*from BERTH_API_KEY is refused; set BERTH_API_KEY/m);
-    // On a busy machine it first says that the checks go on.
+    // On a busy machine it first says that the checks continue.
     assert.match(ran.err, /^(?:checking; .*\n)?berth: 3 of 11 checks are not ok\n$/);
   });
 });

@@ -124,7 +124,7 @@ export class Reconciler<Policy extends ReconcilePolicy = ReconcilePolicy> {
     this.#wakeAll(this.policy.listUnreconciled());
   }
 
-  /** Another server is the leader now. Instances go on. */
+  /** Another server is the leader now. Instances continue. */
   pause(): void {
     clearInterval(this.#timer);
     this.#connections.close();

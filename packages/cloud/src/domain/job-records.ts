@@ -37,7 +37,7 @@ export interface Job {
   queuedAt: number;
   /** When it is forgotten, whatever its state. */
   ttlAt: number;
-  /** From the policy, for a retry that starts the time to live anew. */
+  /** From the policy, for a retry that starts the time to live again. */
   ttl: number;
   /** How long one attempt may run; 0 is without limit. */
   executionTimeout: number;

@@ -85,7 +85,7 @@ function canRetry({ status }: Pick<Job, 'status'>): boolean {
 
 /**
  * By hand: the same job and input at the end of the queue, everything it left behind removed, its time to
- * live anew.
+ * live again.
  */
 export function retry(job: Job, position: number, now: number): JobChange | undefined {
   if (!canRetry(job)) return undefined;

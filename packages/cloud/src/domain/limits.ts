@@ -150,7 +150,7 @@ export const JOB_LIST_LIMIT: Bounds = { minimum: 1, maximum: 1000 };
 export const DEFAULT_JOB_LIST_LIMIT = 100;
 /**
  * One search through the jobs of an endpoint (REST v2) scans so many jobs, for so long, and reads so much
- * of each request for a text. It says where the next one goes on.
+ * of each request for a text. It says where the next one continues.
  */
 export const JOB_SEARCH = { rows: 20_000, milliseconds: 2_000, textChars: 65_536 };
 /** Jobs that one call retries, cancels or sends again. */

@@ -27,7 +27,7 @@ export type SpanKind = 'internal' | 'server' | 'client' | 'consumer';
 
 /** Traces of requests. */
 export interface Tracing {
-  /** A span that goes on with the caller's trace, or begins one. */
+  /** A span that continues with the caller's trace, or begins one. */
   begin(traceparent: string | undefined): TraceContext;
   end(span: TraceContext, end: SpanEnd): void;
 }
@@ -45,7 +45,7 @@ export interface JobTracing extends Tracing {
 /** `version-traceid-parentid-flags`; a version that is not known may have more fields. */
 const TRACEPARENT = /^(?!ff)([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(-.*)?$/;
 
-/** Undefined if it is not a valid traceparent: then a trace begins anew, as W3C says. */
+/** Undefined if it is not a valid traceparent: then a trace begins again, as W3C says. */
 export function parseTraceparent(
   text: string | undefined,
 ): { traceId: string; spanId: string; sampled: boolean } | undefined {

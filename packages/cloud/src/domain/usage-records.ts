@@ -42,7 +42,7 @@ export interface UsageChange {
 export interface UsageInterval extends ResourceUsage {
   /** Seconds since 1970. */
   beganAt: number;
-  /** Null while it goes on. */
+  /** Null while it continues. */
   endedAt: number | null;
   /** Disk that was not held before. */
   addedInGb: number;

@@ -156,7 +156,7 @@ export class CancellationRegistry {
   }
 
   /**
-   * Whether the worker goes on with a cancelled job. A handler that never yields reads no cancellation, and
+   * Whether the worker continues with a cancelled job. A handler that never yields reads no cancellation, and
    * old workers never poll for them, so it need not have been sent: it is enough that the worker still lists
    * the job. A worker that lists nothing counts if this server sent the cancellation and has heard nothing
    * since; otherwise it may talk to another server.
@@ -180,7 +180,7 @@ export class CancellationRegistry {
     );
   }
 
-  /** The cancelled jobs that it goes on with, and when its loop last ran for certain. */
+  /** The cancelled jobs that it continues with, and when its loop last ran for certain. */
   #goesOn(endpointId: string, workerId: string): { jobId: string; addedAt: number; aliveAt: number }[] {
     const stops = this.#stops.get(endpointId, workerId);
     if (stops === undefined) return [];

@@ -206,7 +206,7 @@ export interface JobSearchQuery extends Omit<JobSearchFilter, 'fingerprint'> {
 
 export interface JobSearchPage {
   jobs: FoundJob[];
-  /** The search goes on `before` this one; undefined where there are no older jobs. */
+  /** The search continues `before` this one; undefined where there are no older jobs. */
   next: number | undefined;
 }
 

@@ -170,7 +170,7 @@ describe('the election of the leading server', () => {
     await pass(1, leads(first));
     const second = elect('second');
     await pass(1_500);
-    // Its question is answered before the lease is given back, the news comes before the answer.
+    // Its question is answered before the lease is returned, the news comes before the answer.
     second.election.wake();
     const resigned = first.election.resign();
     second.election.wake();

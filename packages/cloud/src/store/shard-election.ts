@@ -35,7 +35,7 @@ export interface ShardDuties {
 /**
  * The endpoints are divided into shards, and each shard has a lease like that of the leader (`lease-election.ts`): with an epoch
  * that fences out earlier holders, and an end before which its holder stops by its own clock. All leases of a server are
- * renewed together. In every round a server takes what is free, as far as that is its share, or gives back one.
+ * renewed together. In every round a server takes what is free, as far as that is its share, or returns one.
  */
 export class ShardElection {
   readonly shards: number;

@@ -22,7 +22,7 @@ export interface ShardStep {
 
 /**
  * What one server does for a fair share. All decide alike from the same view: free shards go to those who have
- * fewest, and one who has two more than another one gives back, one server at a time. `isOverdue` tells of a
+ * fewest, and one who has two more than another one returns, one server at a time. `isOverdue` tells of a
  * free shard that whoever should have taken it did not.
  */
 export function shareOut(

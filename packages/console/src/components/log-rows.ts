@@ -36,7 +36,7 @@ export interface FollowedLog {
   older: OlderLines;
 }
 
-/** Follows logs, and reads back. The streams go on by themselves after a lost connection. */
+/** Follows logs, and reads back. The streams continue by themselves after a lost connection. */
 export function useLogRows(sources: readonly LogSource[]): FollowedLog {
   const key = JSON.stringify(sources);
   const [rows, setRows] = useState<readonly LogRow[]>([]);

@@ -6,7 +6,7 @@ import { command } from '../command-definition.ts';
 import { CliError } from '../cli.errors.ts';
 import { serverOptions } from '../local-server.ts';
 
-/** Checks that take longer say that they go on. */
+/** Checks that take longer say that they continue. */
 const SLOW_MS = 1_000;
 
 export const doctor = command({

@@ -38,7 +38,7 @@ export function isUnfinished({ status }: JobView): boolean {
 export interface WaitOptions {
   /** The maximum wait. */
   withinMs?: number | undefined;
-  /** Ends the wait; the job goes on. */
+  /** Ends the wait; the job continues. */
   signal?: AbortSignal | undefined;
   /**
    * Called at once with the job, and then whenever its status, its worker or the reason why it waits changes.

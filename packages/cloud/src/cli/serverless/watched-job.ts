@@ -8,7 +8,7 @@ import { cancelJob, isUnfinished, streamJobOutput, waitForJob } from './job-clie
 import type { JobView } from './job-client.ts';
 
 export interface WatchOptions {
-  /** One line about how the job goes on. */
+  /** One line about how the job continues. */
   report(line: string): void;
   withinMs: number;
   /** Ctrl-C. */
@@ -80,7 +80,7 @@ export class WatchedJob {
     }
   }
 
-  /** Says that the time is over, and how to go on. */
+  /** Says that the time is over, and how to continue. */
   timeOut({ id, status, reason }: JobView): CommandExit {
     const { report, withinMs } = this.#options;
     report(`berth: job ${id} is still ${status} after ${formatSeconds(withinMs)}${formatReason(reason)}`);

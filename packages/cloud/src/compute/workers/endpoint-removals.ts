@@ -47,7 +47,7 @@ export class EndpointRemovals {
       await reconcileQueue.whenDone(endpointId);
       await this.#removeAll(endpointId);
     } catch (error) {
-      // The next leader goes on with it.
+      // The next leader continues with it.
       if (isLeading()) throw error;
     } finally {
       this.#removing.delete(endpointId);

@@ -56,7 +56,7 @@ async function instanceFromHandle(
   return handle === null ? engine.findElsewhere?.(id) : engine.adopt(JSON.parse(handle) as InstanceHandle);
 }
 
-/** A worker that was being drained is ready again. It is drained anew if that is still wanted. */
+/** A worker that was being drained is ready again. It is drained again if that is still wanted. */
 async function adoptWorker(
   record: Worker,
   instance: Instance | undefined,

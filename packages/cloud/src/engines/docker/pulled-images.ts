@@ -59,7 +59,7 @@ export class PulledImages {
   #read(): Promise<Map<string, number>> {
     this.#lastUsed ??= readFile(this.#file, 'utf8')
       .then((text) => new Map(Object.entries(JSON.parse(text) as Record<string, number>)))
-      // Without the list nothing is deleted, and it begins anew.
+      // Without the list nothing is deleted, and it begins again.
       .catch(() => new Map());
     return this.#lastUsed;
   }

@@ -144,7 +144,7 @@ export class PodInventory extends InstanceInventory<KubernetesInstance> {
     } else instance.update(pod);
   }
 
-  /** Adopts a pod that another server started while it was the leader, maybe anew under a known id. */
+  /** Adopts a pod that another server started while it was the leader, maybe again under a known id. */
   async #adoptOther(pod: PodObject): Promise<void> {
     const id = readDetails(pod.metadata)?.id;
     const { mutex } = this.#deps;

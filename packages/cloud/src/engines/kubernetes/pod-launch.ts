@@ -226,7 +226,7 @@ class StartExplanation {
     this.#hasEnded = true;
   }
 
-  /** Only events show that an image is being pulled. The start goes on meanwhile. */
+  /** Only events show that an image is being pulled. The start continues meanwhile. */
   readEvents({ metadata: { uid } }: PodObject): void {
     if (this.#isReading) return;
     this.#isReading = true;

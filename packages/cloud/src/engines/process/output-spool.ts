@@ -54,7 +54,7 @@ export class OutputSpool {
   #offset = 0;
   /** Lines of the instance up to the offset, with those that were skipped. */
   #lines = 0;
-  /** The begin of a line that goes on in the current file. */
+  /** The begin of a line that continues in the current file. */
   #carried: Buffer = Buffer.alloc(0);
   /** Read, but the log may still need them after a crash. */
   #readFiles: OutputFile[] = [];
@@ -176,7 +176,7 @@ export class OutputSpool {
     return true;
   }
 
-  /** Waits while the output comes too fast, and then goes on with the newest files. */
+  /** Waits while the output comes too fast, and then continues with the newest files. */
   async #keepToRate(): Promise<void> {
     const wait = this.#rate.waitMs(monotonicNow(this.#options.clock));
     if (wait === 0 || this.#outputEnded) return;

@@ -8,7 +8,7 @@ export interface StartLogOptions {
   /** How much of the log is kept. */
   logBytes: number;
   clock: Clock;
-  /** Called when the log is open, so that it can be read while the start goes on. */
+  /** Called when the log is open, so that it can be read while the start continues. */
   onOpened: (log: SegmentedLog) => void;
   onProgress: ((line: string) => void) | undefined;
 }

@@ -40,7 +40,7 @@ interface Home {
  */
 export class MarkdownSite {
   readonly #folder: string;
-  /** What was made of each file, until it changes: a search would otherwise read them all anew. */
+  /** What was made of each file, until it changes: a search would otherwise read them all again. */
   readonly #files = new Map<string, ReadPage & { modifiedAt: number }>();
 
   constructor(folder: string) {

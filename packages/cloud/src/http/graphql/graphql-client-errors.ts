@@ -5,7 +5,7 @@ import { BerthError } from '../../support/errors.ts';
  * clients read the message; these words must stay as they are.
  */
 
-/** dstack takes this for a volume that is gone already, and goes on. */
+/** dstack takes this for a volume that is gone already, and continues. */
 export function networkVolumeToDeleteNotFound(id: string): BerthError {
   return new BerthError(
     'not-found',

@@ -4,7 +4,7 @@ import { rememberTrace } from '../request-id.ts';
 import type { BasicRequest } from '../raw-http.ts';
 
 /**
- * Submits, within a span of its own where requests are traced: it goes on with the trace of the caller and
+ * Submits, within a span of its own where requests are traced: it continues with the trace of the caller and
  * lasts as long as the caller waits.
  */
 export function traceSubmission<T>(

@@ -125,7 +125,7 @@ for (const path of ['fast path', 'Node'] as const) {
       const large = `"${'x'.repeat(LARGE_BYTES)}"`;
       const [anns, bobs] = [await finished('ann', large), await finished('bob', large)];
       const small = await finished('ann', '"small"');
-      // Those that are not answered wait for memory, which nobody gives back.
+      // Those that are not answered wait for memory, which nobody returns.
       const stalled = Array.from({ length: READERS }, () => open('ann', anns));
       while (budget.bytesInFlight < 2 * LARGE_BYTES) await new Promise((resolve) => setImmediate(resolve));
       assert.match(await bodyOf(await open('ann', small)), /"small"/);

@@ -74,7 +74,7 @@ export class TerminalSession {
     this.#disconnect(CLOSE_CODES.keyGone, 'the key does not open this any more');
   }
 
-  /** Does not wait for the client's close frame: without one it could go on typing. */
+  /** Does not wait for the client's close frame: without one it could continue typing. */
   #disconnect(code: number, reason: string): void {
     this.#deps.webSocket.close(code, reason);
     this.#end();

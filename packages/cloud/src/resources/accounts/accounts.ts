@@ -135,7 +135,7 @@ export class Accounts {
     return account;
   }
 
-  /** Deletes an account with all that it owns. Resolves when that is done, or goes on in the background. */
+  /** Deletes an account with all that it owns. Resolves when that is done, or continues in the background. */
   async remove(caller: Caller, accountId: string): Promise<void> {
     checkOperator(caller, 'delete accounts');
     if (accountId === ROOT_ACCOUNT_ID) throw ruleError('the root account cannot be deleted');

@@ -60,7 +60,7 @@ export class VolumeUsageMeter {
     };
   }
 
-  /** Counts anew at the next call: files were deleted without being counted. */
+  /** Counts again at the next call: files were deleted without being counted. */
   invalidate(): void {
     this.#measured = undefined;
   }

@@ -88,7 +88,7 @@ export function ledgerTable(database: Database, usage?: UsageRules): LedgerStore
         return { podIds: ids(pods), workerIds: ids(workers), volumeIds: ids(volumes) };
       }),
 
-    // Whoever ends one of these holds its row, too: nothing is begun anew that has just ended.
+    // Whoever ends one of these holds its row, too: nothing is begun again that has just ended.
     reprice: ({ kind, id }, at, isFirst) =>
       database.write(function* () {
         if (usage === undefined) return;

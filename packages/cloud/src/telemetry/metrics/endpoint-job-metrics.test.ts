@@ -61,7 +61,7 @@ test('of 2,000 endpoints the 50 busiest have a label, whenever they come, and no
   const busy = scrape();
   for (let endpoint = 1_000; endpoint < 1_050; endpoint += 1) assert.ok(busy.has(`e${endpoint}`));
   assert.equal(busy.has('e0'), false);
-  // The first ones come back: their series go on from where they ended.
+  // The first ones come back: their series continue from where they ended.
   for (let minute = 0; minute < 90; minute += 1) {
     for (let endpoint = 0; endpoint < 50; endpoint += 1) submit(endpoint, 5);
     pass(MINUTE_MS);

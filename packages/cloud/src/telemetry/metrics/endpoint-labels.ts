@@ -21,7 +21,7 @@ interface Labelled<T> {
  *
  * No counter goes backwards. What an endpoint does while it has a label is counted in its own series, and
  * what it does without one in `other`: nothing ever moves from one to the other. A series that ends keeps its
- * counts, and goes on from there if its endpoint gets a label again. So `sum(rate(…))` over all labels is
+ * counts, and continues from there if its endpoint gets a label again. So `sum(rate(…))` over all labels is
  * what happened, whatever changed hands.
  */
 export class EndpointLabels<T> {

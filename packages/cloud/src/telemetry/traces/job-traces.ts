@@ -31,7 +31,7 @@ type RememberedJob = StoredContext & { takenAt?: number; workerId?: string | nul
 /**
  * The spans of a job: `job submit`, then below it `job wait` (in the queue), `job dispatch` (until the lease
  * is stored), `job run` (on the worker) and `webhook`. The context of the submission is a member of the
- * stored request, so the trace goes on after a crash and on other servers. The id of `job run` follows from
+ * stored request, so the trace continues after a crash and on other servers. The id of `job run` follows from
  * job and attempt: the worker gets it before the span has ended, and any server can end it.
  */
 export class JobTraces implements JobTracing {

@@ -122,7 +122,7 @@ export class ListWatch<T extends KubernetesObject> {
         if (error instanceof KubernetesApiError && error.status === GONE) return;
         const isBusy = error instanceof KubernetesApiError && error.status === TOO_MANY_REQUESTS;
         failures += 1;
-        // A broken connection alone: the changes since then are still there. More of them: everything anew.
+        // A broken connection alone: the changes since then are still there. More of them: everything again.
         if (failures > 3 && !isBusy) throw error;
         await this.#backOff(failures, error);
       }

@@ -50,7 +50,7 @@ describe('streams that share connections', () => {
   after(() => server.close());
   afterEach(() => client.close());
 
-  /** Reads the credentials anew whenever they are forgotten. */
+  /** Reads the credentials again whenever they are forgotten. */
   function clientOf(address: AddressInfo): KubernetesClient {
     let given = 'first';
     const access: ClusterAccess = {

@@ -47,7 +47,7 @@ export class SharedConnections {
     }
   }
 
-  /** No new streams; those that there are go on until they end. */
+  /** No new streams; those that there are continue until they end. */
   retire(): void {
     for (const connection of this.#connections) connection.retire();
   }

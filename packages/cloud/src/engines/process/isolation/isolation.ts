@@ -99,7 +99,7 @@ async function problemOf(work: () => Promise<void>): Promise<string | undefined>
 
 function run([program, ...args]: readonly [string, ...string[]]): Promise<void> {
   return new Promise((resolve, reject) => {
-    // Descriptor 4, the environment, is not open here; reading it fails, and the shell goes on.
+    // Descriptor 4, the environment, is not open here; reading it fails, and the shell continues.
     execFile(
       '/bin/sh',
       ['-c', 'exec "$@" 4</dev/null', 'sh', program, ...args],

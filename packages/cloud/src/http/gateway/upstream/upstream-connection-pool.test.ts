@@ -32,7 +32,7 @@ describe('the connection pool of the gateway', () => {
     server.close();
   });
 
-  /** Sends a request; `onEnd` runs at the end of its response, before the event loop goes on. */
+  /** Sends a request; `onEnd` runs at the end of its response, before the event loop continues. */
   function send(connection: UpstreamConnection, onEnd: () => void): Promise<string> {
     return new Promise((resolve, reject) => {
       let body = '';
