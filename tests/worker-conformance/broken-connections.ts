@@ -46,6 +46,22 @@ export async function breakWithJobOrResult(
   }
 }
 
+/** More often than a job is retried here: one that does not reach its worker was not tried. */
+export async function breakWithJobTwice(
+  fixture: ConformanceFixture,
+  proxy: BreakingProxy,
+  channel: Channel,
+): Promise<void> {
+  const runs = fixture.path('runs');
+  const where = { direction: 'to the worker', at: JOB[channel], forward: false } as const;
+  const first = proxy.breakAt(where);
+  const id = await fixture.run({ do: 'echo', value: 'here at last', runs });
+  await first;
+  await proxy.breakAt(where);
+  assert.equal((await fixture.end(id)).output, 'here at last');
+  assert.equal(fixture.runsOf(runs, id), 1);
+}
+
 export async function breakWithChunk(
   fixture: ConformanceFixture,
   proxy: BreakingProxy,

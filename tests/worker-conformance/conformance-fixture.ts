@@ -47,7 +47,7 @@ export class ConformanceFixture {
     const site = await startInProcessServer({
       database,
       clock: acceleratedClock(CLOCK_RATE),
-      endpoint: { maxRetries: 3 },
+      endpoint: { maxRetries: 1 },
     });
     const fixture = new ConformanceFixture(sdk, channel, site);
     fixture.#closing.push(

@@ -3,7 +3,12 @@ import { after, before, describe, test } from 'node:test';
 import { repeats } from '../../packages/testing/src/test-tier.ts';
 import { CLOCK_RATE, ConformanceFixture } from './conformance-fixture.ts';
 import type { ConformanceInput } from './conformance-input.ts';
-import { breakWithChunk, breakWithJobOrResult, breakWhileWaitingAndWorking } from './broken-connections.ts';
+import {
+  breakWithChunk,
+  breakWithJobOrResult,
+  breakWithJobTwice,
+  breakWhileWaitingAndWorking,
+} from './broken-connections.ts';
 import type { WorkerProcess, WorkerSdk } from './worker-process.ts';
 
 /** A job, and what it must come to. */
@@ -207,6 +212,9 @@ export function workerConformance(sdk: WorkerSdk): void {
 
       test('a cancellation reaches the handler', () =>
         fixture.withWorker((worker) => cancellation(fixture, worker), { handler: 'cancellable' }));
+
+      test('a job that breaks off twice on its way to the worker runs, and costs no retry', () =>
+        fixture.withWorker((_, proxy) => breakWithJobTwice(fixture, proxy, channel)));
 
       test('refresh_worker ends the worker after the result', () =>
         fixture.withWorker((worker) => refresh(fixture, worker)));

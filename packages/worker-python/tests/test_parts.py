@@ -5,9 +5,13 @@ from __future__ import annotations
 import threading
 import unittest
 from pathlib import Path
+from unittest.mock import Mock
 
 import helpers  # noqa: F401
 from berth_worker.channel.connection import LineReader
+from berth_worker.channel.delivery import ChannelDelivery
+from berth_worker.channel.outbox import Outbox
+from berth_worker.channel.upgrade import Terms
 from berth_worker.environment import Environment
 from berth_worker.one_shot_event import OneShotEvent
 from berth_worker.json_text import UnsendableOutput, json_bytes, output_bytes
@@ -58,6 +62,23 @@ class TakingAhead(unittest.TestCase):
         self.assertEqual(ahead.jobs(1), MOST_AHEAD)
         ahead.forget()
         self.assertEqual(ahead.jobs(1), 0)
+
+
+class Lists(unittest.TestCase):
+    def test_a_job_with_a_result_is_held_until_it_is_acknowledged_and_a_returned_one_is_not(self) -> None:
+        lock = threading.RLock()
+        outbox = Outbox(lock=lock, elsewhere=Mock(), on_stays=Mock(), on_settled=Mock())
+        outbox.connect(Mock(ending=False, congested=False), Terms(takes_back=True))
+        returned, ended = (ChannelDelivery({"id": name}, b"lease", outbox) for name in ("returned", "ended"))
+        for delivery in (returned, ended):
+            self.assertTrue(outbox.expect(delivery))
+        self.assertTrue(returned.return_job())
+        ended.finish(b"{}", False)
+        self.assertEqual(outbox.unacknowledged(), ["ended"])
+        self.assertFalse(outbox.settled)
+        for name in (returned.name, ended.name):
+            outbox.acknowledged(name)
+        self.assertTrue(outbox.settled)
 
 
 class Json(unittest.TestCase):

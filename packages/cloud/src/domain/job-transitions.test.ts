@@ -76,6 +76,22 @@ describe('a job', () => {
     assert.deepEqual([change?.clearChunks, back?.drained], [true, 0]);
   });
 
+  test('that was probably never started goes back without a retry, but not forever', () => {
+    let job = fresh();
+    const holder = { workerId: 'w', lease: 'l' };
+    const retried = transitions.loseWorker(taken(), holder, 'gone', START)?.job as Job;
+    for (job = retried; ; ) {
+      const running = transitions.take(job, 'w', 'l', START).job;
+      const change = transitions.returnUnstarted({ ...running, drained: 3 }, holder, START);
+      if (change === undefined) break;
+      job = change.job;
+      assert.deepEqual([job.status, job.retries, job.retriesLeft, job.position], ['IN_QUEUE', 1, 0, 7]);
+      assert.deepEqual([change.clearChunks, change.output, job.drained], [true, null, 0]);
+    }
+    assert.equal(job.attempt - 1, transitions.MAX_FREE_RETURNS);
+    assert.equal(transitions.returnUnstarted(taken(), { workerId: 'w', lease: 'old' }, START), undefined);
+  });
+
   test('is retried by hand only after it failed, at the end of the queue, with its time to live anew', () => {
     const failed = transitions.finish(
       taken(),
@@ -129,6 +145,7 @@ const move = fc.oneof(
       'fail' as const,
       'lose' as const,
       'returnTaken' as const,
+      'returnUnstarted' as const,
       'progress' as const,
     ),
     worker: fc.constantFrom('w1', 'w2'),
@@ -187,6 +204,8 @@ function apply(kind: string, worker: string, job: Job, now: number, lease: strin
       return transitions.loseWorker(job, { workerId: worker }, 'gone', now);
     case 'returnTaken':
       return transitions.returnToQueue(job, { workerId: worker }, now);
+    case 'returnUnstarted':
+      return transitions.returnUnstarted(job, { workerId: worker }, now);
     case 'progress':
       return transitions.progress(job, { workerId: worker }, '1');
     case 'cancel':

@@ -10,12 +10,20 @@ import { hasEnded } from './job-status.ts';
  *                worker lost -> IN_QUEUE, at its old place, while retries are left; then FAILED
  *                ended without a result -> FAILED
  *                delivery failed -> IN_QUEUE, as if never taken    time to live -> TIMED_OUT, gone
+ *                never reported, or not started by a lost worker -> IN_QUEUE, at its old place, without a retry
+ *                (at most MAX_FREE_RETURNS times, then as if the worker was lost)
  *   FAILED, TIMED_OUT    retry -> IN_QUEUE, at the end    retention -> gone
  *   COMPLETED, CANCELLED    retention -> gone
  */
 
 /** How long a lease lasts before its worker's heartbeat is checked. */
 export const LEASE_MS = 10_000;
+
+/**
+ * How often a job goes back to the queue without a retry because its worker did not start it, as far as is known.
+ * A job that ends its worker before the worker reports it looks the same, and must not do so forever.
+ */
+export const MAX_FREE_RETURNS = 10;
 
 export interface LeaseHolder {
   workerId: string;
@@ -112,6 +120,32 @@ export function loseWorker(
     drained: 0,
   };
   return { ...withDue(queued, now), output: null, clearChunks: true, leaseLost: true };
+}
+
+/**
+ * The worker is gone and cannot have started the job: it goes back to its old place without a retry. `undefined`
+ * also where that has happened too often. Each take counts as an attempt: those beyond the retries were returned,
+ * or were retries by hand.
+ */
+export function returnUnstarted(job: Job, holder: LeaseHolder, now: number): JobChange | undefined {
+  if (!holdsLease(job, holder) || job.attempt - 1 - job.retries >= MAX_FREE_RETURNS) return undefined;
+  return { ...withDue({ ...waiting(job), drained: 0 }, now), output: null, clearChunks: true };
+}
+
+/**
+ * The worker lives, does not have the job, and never reported it: the job was cut off on its way, or the worker
+ * was started anew. Where jobs may start twice, this costs no retry.
+ */
+export function loseUnreported(
+  job: Job,
+  holder: LeaseHolder,
+  reason: string,
+  now: number,
+): JobChange | undefined {
+  const mayStartTwice = job.retries + job.retriesLeft > 0;
+  return (
+    (mayStartTwice ? returnUnstarted(job, holder, now) : undefined) ?? loseWorker(job, holder, reason, now)
+  );
 }
 
 /** The job was begun and is not to be begun again. */

@@ -99,8 +99,8 @@ export class JobQueue {
     });
     this.streams = new JobStreams({
       store: deps.store,
-      onWorkerActivity: (endpointId, workerId, seq) =>
-        this.heartbeats.recordJobActivity(endpointId, workerId, seq),
+      onWorkerActivity: (endpointId, { workerId, lease }, seq) =>
+        this.heartbeats.recordJobActivity(endpointId, workerId, seq, lease),
       onAppended: (endpointId, seq) => this.#notifier.notify(endpointId, seq),
     });
     this.reaper = new JobReaper({ ...deps, heartbeats: this.heartbeats, updater: this.#changes });
@@ -351,7 +351,7 @@ export class JobQueue {
   }
 
   async progress(endpointId: string, seq: number, holder: LeaseHolder, output: string): Promise<void> {
-    this.heartbeats.recordJobActivity(endpointId, holder.workerId, seq);
+    this.heartbeats.recordJobActivity(endpointId, holder.workerId, seq, holder.lease);
     await this.#changes.update(endpointId, seq, (job, _now, tried) =>
       transitions.progress(job, pinToAttempt(holder, tried), output),
     );

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { DATABASES } from '../../../testing/src/test-database.ts';
 import type { Job } from '../domain/job-records.ts';
+import { MAX_FREE_RETURNS } from '../domain/job-transitions.ts';
 import { JobReaper } from './job-reaper.ts';
 import type { JobUpdater } from './job-updater.ts';
 import { queueFixtures, HOUR, SECOND } from './job-queue.fixture.ts';
@@ -76,7 +77,7 @@ for (const kind of DATABASES) {
         assert.equal((await on.take(workerId, 2)).length, 2);
         await on.queue.reaper.workerGone(on.id, workerId, 'gone');
       }
-      assert.equal(losses, 11);
+      assert.equal(losses, MAX_FREE_RETURNS + 1);
     });
 
     test('without retries, the job of a lost worker fails immediately; with more retries, later', async () => {
@@ -127,9 +128,36 @@ for (const kind of DATABASES) {
       };
       while ((await on.status(job)) === 'IN_PROGRESS' && since < 70 * SECOND) await on.advance(SECOND, idles);
       assert.ok(since >= 15 * SECOND, 'there is a grace for a result on its way');
-      assert.deepEqual([await on.status(job), (await on.job(job))?.retries], ['IN_QUEUE', 1]);
+      assert.deepEqual([await on.status(job), (await on.job(job))?.retries], ['IN_QUEUE', 0]);
       await on.takeOne('w2');
       assert.equal(await on.finish('w2', job), true);
+    });
+
+    test('a job that does not reach its worker costs no retry, up to a limit: it may kill the worker', async () => {
+      const on = bench();
+      const job = await on.submit();
+      const lose = async (): Promise<(string | number | undefined)[]> => {
+        await on.takeOne('w');
+        await on.advance(20 * SECOND, () => on.queue.heartbeats.recordTake(on.id, 'w', true), 4 * SECOND);
+        return [await on.status(job), (await on.job(job))?.retries];
+      };
+      for (let time = 0; time < MAX_FREE_RETURNS; time += 1) {
+        // The limit outlives the server.
+        if (time === 5) await on.newServer().recover();
+        assert.deepEqual(await lose(), ['IN_QUEUE', 0], `delivery ${time + 1}`);
+      }
+      assert.equal((await on.queue.counts(on.id)).retried, 0);
+      assert.deepEqual(await lose(), ['IN_QUEUE', 1]);
+      assert.deepEqual(await lose(), ['FAILED', 1]);
+      assert.match((await on.error(job)) ?? '', /^"the worker has neither the job nor a result of it: /);
+    });
+
+    test('a job that must never start twice fails when it does not reach its worker, as far as is known', async () => {
+      const on = bench({ maxRetries: 0 });
+      const job = await on.submit();
+      await on.takeOne('w');
+      await on.advance(20 * SECOND, () => on.queue.heartbeats.recordTake(on.id, 'w', true), 4 * SECOND);
+      assert.equal(await on.status(job), 'FAILED');
     });
 
     test('a job that the worker had reported and then dropped without a result has failed', async () => {

@@ -2,7 +2,6 @@ import type { Job } from '../domain/job-records.ts';
 import type { JobStore } from '../store/job-store.ts';
 import { isBeyondClockSkew, isRecent } from '../support/clock.ts';
 import type { Clock } from '../support/clock.ts';
-import { PairMap } from '../support/pair-map.ts';
 import type { JobUpdater } from './job-updater.ts';
 import type { WorkerHeartbeats } from './worker-heartbeats.ts';
 import { WORKER_TIMEOUT_MS } from './connected-worker.ts';
@@ -11,12 +10,6 @@ import * as transitions from '../domain/job-transitions.ts';
 const COMPACT_EVERY_MS = 10 * 60_000;
 /** Workers that have been silent for this long are forgotten. */
 const FORGET_WORKERS_MS = 3_600_000;
-/**
- * How often a job is spared. Which jobs were started is a guess where results were lost together with their
- * worker, and a job that kills its worker must not do so forever.
- */
-const MAX_UNCOUNTED_RETURNS = 10;
-const MAX_REMEMBERED_RETURNS = 50_000;
 
 export interface JobReaperDeps {
   store: Pick<
@@ -33,8 +26,6 @@ export interface JobReaperDeps {
 /** Ends or returns jobs whose time is over and jobs that lost their worker. */
 export class JobReaper {
   readonly #deps: JobReaperDeps;
-  /** How often each job was spared. */
-  readonly #spared = new PairMap<string, number, number>();
   #comparedAt = -Infinity;
   #compactedAt = -Infinity;
   #closed = false;
@@ -58,7 +49,8 @@ export class JobReaper {
     const lost = new Map(
       checked.filter(({ lives }) => !lives).map(({ job }) => [`${job.endpointId} ${job.workerId}`, job]),
     );
-    for (const { endpointId, workerId } of lost.values()) await this.#spare(endpointId, workerId ?? '');
+    for (const { endpointId, workerId } of lost.values())
+      await this.#returnUnstarted(endpointId, workerId ?? '');
     await Promise.all(
       checked.map(({ job, lives }) =>
         updater.update(job.endpointId, job.seq, (current, now) => transitions.onDue(current, now, lives)),
@@ -76,7 +68,7 @@ export class JobReaper {
         await updater.update(endpointId, seq, (job, now) =>
           wasConfirmed
             ? transitions.failWithoutResult(job, holder, 'the worker ended the job without a result', now)
-            : transitions.loseWorker(
+            : transitions.loseUnreported(
                 job,
                 holder,
                 'the worker has neither the job nor a result of it: it did not get there, or the ' +
@@ -84,7 +76,8 @@ export class JobReaper {
                 now,
               ),
         );
-        heartbeats.unassignJob(endpointId, workerId, seq);
+        // The job may be with this worker again by now.
+        heartbeats.unassignAttempt(endpointId, workerId, seq, lease);
       }),
     );
     try {
@@ -104,7 +97,7 @@ export class JobReaper {
   /** A worker is gone for certain: its jobs are returned now. */
   async workerGone(endpointId: string, workerId: string, reason: string): Promise<void> {
     const { store, updater } = this.#deps;
-    await this.#spare(endpointId, workerId);
+    await this.#returnUnstarted(endpointId, workerId);
     const held = (await store.listRunning(endpointId)).filter((job) => job.workerId === workerId);
     await Promise.all(
       held.map(({ seq, lease }) =>
@@ -144,23 +137,19 @@ export class JobReaper {
   }
 
   /**
-   * Jobs that a lost worker cannot have started are returned as if never taken: they did not kill the worker,
-   * so it costs them no retry.
+   * Jobs that a lost worker cannot have started are returned: they did not kill the worker, so it costs them
+   * no retry.
    */
-  async #spare(endpointId: string, workerId: string): Promise<void> {
+  async #returnUnstarted(endpointId: string, workerId: string): Promise<void> {
     const { heartbeats, updater } = this.#deps;
-    const notBegun = heartbeats
-      .unstartedJobs(endpointId, workerId)
-      .filter(({ seq }) => (this.#spared.get(endpointId, seq) ?? 0) < MAX_UNCOUNTED_RETURNS);
-    if (this.#spared.size + notBegun.length > MAX_REMEMBERED_RETURNS) this.#spared.clear();
-    for (const { seq } of notBegun)
-      this.#spared.set(endpointId, seq, (this.#spared.get(endpointId, seq) ?? 0) + 1);
     await Promise.all(
-      notBegun.map(({ seq, lease }) =>
-        updater.update(endpointId, seq, (job, now) =>
-          transitions.returnToQueue(job, { workerId, lease }, now),
+      heartbeats
+        .unstartedJobs(endpointId, workerId)
+        .map(({ seq, lease }) =>
+          updater.update(endpointId, seq, (job, now) =>
+            transitions.returnUnstarted(job, { workerId, lease }, now),
+          ),
         ),
-      ),
     );
   }
 

@@ -11,7 +11,7 @@ import type { LeaseHolder } from '../domain/job-transitions.ts';
 export interface JobStreamsDeps {
   store: Pick<JobStore, 'appendChunks' | 'listChunks' | 'change'>;
   /** A worker reported something about a job, whether it is stored or not. */
-  onWorkerActivity(endpointId: string, workerId: string, seq: number): void;
+  onWorkerActivity(endpointId: string, holder: LeaseHolder, seq: number): void;
   /** There are new chunks. */
   onAppended(endpointId: string, seq: number): void;
 }
@@ -40,7 +40,7 @@ export class JobStreams {
   /** Appends chunks of a worker that does not number them. */
   async append(endpointId: string, seq: number, holder: LeaseHolder, chunks: string[]): Promise<void> {
     const { store, onWorkerActivity, onAppended } = this.#deps;
-    onWorkerActivity(endpointId, holder.workerId, seq);
+    onWorkerActivity(endpointId, holder, seq);
     let before: number | undefined;
     let found: Job | undefined;
     const kept = await withStoreRetries(async () => {
@@ -100,7 +100,7 @@ export class JobStreams {
     unstored: (end: ChunkPosition) => NewChunk[],
   ): Promise<void> {
     const { store, onWorkerActivity, onAppended } = this.#deps;
-    onWorkerActivity(endpointId, holder.workerId, seq);
+    onWorkerActivity(endpointId, holder, seq);
     const end = await withStoreRetries(() =>
       store.appendChunks(endpointId, seq, (job, before) =>
         transitions.holdsLease(job, holder) ? unstored(before) : undefined,

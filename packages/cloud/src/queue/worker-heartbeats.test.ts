@@ -275,6 +275,32 @@ describe('a job', () => {
     ]);
   });
 
+  test('is not known to have started by what its worker says of an earlier attempt', () => {
+    const { clock, heartbeats } = fixture();
+    for (const seq of [1, 2, 3]) heartbeats.assignJobs('e', 'w', job(seq));
+    heartbeats.recordJobActivity('e', 'w', 1, 'an earlier lease');
+    heartbeats.recordRunningJobs('e', 'w', ['job2', 'job3']);
+    heartbeats.recordAttemptEnd('e', 'w', 2, 'an earlier lease');
+    heartbeats.recordAttemptEnd('e', 'w', 3, 'lease3');
+    clock.advance(SECOND);
+    heartbeats.recordTake('e', 'w', true);
+    clock.advance(15 * SECOND);
+    assert.deepEqual(lost(heartbeats), [
+      [1, false],
+      [2, false],
+      [3, true],
+    ]);
+  });
+
+  test('is given up by its worker in the attempt that it names, and in no other', () => {
+    const { heartbeats } = fixture();
+    heartbeats.assignJobs('e', 'w', job(1), job(2));
+    heartbeats.unassignAttempt('e', 'w', 1, 'an earlier lease');
+    heartbeats.unassignAttempt('e', 'w', 2, 'lease2');
+    heartbeats.unassignAttempt('e', 'unknown', 2, 'lease2');
+    assert.equal(heartbeats.statusOf('e', 'w')?.busy, 1);
+  });
+
   test('gets a new grace period on a server that was paused: what the worker sent meanwhile is still unread', () => {
     const { clock, heartbeats } = fixture();
     heartbeats.assignJobs('e', 'w', job(1));

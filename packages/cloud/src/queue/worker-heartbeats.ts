@@ -173,12 +173,27 @@ export class WorkerHeartbeats {
     }
   }
 
-  /** It showed that it has this job, by a chunk or progress. */
-  recordJobActivity(endpointId: string, workerId: string, seq: number): void {
+  /** It showed that it has this job, by a chunk or progress. `lease`: of which attempt, where it says so. */
+  recordJobActivity(endpointId: string, workerId: string, seq: number, lease?: string): void {
     const worker = this.recordHeartbeat(endpointId, workerId);
     worker.lastActiveAt = this.#clock.now();
     const held = worker.jobs.get(seq);
-    if (held !== undefined) confirmLease(held);
+    if (held !== undefined && (lease === undefined || held.lease === lease)) confirmLease(held);
+  }
+
+  /**
+   * On its channel it ends an attempt. If it was given the job again since, what it listed may have been the
+   * attempt that it ends here: whether the later one arrived is open.
+   */
+  recordAttemptEnd(endpointId: string, workerId: string, seq: number, lease: string): void {
+    const held = this.#workers.get(endpointId, workerId)?.jobs.get(seq);
+    if (held !== undefined && held.lease !== lease) held.confirmed = false;
+  }
+
+  /** It does not have this attempt any more. */
+  unassignAttempt(endpointId: string, workerId: string, seq: number, lease: string): void {
+    const jobs = this.#workers.get(endpointId, workerId)?.jobs;
+    if (jobs?.get(seq)?.lease === lease) jobs.delete(seq);
   }
 
   /**

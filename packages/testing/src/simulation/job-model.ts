@@ -138,7 +138,7 @@ export class JobModel {
   }
 
   #checkEndOfAttempt(entry: JournalEntry, after: string): void {
-    const { id, leaseBefore, workerBefore, output, error, retries, retriesBefore } = entry;
+    const { id, leaseBefore, workerBefore, output, error, attempt, attemptBefore } = entry;
     const worker = this.#deps.worker(workerBefore ?? '');
     const result = after === 'COMPLETED' ? output : error;
     const isResult = after === 'COMPLETED' || (after === 'FAILED' && result?.startsWith('"worker') === true);
@@ -154,7 +154,8 @@ export class JobModel {
         );
       return;
     }
-    const isLost = (after === 'IN_QUEUE' && retries !== retriesBefore) || after === 'FAILED';
+    // A job that its worker returned, or that was never sent, is as if it had not been taken.
+    const isLost = (after === 'IN_QUEUE' && attempt === attemptBefore) || after === 'FAILED';
     const isCalm = this.#deps.now() - this.#deps.lastFaultAt() > CALM_MS;
     if (isLost && isCalm && worker?.isAlive === true)
       throw new InvariantViolation(id, `the job was taken from ${workerBefore} without a fault: ${error}`);

@@ -13,8 +13,8 @@ import type {
   StoredInterval,
 } from './simulation-storage.ts';
 
-const COLUMNS = `seq, id, "endpointId", before, after, "leaseBefore", "workerBefore", "retriesBefore",
-  retries, attempt, ttl, "executionTimeout", retention, output, error, webhook`;
+const COLUMNS = `seq, id, "endpointId", before, after, "leaseBefore", "workerBefore", "attemptBefore",
+  attempt, ttl, "executionTimeout", retention, output, error, webhook`;
 const TERMS = (row: 'old' | 'new'): string =>
   `${row}.attempt, ${row}.ttl, ${row}.execution_timeout, ${row}.retention, ${row}.output, ${row}.error, ${row}.webhook`;
 
@@ -22,21 +22,21 @@ const TERMS = (row: 'old' | 'new'): string =>
 const JOURNAL = `
   create unlogged table simulation_journal (entry bigint generated always as identity, seq bigint, id text,
     "endpointId" text, before text, after text, "leaseBefore" text, "workerBefore" text,
-    "retriesBefore" bigint, retries bigint, attempt bigint,
+    "attemptBefore" bigint, attempt bigint,
     ttl bigint, "executionTimeout" bigint, retention bigint, output text, error text, webhook text);
   create unlogged table simulation_workers (endpoint_id text, active text);
   create function simulation_note_job() returns trigger language plpgsql as $$ begin
     if tg_op = 'INSERT' then
       insert into simulation_journal (${COLUMNS})
       values (new.seq, new.id, new.endpoint_id, null, new.status, null, null,
-        null, new.retries, ${TERMS('new')});
+        null, ${TERMS('new')});
     elsif tg_op = 'DELETE' then
       insert into simulation_journal (${COLUMNS}) values (old.seq, old.id, old.endpoint_id, old.status, null, old.lease,
-        old.worker_id, old.retries, null, ${TERMS('old')});
+        old.worker_id, old.attempt, ${TERMS('old')});
     elsif old.status is distinct from new.status or old.lease is distinct from new.lease
       or old.output is distinct from new.output or old.error is distinct from new.error then
       insert into simulation_journal (${COLUMNS}) values (new.seq, new.id, new.endpoint_id, old.status, new.status,
-        old.lease, old.worker_id, old.retries, new.retries, ${TERMS('new')});
+        old.lease, old.worker_id, old.attempt, ${TERMS('new')});
     end if;
     return null;
   end $$;

@@ -25,21 +25,21 @@ const TERMS = (row: 'old' | 'new'): string =>
  */
 const JOURNAL = `
   create temp table journal (entry integer primary key, seq, id, endpointId, before, after, leaseBefore, workerBefore,
-    retriesBefore, retries, attempt, ttl, executionTimeout, retention, output, error, webhook);
+    attemptBefore, attempt, ttl, executionTimeout, retention, output, error, webhook);
   create temp trigger journal_insert after insert on main.jobs begin
     select note_change();
-    insert into journal values (null, ${ROW('new')}, null, new.status, null, null, null, new.retries, ${TERMS('new')});
+    insert into journal values (null, ${ROW('new')}, null, new.status, null, null, null, ${TERMS('new')});
   end;
   create temp trigger journal_update after update of status, lease, output, error on main.jobs
   when old.status is not new.status or old.lease is not new.lease or old.output is not new.output
     or old.error is not new.error begin
     select note_change();
-    insert into journal values (null, ${ROW('new')}, old.status, new.status, old.lease, old.worker_id, old.retries,
-      new.retries, ${TERMS('new')});
+    insert into journal values (null, ${ROW('new')}, old.status, new.status, old.lease, old.worker_id, old.attempt,
+      ${TERMS('new')});
   end;
   create temp trigger journal_delete after delete on main.jobs begin
     select note_change();
-    insert into journal values (null, ${ROW('old')}, old.status, null, old.lease, old.worker_id, old.retries, null,
+    insert into journal values (null, ${ROW('old')}, old.status, null, old.lease, old.worker_id, old.attempt,
       ${TERMS('old')});
   end;
   create temp trigger new_worker after insert on main.workers begin

@@ -12,8 +12,8 @@ export interface JournalEntry {
   after: string | null;
   leaseBefore: string | null;
   workerBefore: string | null;
-  retriesBefore: number | null;
-  retries: number | null;
+  /** Null where the row is new. */
+  attemptBefore: number | null;
   attempt: number;
   ttl: number;
   executionTimeout: number;

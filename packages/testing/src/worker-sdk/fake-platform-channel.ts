@@ -6,6 +6,7 @@ export interface ChannelPlatform {
   readonly jobs: ReadonlyMap<string, FakeJob>;
   readonly answersHeartbeats: boolean | undefined;
   readonly acknowledgesResults: boolean;
+  readonly acknowledgesReturns: boolean;
   readonly acknowledgesChunk: (job: FakeJob, number: number) => boolean;
   /** A longer line breaks its channel. */
   readonly maxLineLength: number;
@@ -103,7 +104,7 @@ export class FakePlatformChannel {
     } else if (what === 'B') {
       const [id = '', lease = ''] = line.slice(2).split(' ');
       const job = this.#server.jobs.get(id);
-      this.send(`A ${id} ${lease}`);
+      if (this.#server.acknowledgesReturns) this.send(`A ${id} ${lease}`);
       if (job?.lease === lease && job.state === 'given') job.state = 'waiting';
       this.#server.dispatch();
       this.#server.notifyWatchers();

@@ -45,6 +45,7 @@ export class FakePlatform {
   acknowledgesChunk: (job: FakeJob, number: number) => boolean = () => true;
   /** Results on the channel are acknowledged. */
   acknowledgesResults = true;
+  acknowledgesReturns = true;
   /** A longer line breaks its channel. */
   maxLineLength = Infinity;
   /** Questions that have nothing to tell are answered at once instead of held. */

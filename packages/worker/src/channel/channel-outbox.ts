@@ -72,9 +72,14 @@ export class ChannelOutbox implements ChannelJobOutbox {
     return true;
   }
 
-  /** Jobs whose results are not acknowledged. This worker still holds them. */
+  /**
+   * Jobs whose results are not acknowledged. This worker still holds them; a returned job it does not, which may
+   * be on its way here again.
+   */
   unacknowledgedJobIds(): string[] {
-    return [...this.#reports.values()].map(({ delivery }) => delivery.job.id);
+    return [...this.#reports.values()]
+      .filter(({ result }) => result !== undefined)
+      .map(({ delivery }) => delivery.job.id);
   }
 
   get allAcknowledged(): boolean {

@@ -101,6 +101,21 @@ describe('the channel', () => {
     assert.ok(waiting.every(({ results }) => results.length === 0));
   });
 
+  test('does not list jobs that it has returned: they may be on their way to it again', LIMIT, async () => {
+    server.acknowledgesReturns = false;
+    const { release, waiting } = await withJobsTakenAhead();
+    await server.waitFor(() => server.count('B') >= waiting.length);
+    const said = server.received.length;
+    (await connection()).destroy();
+    await server.waitFor(() => server.count('B') >= 2 * waiting.length);
+    const long = [...server.jobs.values()].find(({ input }) => input === 'long');
+    assert.deepEqual(lines().slice(said, said + 2), ['(opens)', `L ${long?.id}`]);
+    server.acknowledgesReturns = true;
+    (await connection()).destroy();
+    release();
+    await Promise.all(waiting.map((job) => server.result(job)));
+  });
+
   test('prefetches nothing from a server that does not accept returned jobs', LIMIT, async () => {
     start(() => 1);
     for (let n = 0; n < 80; n += 1) await server.result(server.submit({}));

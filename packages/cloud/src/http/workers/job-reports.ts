@@ -104,6 +104,8 @@ export class JobReports {
       this.#deps.send(`A ${jobId} ${lease}`);
       return undefined;
     }
+    const { queue, endpointId, workerId } = this.#deps;
+    queue.heartbeats.recordAttemptEnd(endpointId, workerId, seq, lease);
     return {
       jobId,
       seq,
@@ -138,6 +140,11 @@ export class JobReports {
   returnJob(jobId: string, lease: string): void {
     const { queue, endpointId, workerId } = this.#deps;
     const seq = seqFromJobId(jobId);
+    if (seq !== undefined) {
+      queue.heartbeats.recordAttemptEnd(endpointId, workerId, seq, lease);
+      // Its lists leave the job out from now on, also while the store is away.
+      queue.heartbeats.unassignAttempt(endpointId, workerId, seq, lease);
+    }
     this.#follow(
       jobId,
       this.#before(jobId).then(async () => {

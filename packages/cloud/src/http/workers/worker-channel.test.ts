@@ -69,9 +69,77 @@ class Pair {
   }
 }
 
+/** A worker's end of a channel, for the lines that come and go. */
+class Far {
+  readonly #near: Duplex;
+  readonly #far: Duplex;
+  #received = '';
+
+  constructor(context: TestContext, on: QueueFixture) {
+    [this.#near, this.#far] = duplexPair();
+    new WorkerChannel({
+      socket: this.#near,
+      queue: on.queue,
+      endpointId: on.id,
+      workerId: 'w',
+      activity: new ChannelActivity(),
+      log: createLog({ level: 'silent', format: 'json' }),
+    });
+    this.#far.setEncoding('utf8').on('data', (text: string) => (this.#received += text));
+    context.after(() => this.cut());
+  }
+
+  send(...lines: string[]): void {
+    this.#far.write(lines.map((line) => `${line}\n`).join(''));
+  }
+
+  /** The rest of the next line of this kind. */
+  async next(letter: string): Promise<string> {
+    for (;;) {
+      const line = new RegExp(`^${letter} ?(.*)\n`, 'm').exec(this.#received);
+      if (line !== null) {
+        this.#received = this.#received.replace(line[0], '');
+        return line[1] ?? '';
+      }
+      await once(this.#far, 'data');
+    }
+  }
+
+  cut(): void {
+    this.#near.destroy();
+    this.#far.destroy();
+  }
+}
+
 for (const kind of DATABASES) {
   describe(`the channel of a worker, on ${kind}`, () => {
     const bench = queueFixtures(kind);
+
+    for (const [what, letter] of [
+      ['returned', 'B'],
+      ['ended', 'D'],
+    ] as const)
+      test(`a job that was cut off is not taken for started because its worker has just ${what} an earlier attempt`, async (context) => {
+        context.mock.timers.enable({ apis: ['setInterval'] });
+        const on = bench();
+        const job = await on.submit();
+        const first = new Far(context, on);
+        first.send('T 1');
+        const [earlier = ''] = (await first.next('J')).split(' ');
+        await on.queue.returnToQueue(on.id, job.seq, { workerId: 'w', lease: earlier });
+        first.send('T 1');
+        await first.next('J');
+        // The worker has not read it, and holds the attempt before until that is acknowledged.
+        first.cut();
+        const second = new Far(context, on);
+        second.send(`L ${job.id}`, `${letter} ${job.id} ${earlier}${letter === 'D' ? ' {"output":1}' : ''}`);
+        assert.equal(await second.next('A'), `${job.id} ${earlier}`);
+        await on.advance(20 * SECOND, () => {
+          on.queue.heartbeats.recordTake(on.id, 'w', true);
+          on.queue.heartbeats.recordRunningJobs(on.id, 'w', []);
+        });
+        assert.deepEqual([await on.status(job), (await on.job(job))?.retries], ['IN_QUEUE', 0]);
+      });
 
     test('counts as a heartbeat again a moment after it opened: another server may notice late', (context) => {
       context.mock.timers.enable({ apis: ['setInterval'] });

@@ -80,8 +80,11 @@ class Outbox:
         return True
 
     def unacknowledged(self) -> list[str]:
+        """Jobs with a result. A returned job is not held here any more, and may be on its way here again."""
         with self._lock:
-            return [unacked.delivery.job["id"] for unacked in self._parcels.values()]
+            return [
+                unacked.delivery.job["id"] for unacked in self._parcels.values() if unacked.body is not None
+            ]
 
     @property
     def settled(self) -> bool:
