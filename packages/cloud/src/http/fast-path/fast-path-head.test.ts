@@ -25,6 +25,14 @@ describe('a plain request head', () => {
     assert.deepEqual(parseFastPathHead(head(...plain, 'X-Odd: \t a b\xa0 \t'))?.headers['x-odd'], 'a b\xa0');
   });
 
+  test('may have names that were never sent before, however many, and in any case', () => {
+    for (let number = 0; number < 500; number += 1) {
+      const names = [`X-New-${number}`, `x-NEW-${number}`, 'X'.repeat(51 + number)];
+      for (const name of names)
+        assert.equal(parseFastPathHead(head(...plain, `${name}: 1`))?.headers[name.toLowerCase()], '1');
+    }
+  });
+
   test('needs no body, and may close the connection', () => {
     const { length, closesConnection } =
       parseFastPathHead(head('GET /v2/e1/health HTTP/1.1', 'Host: b', 'Connection: Close')) ?? {};

@@ -14,8 +14,6 @@ export interface FastPathHead {
 /** Lines of printable text without obsolete line folding. */
 const PLAIN_LINES = /^(?:[!-~][\t\x20-\x7e\x80-\xff]*\r\n)+$/;
 const URL_PATH = /^\/[!-~]*$/;
-/** HTTP's white space: `trim()` would remove more. */
-const SURROUNDING_SPACE = /^[ \t]+|[ \t]+$/g;
 const HEADER_NAME = /^[a-z0-9!#$%&'*+.^_`|~-]+$/;
 /** More are left to Node, which has its own limit. */
 const MAX_HEADERS = 100;
@@ -52,16 +50,10 @@ export function parseFastPathHead(text: string): FastPathHead | undefined {
     const end = text.indexOf('\r\n', from);
     const colon = text.indexOf(':', from);
     if (colon === -1 || colon > end) return undefined;
-    const name = text.slice(from, colon).toLowerCase();
+    const name = supportedName(text.slice(from, colon));
     count += 1;
-    if (
-      count > MAX_HEADERS ||
-      !HEADER_NAME.test(name) ||
-      UNSUPPORTED_HEADERS.has(name) ||
-      headers[name] !== undefined
-    )
-      return undefined;
-    headers[name] = text.slice(colon + 1, end).replace(SURROUNDING_SPACE, '');
+    if (count > MAX_HEADERS || name === undefined || headers[name] !== undefined) return undefined;
+    headers[name] = trimSpace(text, colon + 1, end);
     from = end + 2;
   }
   const { host, connection, 'content-length': length = '0' } = headers;
@@ -70,4 +62,34 @@ export function parseFastPathHead(text: string): FastPathHead | undefined {
   const option = connection?.toLowerCase();
   if (option !== undefined && option !== 'keep-alive' && option !== 'close') return undefined;
   return { method, url, headers, length: Number(length), closesConnection: option === 'close' };
+}
+
+/** Names that clients have sent, in lower case: they send few different ones. */
+const knownNames = new Map<string, string>();
+const MAX_KNOWN_NAMES = 200;
+const MAX_KNOWN_NAME_LENGTH = 50;
+
+/** In lower case; undefined where the fast path does not serve requests with such a header. */
+function supportedName(received: string): string | undefined {
+  const known = knownNames.get(received);
+  if (known !== undefined) return known;
+  const name = received.toLowerCase();
+  if (!HEADER_NAME.test(name) || UNSUPPORTED_HEADERS.has(name)) return undefined;
+  if (knownNames.size < MAX_KNOWN_NAMES && name.length <= MAX_KNOWN_NAME_LENGTH)
+    // A slice would keep the whole head in memory.
+    knownNames.set(Buffer.from(received, 'latin1').toString('latin1'), name);
+  return name;
+}
+
+const SPACE = 0x20;
+const TAB = 0x09;
+
+/** Without the white space of HTTP around it: `trim()` would remove more. */
+function trimSpace(text: string, start: number, end: number): string {
+  const isSpace = (at: number): boolean => text.charCodeAt(at) === SPACE || text.charCodeAt(at) === TAB;
+  let from = start;
+  let to = end;
+  while (from < to && isSpace(from)) from += 1;
+  while (to > from && isSpace(to - 1)) to -= 1;
+  return text.slice(from, to);
 }
