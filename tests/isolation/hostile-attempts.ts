@@ -398,3 +398,14 @@ s.bind(('127.0.0.1', int(os.environ['VICTIM_PORT']))); s.listen()
   },
   { name: 'find an abstract socket of Berth', command: 'grep -i "@.*berth" /proc/net/unix' },
 ];
+
+/** Runs each attempt, with its exit code. */
+export const HOSTILE = `
+echo "mine is $OWN_SECRET"
+${ATTEMPTS.map(({ command }, index) => `echo "@@ begin ${index}"; timeout 10 sh -c ${quote(command)} </dev/null 2>&1; code=$?; echo; echo "@@ end ${index} $code"`).join('\n')}
+echo "@@ done"
+exec sleep 1000`;
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
