@@ -6,7 +6,7 @@ import { killOnExit, stopChild } from './child-program.ts';
 import { waitUntilIdle } from './wait-until-idle.ts';
 import type { CleanupScope } from './cleanup-scope.ts';
 
-export interface WorkerGroupOptions extends Omit<WorkerOptions, 'workerId'> {
+export interface WorkerGroupOptions extends Omit<WorkerOptions, 'workerId' | 'processes'> {
   role: Role;
   workers: number;
 }
@@ -64,7 +64,7 @@ export class WorkerPool {
       hands.map((hand, index) =>
         sendAndWait(
           hand,
-          { order: 'prepare', role, options: { ...options, workerId: `bench${index}` } },
+          { order: 'prepare', role, options: { ...options, workerId: `bench${index}`, processes: workers } },
           'ready',
         ),
       ),

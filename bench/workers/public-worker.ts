@@ -6,10 +6,10 @@ const RESULT = '{"output":{"ok":true}}';
 /** Fewer free slots than this are not worth a request. */
 const SMALLEST_BATCH = 10;
 /**
- * For results. More would only wait at the server, and many processes at once would overrun its listening
- * socket.
+ * For results. The public SDK opens one for each result that is on its way, without a limit; here all processes
+ * together open at most so many, which they do at once, and more would overrun the server's listening socket.
  */
-const CONNECTIONS = 32;
+const MAX_CONNECTIONS = 512;
 
 /**
  * A worker that speaks the public protocol and does nothing else: takes in batches, one result to a request.
@@ -20,10 +20,11 @@ export async function publicWorker({
   queue,
   workerId,
   concurrency,
+  processes,
   refill = false,
 }: WorkerOptions): Promise<BenchWorker> {
   const base = `/v2/${queue}`;
-  const posts = new HttpPool(target, key, CONNECTIONS);
+  const posts = new HttpPool(target, key, Math.min(concurrency, Math.floor(MAX_CONNECTIONS / processes)));
   const takes = new HttpPool(target, key, 1);
   await Promise.all([posts.opened(), takes.opened()]);
   let running = 0;

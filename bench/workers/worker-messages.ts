@@ -18,6 +18,8 @@ export interface WorkerOptions {
   key?: string;
   /** Jobs at a time; for `idle`, how many workers. */
   concurrency: number;
+  /** How many of these processes there are. */
+  processes: number;
   /** Puts a new job into the queue for each that ends, so that its depth stays. */
   refill?: boolean;
   /** Idle workers also wait for jobs to stop, as the public SDK does. */
