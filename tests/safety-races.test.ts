@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import { ManualClock } from '../packages/cloud/src/support/clock.ts';
 import { seqFromJobId } from '../packages/cloud/src/domain/job-ids.ts';
 import { newJob } from '../packages/cloud/src/queue/job-submission.ts';
@@ -23,6 +22,7 @@ import type { JobTransition } from '../packages/testing/src/safety/recording-job
 import { DATABASES, createTestDatabase } from '../packages/testing/src/test-database.ts';
 import { repeats } from '../packages/testing/src/test-tier.ts';
 import { seed } from '../packages/testing/src/property-testing.ts';
+import { waitUntilPasses } from '../packages/testing/src/wait-for.ts';
 import { ROOT_KEY } from '../packages/testing/src/server-process.ts';
 
 /** Steps that are begun together. */
@@ -30,7 +30,6 @@ const BURSTS = repeats({ usually: 100, long: 500 });
 const BURST = { least: 4, most: 16 };
 /** Steps choose among the latest jobs, so that they meet. */
 const HOT = 8;
-const QUIET_MS = 150;
 /** The more wait, the longer a take looks, and the more can happen meanwhile. */
 const WAITING = 500;
 const TAKES = repeats({ usually: 10, long: 40 });
@@ -71,11 +70,9 @@ for (const kind of DATABASES) {
       if (refused?.status === 'rejected') throw refused.reason;
       if (chance.chance(0.2)) clock.advance(chance.between(0, 12_000));
       if (burst % 25 > 0) continue;
-      await quiet(moves);
-      await compareCounts(sites, moves);
+      await waitUntilPasses(() => compareCounts(sites, moves));
     }
-    await quiet(moves);
-    await compareCounts(sites, moves);
+    await waitUntilPasses(() => compareCounts(sites, moves));
 
     moves.forEach(assertAllowedTransition);
     const rows = Map.groupBy(moves, ({ after }) => after.id);
@@ -231,19 +228,15 @@ async function step(run: Run): Promise<void> {
   }
 }
 
-/** Jobs whose taker left are put back behind everyone's back: waits until nothing has moved for a while. */
-async function quiet(moves: readonly JobTransition[]): Promise<void> {
-  for (let before = -1; before !== moves.length; ) {
-    before = moves.length;
-    await pause(QUIET_MS);
-  }
-}
-
-/** What `/health` counts is what `/requests` lists, and what has happened. */
+/**
+ * What `/health` counts is what `/requests` lists, and what has happened. Jobs whose taker left are requeued a moment
+ * after the answers: then this passes only later.
+ */
 async function compareCounts(
   sites: readonly InProcessServer[],
   moves: readonly JobTransition[],
 ): Promise<void> {
+  const movesBefore = moves.length;
   for (const { url, endpoint } of sites) {
     const ask = async <T>(path: string): Promise<T> =>
       (await callHttp({ method: 'GET', url: `${url}/v2/${endpoint.id}/${path}`, authorization: ROOT_KEY }))
@@ -262,6 +255,7 @@ async function compareCounts(
       retried: moves.reduce((sum, { before, after }) => sum + after.retries - (before?.retries ?? 0), 0),
     });
   }
+  assert.equal(moves.length, movesBefore, 'jobs moved meanwhile');
 }
 
 function tally(moves: readonly JobTransition[]): Record<string, number> {
