@@ -3,6 +3,7 @@ import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
 import { DATABASES } from '../../../testing/src/test-database.ts';
 import type { Job, JobOutcome } from '../domain/job-records.ts';
+import type { JobStore } from '../store/job-store.ts';
 import type { Wakeup } from '../store/wakeup-bus.ts';
 import { queueFixtures, POLL_MS, SECOND } from './job-queue.fixture.ts';
 
@@ -13,12 +14,27 @@ function assertExpired(outcome: JobOutcome | undefined): void {
   );
 }
 
+/** `found` resolves once so many callers have found the job that they wait for. */
+function signalFound(store: JobStore, callers: number): { store: JobStore; found: Promise<void> } {
+  const found = Promise.withResolvers<void>();
+  let waiting = callers;
+  const find: JobStore['find'] = async (endpointId, seq) => {
+    const job = await store.find(endpointId, seq);
+    waiting -= 1;
+    if (waiting === 0) found.resolve();
+    return job;
+  };
+  return { store: { ...store, find }, found: found.promise };
+}
+
 for (const kind of DATABASES) {
   describe(`a time to live that ends before a sweep came, on ${kind}`, () => {
     const bench = queueFixtures(kind);
 
     test('ends the wait of callers with an expired job', async () => {
       const on = bench();
+      const { store, found } = signalFound(on.store, 1);
+      on.newServer(store);
       const calling = on.queue.submitAndWait(
         on.request({ ttl: 10 * SECOND, sync: { wait: POLL_MS, waitGiven: true } }),
         POLL_MS,
@@ -26,7 +42,7 @@ for (const kind of DATABASES) {
       );
       const job = await on.submit({ ttl: 10 * SECOND });
       const waiting = on.queue.waitForEnd(on.id, job.seq, POLL_MS, on.signal);
-      await on.queue.counts(on.id);
+      await found;
       on.clock.advance(60 * SECOND);
       await on.sweep();
       for (const outcome of [(await calling).outcome, await waiting]) assertExpired(outcome);
@@ -36,10 +52,11 @@ for (const kind of DATABASES) {
       const on = bench();
       const told = new EventEmitter<{ wakeup: [Wakeup] }>();
       const [job, lost] = [await on.submit({ ttl: 10 * SECOND }), await on.submit({ ttl: 10 * SECOND })];
-      const other = on.newServer(on.store, (handler) => told.on('wakeup', handler));
+      const { store, found } = signalFound(on.store, 2);
+      const other = on.newServer(store, (handler) => told.on('wakeup', handler));
       const waiting = other.waitForEnd(on.id, job.seq, POLL_MS, on.signal);
       const notTold = other.waitForEnd(on.id, lost.seq, SECOND, on.signal);
-      await other.counts(on.id);
+      await found;
       on.clock.advance(60 * SECOND);
       on.newServer();
       await on.sweep();
