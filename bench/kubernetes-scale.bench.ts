@@ -54,14 +54,14 @@ export async function kubernetesScale(bench: BenchContext): Promise<void> {
   });
 }
 
-interface Stage {
+interface Setup {
   size: typeof FULL;
   engine: KubernetesEngineFixture;
   berth: BerthProcess;
   workers: SimulatedWorkers;
 }
 
-async function measure({ report }: BenchContext, { size, engine, berth, workers }: Stage): Promise<void> {
+async function measure({ report }: BenchContext, { size, engine, berth, workers }: Setup): Promise<void> {
   const calls = new ApiCallCount(berth);
   const asleep = Math.max(20, Math.round(size.endpoints * ASLEEP));
   const began = performance.now();

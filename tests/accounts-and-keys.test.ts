@@ -83,12 +83,12 @@ const LISTS: [string, string | undefined][] = [
 
 for (const kind of DATABASES) {
   describe(`accounts, on ${kind}`, () => {
-    const stage = serverFixture(kind);
+    const fixture = serverFixture(kind);
     let ann: TestAccount;
     let bob: TestAccount;
     before(async () => {
-      ann = await stage.createAccount('ann');
-      bob = await stage.createAccount('bob');
+      ann = await fixture.createAccount('ann');
+      bob = await fixture.createAccount('bob');
     });
 
     test('see nothing of each other, in any interface, and change nothing', async () => {
@@ -126,7 +126,7 @@ for (const kind of DATABASES) {
     });
 
     test('answer someone else’s id exactly as an id that does not exist', async () => {
-      const { ids } = await oneOfEach(await stage.createAccount('carol'));
+      const { ids } = await oneOfEach(await fixture.createAccount('carol'));
       const words = async (id: string): Promise<string> =>
         (await bob.call('GET', `/v2/templates/${id}`)).text.replaceAll(id, 'ID');
       assert.equal(await words(ids['template'] ?? ''), await words('nosuchidxx'));
@@ -135,8 +135,8 @@ for (const kind of DATABASES) {
     test('are made and listed by the operator alone, and by a full key of the root account', async () => {
       for (const client of [
         ann,
-        await keyed(stage.operator, { access: 'READ_ONLY' }),
-        await keyed(stage.operator, { access: 'RESTRICTED', scopes: { rest: 'WRITE' } }),
+        await keyed(fixture.operator, { access: 'READ_ONLY' }),
+        await keyed(fixture.operator, { access: 'RESTRICTED', scopes: { rest: 'WRITE' } }),
       ]) {
         assert.equal((await client.call('GET', '/v2/accounts')).status, 403);
         assert.equal((await client.call('POST', '/v2/accounts', { name: 'more' })).status, 403);
@@ -147,13 +147,13 @@ for (const kind of DATABASES) {
         );
       }
       assert.equal(
-        (await (await keyed(stage.operator, { access: 'ALL' })).call('GET', '/v2/accounts')).status,
+        (await (await keyed(fixture.operator, { access: 'ALL' })).call('GET', '/v2/accounts')).status,
         200,
       );
-      assert.equal((await stage.operator.call('POST', '/v2/accounts', { name: 'ann' })).status, 409);
-      assert.equal((await stage.operator.call('GET', '/v2/accounts/nobody/api-keys')).status, 404);
+      assert.equal((await fixture.operator.call('POST', '/v2/accounts', { name: 'ann' })).status, 409);
+      assert.equal((await fixture.operator.call('GET', '/v2/accounts/nobody/api-keys')).status, 404);
       assert.equal(
-        (await stage.operator.call('POST', '/v2/accounts/nobody/api-keys', { name: 'x', access: 'ALL' }))
+        (await fixture.operator.call('POST', '/v2/accounts/nobody/api-keys', { name: 'x', access: 'ALL' }))
           .status,
         404,
       );
@@ -166,7 +166,7 @@ for (const kind of DATABASES) {
         ...fields,
       });
       assert.equal(status, 201, text);
-      return { ...stage.client(body.key), id: body.id, key: body.key };
+      return { ...fixture.client(body.key), id: body.id, key: body.key };
     };
     /** 2xx for each: v1 read and write, v2 read and write, GraphQL read and write. */
     const rights = async (client: ApiClient): Promise<number[]> => [
@@ -305,11 +305,11 @@ for (const kind of DATABASES) {
       assert.ok(!text.includes(client.key) && !text.includes('hash'));
       const { text: shown } = await ann.graphql('{ myself { apiKeys { id name permissions } } }');
       assert.ok(shown.includes(client.id) && !shown.includes(client.key));
-      assert.ok(!stage.server.log().includes(client.key));
+      assert.ok(!fixture.server.log().includes(client.key));
     });
 
     test('read in the audit log who changed what, when, with which key and through which interface', async () => {
-      const dora = await stage.createAccount('dora');
+      const dora = await fixture.createAccount('dora');
       const other = await keyed(dora, { access: 'ALL' });
       const made = await dora.call<Made>('POST', '/v1/templates', {
         name: 'logged',
@@ -364,11 +364,11 @@ for (const kind of DATABASES) {
       const idle = await keyed(bob, { access: 'ALL' });
       const start = Date.now();
       await used.call('GET', '/v2/account');
-      assert.equal(await stage.server.stop(), 0);
-      stage.server = await startServerProcess(stage.database);
+      assert.equal(await fixture.server.stop(), 0);
+      fixture.server = await startServerProcess(fixture.database);
       const lastUsed = async (id: string): Promise<string | null | undefined> =>
         (
-          await stage
+          await fixture
             .client(bob.key)
             .call<{ apiKeys: { id: string; lastUsedAt: string | null }[] }>('GET', '/v2/account/api-keys')
         ).body.apiKeys.find((key) => key.id === id)?.lastUsedAt;
@@ -379,7 +379,7 @@ for (const kind of DATABASES) {
     });
 
     test('do not change or revoke the root key', async () => {
-      const operator = stage.client(stage.server.key);
+      const operator = fixture.client(fixture.server.key);
       const root = (
         await operator.call<{ apiKeys: { id: string; name: string }[] }>('GET', '/v2/account/api-keys')
       ).body.apiKeys.find(({ name }) => name === 'root key');

@@ -22,11 +22,11 @@ const POD = { name: 'walk', image: 'local/shell', args: 'sleep 1000', cpu: CPU_H
 const A40 = 'NVIDIA A40';
 
 describe('the audit log', () => {
-  const stage = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off', BERTH_GPUS: `4x ${A40}` });
+  const fixture = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off', BERTH_GPUS: `4x ${A40}` });
   const done = new Map<string, string>();
   let client: ApiClient;
   before(() => {
-    client = createApiClient(stage.server.url, stage.server.key);
+    client = createApiClient(fixture.server.url, fixture.server.key);
   });
 
   /** Performs an operation of a document, such as `DELETE /v2/pods/{id}`; its answer. */
@@ -165,7 +165,7 @@ describe('the audit log', () => {
     });
     await act('POST /v2/serverless/{id}/workers/{workerId}/stop', { id, workerId });
     await act('PATCH /v2/serverless/{id}', { id }, { workers: { min: 0, max: 0 } });
-    const endpoint = queueEndpointClient(client, id, stage.server.key);
+    const endpoint = queueEndpointClient(client, id, fixture.server.key);
     const worker = endpoint.worker();
     const job = await endpoint.run();
     await worker.take();
@@ -181,7 +181,7 @@ describe('the audit log', () => {
     await act('POST /v2/serverless/{id}/releases/{version}/rollback', { id, version });
     await act('DELETE /v2/serverless/{id}', { id });
 
-    await assertAudited(stage.contract.v2, '');
+    await assertAudited(fixture.contract.v2, '');
   });
 
   test('has an entry for every operation of REST v1 that changes something', async () => {
@@ -230,6 +230,6 @@ describe('the audit log', () => {
       await act(`POST /v1/pods/{podId}/${action}`, { podId });
     }
     await act('DELETE /v1/pods/{podId}', { podId });
-    await assertAudited(stage.contract.v1, '/v1');
+    await assertAudited(fixture.contract.v1, '/v1');
   });
 });

@@ -16,14 +16,14 @@ interface Gpu {
 
 for (const kind of DATABASES) {
   describe(`the catalog, on ${kind}`, () => {
-    const stage = serverFixture(kind, { BERTH_GPUS: 'NVIDIA GeForce RTX 4090,NVIDIA A40' });
+    const fixture = serverFixture(kind, { BERTH_GPUS: 'NVIDIA GeForce RTX 4090,NVIDIA A40' });
     const get = async <T>(path: string): Promise<T> => {
-      const { status, body, text } = await stage.operator.call<T>('GET', `/v2/catalog/${path}`);
+      const { status, body, text } = await fixture.operator.call<T>('GET', `/v2/catalog/${path}`);
       assert.equal(status, 200, text);
       return body;
     };
     const status = async (path: string): Promise<number> =>
-      (await stage.operator.call('GET', `/v2/catalog/${path}`)).status;
+      (await fixture.operator.call('GET', `/v2/catalog/${path}`)).status;
 
     test('lists GPU types, and marks which are present and which are virtual', async () => {
       const { gpus } = await get<{ gpus: Gpu[] }>('gpus');
@@ -43,7 +43,7 @@ for (const kind of DATABASES) {
     });
 
     test('is said of pods, endpoints and workers in REST v1 and GraphQL too', async (t) => {
-      const { operator } = stage;
+      const { operator } = fixture;
       const own = (path: string, body: object) => operator.call<Record<string, unknown>>('POST', path, body);
       const pod = await own('/v1/pods', {
         name: 'named',
@@ -169,7 +169,7 @@ for (const kind of DATABASES) {
 
     test('needs a key', async () => {
       for (const path of ['gpus', 'cpus', 'datacenters', 'templates'])
-        assert.equal((await stage.client(undefined).call('GET', `/v2/catalog/${path}`)).status, 401);
+        assert.equal((await fixture.client(undefined).call('GET', `/v2/catalog/${path}`)).status, 401);
     });
   });
 }

@@ -29,12 +29,12 @@ const FULL =
 
 for (const kind of DATABASES) {
   describe(`clusters, on ${kind}`, () => {
-    const stage = serverFixture(kind, ENV);
+    const fixture = serverFixture(kind, ENV);
     let ann: TestAccount;
     let bob: TestAccount;
     before(async () => {
-      ann = await stage.createAccount('ann');
-      bob = await stage.createAccount('bob');
+      ann = await fixture.createAccount('ann');
+      bob = await fixture.createAccount('bob');
     });
     afterEach(async () => {
       for (const client of [ann, bob]) {
@@ -284,7 +284,7 @@ for (const kind of DATABASES) {
       assert.equal((await ann.call('DELETE', `/v2/network-volumes/${volume}`)).status, 400, 'in use');
     });
 
-    clusterRefusalsSuite(() => ({ ann, bob, clientWith: (key) => stage.client(key) }));
+    clusterRefusalsSuite(() => ({ ann, bob, clientWith: (key) => fixture.client(key) }));
 
     test('the same in GraphQL', async () => {
       const fields =

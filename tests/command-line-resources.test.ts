@@ -16,17 +16,17 @@ const PUBLIC_KEY = `ssh-ed25519 ${Buffer.from(`\0\0\0\x0bssh-ed25519\0\0\0 ${'k'
 
 /** Every command that follows from the table of resources, and those of jobs, against a real server. */
 describe('the command line and the API agree', () => {
-  const stage = serverFixture('sqlite', {
+  const fixture = serverFixture('sqlite', {
     BERTH_RATE_LIMITS: 'off',
     BERTH_WEBHOOKS_ALLOW_PRIVATE: 'true',
     BERTH_WEBHOOKS_ATTEMPTS: '1',
   });
   let jobs: QueueEndpointClient;
   before(async () => {
-    jobs = await createQueueEndpoint(stage.server.url, stage.server.key);
+    jobs = await createQueueEndpoint(fixture.server.url, fixture.server.key);
   });
   const berth = async (...argv: string[]): Promise<{ out: string; err: string; json: unknown }> => {
-    const env = { BERTH_URL: stage.server.url, BERTH_API_KEY: stage.server.key };
+    const env = { BERTH_URL: fixture.server.url, BERTH_API_KEY: fixture.server.key };
     const { code, out, err } = await runBerth(argv, { env });
     assert.equal(code, 0, `${argv.join(' ')}: ${err}`);
     return {
@@ -52,7 +52,7 @@ describe('the command line and the API agree', () => {
   });
 
   test('every operation of the API has a command, or a reason why not', async () => {
-    const { body } = await stage.operator.call<OpenApiDocument>('GET', '/v2/openapi.json');
+    const { body } = await fixture.operator.call<OpenApiDocument>('GET', '/v2/openapi.json');
     const operations = Object.values(body.paths).flatMap((path) =>
       Object.values(path).map(({ operationId }) => operationId),
     );

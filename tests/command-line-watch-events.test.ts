@@ -11,14 +11,14 @@ import { serverFixture } from '../packages/testing/src/server-fixture.ts';
 import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 describe('berth ps --watch', () => {
-  const stage = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });
+  const fixture = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });
   const asked: string[] = [];
   let proxy: Server;
   before(async () => {
     proxy = createServer((incoming, answer) => {
       asked.push(`${incoming.method} ${incoming.url}`);
       const { method = 'GET', url = '/', headers } = incoming;
-      const forwarded = request(`${stage.server.url}${url}`, { method, headers }, (response) => {
+      const forwarded = request(`${fixture.server.url}${url}`, { method, headers }, (response) => {
         answer.writeHead(response.statusCode ?? 500, response.headers);
         response.pipe(answer);
       });
@@ -40,7 +40,7 @@ describe('berth ps --watch', () => {
         PATH: process.env['PATH'],
         HOME: process.env['HOME'],
         BERTH_URL: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
-        BERTH_API_KEY: stage.server.key,
+        BERTH_API_KEY: fixture.server.key,
       },
     });
     const ended = once(child, 'exit');
@@ -48,7 +48,7 @@ describe('berth ps --watch', () => {
       let shown = '';
       child.stdout.setEncoding('utf8').on('data', (text: string) => (shown += text));
       await waitFor('the first list', () => shown.includes('WAITING'));
-      const endpoint = await createQueueEndpoint(stage.server.url, stage.server.key, { name: 'watched' });
+      const endpoint = await createQueueEndpoint(fixture.server.url, fixture.server.key, { name: 'watched' });
       await waitFor('the new endpoint', () => shown.includes(endpoint.id));
       await endpoint.run();
       const row = (): string[] =>

@@ -8,7 +8,7 @@ import { serverFixture } from '../packages/testing/src/server-fixture.ts';
 import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 describe('lists that are watched', () => {
-  const stage = serverFixture('sqlite');
+  const fixture = serverFixture('sqlite');
 
   /** Watches a list, changes something, and waits for it to be shown. */
   const showsLater = async (
@@ -21,8 +21,8 @@ describe('lists that are watched', () => {
       env: {
         PATH: process.env['PATH'],
         HOME: process.env['HOME'],
-        BERTH_URL: stage.server.url,
-        BERTH_API_KEY: stage.server.key,
+        BERTH_URL: fixture.server.url,
+        BERTH_API_KEY: fixture.server.key,
       },
     });
     let printed = '';
@@ -41,7 +41,7 @@ describe('lists that are watched', () => {
   test('berth pod ls --watch', () =>
     showsLater(
       ['pod', 'ls'],
-      async () => assert.equal((await createPod(stage.operator, { name: 'comes-later' })).status, 201),
+      async () => assert.equal((await createPod(fixture.operator, { name: 'comes-later' })).status, 201),
       /comes-later/,
     ));
 
@@ -50,7 +50,7 @@ describe('lists that are watched', () => {
       ['volume', 'ls'],
       async () => {
         const volume = { name: 'comes-later', size: 10, dataCenter: 'LOCAL-1' };
-        assert.equal((await stage.operator.call('POST', '/v2/network-volumes', volume)).status, 201);
+        assert.equal((await fixture.operator.call('POST', '/v2/network-volumes', volume)).status, 201);
       },
       /comes-later/,
     ));

@@ -13,17 +13,17 @@ interface Made {
 
 for (const kind of DATABASES)
   describe(`the command line, on ${kind}`, () => {
-    const stage = serverFixture(kind);
+    const fixture = serverFixture(kind);
     /** On the server's own machine, with nothing set up. */
     const berth = <T = Record<string, unknown>>(...args: string[]): Promise<CommandResult<T>> =>
-      runBerth<T>([...args, '--data', stage.database.data]);
+      runBerth<T>([...args, '--data', fixture.database.data]);
     /** From anywhere else, with a key. */
     const berthAs = <T = Record<string, unknown>>(
       key: string,
       ...args: string[]
-    ): Promise<CommandResult<T>> => runBerth<T>(args, { BERTH_URL: stage.server.url, BERTH_API_KEY: key });
+    ): Promise<CommandResult<T>> => runBerth<T>(args, { BERTH_URL: fixture.server.url, BERTH_API_KEY: key });
     const accepted = async (key: string, method: string, path: string, body?: unknown): Promise<boolean> =>
-      (await stage.client(key).call(method, path, body)).status < 300;
+      (await fixture.client(key).call(method, path, body)).status < 300;
     let team: Made;
 
     test('account create answers {id, name, key}, and the key opens the account', async () => {
@@ -32,7 +32,7 @@ for (const kind of DATABASES)
       team = made.json;
       assert.deepEqual(Object.keys(team), ['id', 'name', 'key']);
       assert.equal(team.name, 'team');
-      const { body } = await stage.client(team.key).call('GET', '/v2/account');
+      const { body } = await fixture.client(team.key).call('GET', '/v2/account');
       assert.deepEqual([body['id'], body['name']], [team.id, 'team']);
     });
 
@@ -95,7 +95,7 @@ for (const kind of DATABASES)
         await accepted(narrow.json.key, 'POST', '/v1/templates', { name: 'x', imageName: 'a' }),
         false,
       );
-      assert.equal((await stage.client(narrow.json.key).graphql('{ myself { id } }')).status, 403);
+      assert.equal((await fixture.client(narrow.json.key).graphql('{ myself { id } }')).status, 403);
       const { json } = await berthAs<{ apiKeys: Record<string, unknown>[] }>(team.key, 'key', 'list');
       const shown = json.apiKeys.find(({ id }) => id === narrow.json.id);
       assert.deepEqual(shown?.['scopes'], { rest: 'READ', graphql: 'NONE', serverless: 'WRITE' });
@@ -117,7 +117,7 @@ for (const kind of DATABASES)
           account,
         );
         assert.equal(made.code, 0, made.stderr);
-        assert.equal((await stage.client(made.json.key).call('GET', '/v2/account')).body['id'], team.id);
+        assert.equal((await fixture.client(made.json.key).call('GET', '/v2/account')).body['id'], team.id);
       }
       const listed = await berth<{ apiKeys: { name: string }[] }>('key', 'list', '--account', 'team');
       assert.equal(listed.json.apiKeys.filter(({ name }) => name === 'given').length, 2);
@@ -130,7 +130,7 @@ for (const kind of DATABASES)
       const made = await berthAs<Made>(team.key, 'key', 'create', '--name', 'short', '--access', 'all');
       const revoked = await berthAs(team.key, 'key', 'revoke', made.json.id);
       assert.deepEqual(revoked.json, { id: made.json.id, revoked: true });
-      assert.equal((await stage.client(made.json.key).call('GET', '/v2/account')).status, 401);
+      assert.equal((await fixture.client(made.json.key).call('GET', '/v2/account')).status, 401);
       const again = await berthAs(team.key, 'key', 'revoke', made.json.id);
       assert.deepEqual([again.code, again.stdout], [1, '']);
       assert.match(again.stderr, /not found/);

@@ -27,40 +27,40 @@ const WEB_SERVER = [
 await withKubernetes((cluster) => {
   describe('a server with a Kubernetes cluster', () => {
     let engine: KubernetesEngineFixture;
-    const stage = serverlessFixture(
+    const fixture = serverlessFixture(
       async () => (engine = await kubernetesEngineFixture(cluster, { scheduleTimeout: 5 })),
     );
 
     test('jobs run on pods, also after the server was killed, and nothing of them stays', async () => {
-      const endpoint = await stage.deploy(
+      const endpoint = await fixture.deploy(
         'first',
         queueWorkerSource('async ({ ms = 0, ...rest }) => { await pause(ms); return rest; }'),
         {
           workers: { min: 1, max: 1 },
         },
       );
-      const job = await stage.runSync(endpoint, { hello: 'world' });
+      const job = await fixture.runSync(endpoint, { hello: 'world' });
       assert.deepEqual([job.status, job.output], ['COMPLETED', { hello: 'world' }], job.error);
-      const before = await stage.engine.instancesOf(endpoint);
+      const before = await fixture.engine.instancesOf(endpoint);
       assert.equal(before.size, 1);
-      const slow = await stage.run(endpoint, { ms: 3000, after: 'kill' });
+      const slow = await fixture.run(endpoint, { ms: 3000, after: 'kill' });
       await waitFor(
         'the job runs',
-        async () => (await stage.status(endpoint, slow)).status === 'IN_PROGRESS',
+        async () => (await fixture.status(endpoint, slow)).status === 'IN_PROGRESS',
       );
-      await stage.killAndRestart();
-      assert.deepEqual((await stage.waitForEnd(endpoint, slow)).output, { after: 'kill' });
-      assert.deepEqual(await stage.engine.instancesOf(endpoint), before, 'the same pod goes on');
-      const [worker] = await waitForReadyWorkers(stage, endpoint, 1);
-      const logs = await stage.client.call(
+      await fixture.killAndRestart();
+      assert.deepEqual((await fixture.waitForEnd(endpoint, slow)).output, { after: 'kill' });
+      assert.deepEqual(await fixture.engine.instancesOf(endpoint), before, 'the same pod goes on');
+      const [worker] = await waitForReadyWorkers(fixture, endpoint, 1);
+      const logs = await fixture.client.call(
         'GET',
         `/v2/serverless/${endpoint}/workers/${worker}/logs?follow=false`,
       );
       assert.match(logs.text, /Starting localhost\/berth-test/);
-      const { text: metrics } = await stage.client.call('GET', '/metrics');
+      const { text: metrics } = await fixture.client.call('GET', '/metrics');
       assert.match(metrics, /^berth_kubernetes_cache_age_seconds\{data_center="K8S-1"\} \d/m);
       assert.match(metrics, /^berth_kubernetes_requests_total\{data_center="K8S-1"\} [1-9]/m);
-      await stage.remove(endpoint);
+      await fixture.remove(endpoint);
       await waitFor(
         'its pods and secrets are gone',
         async () => (await engine.names('pods')).length + (await engine.names('secrets')).length === 0,
@@ -68,9 +68,9 @@ await withKubernetes((cluster) => {
     });
 
     test('a pod is reached through the gateway, runs commands, and leaves nothing', async () => {
-      const { client } = stage;
+      const { client } = fixture;
       const { body: pod, text } = await createPod(client, {
-        image: stage.engine.image,
+        image: fixture.engine.image,
         cmd: WEB_SERVER,
         env: { GREETING: 'hello' },
         ports: ['8080/http'],
@@ -86,8 +86,8 @@ await withKubernetes((cluster) => {
         (word) => `cmd=${encodeURIComponent(word)}`,
       );
       const terminal = await openTerminal(
-        `${stage.server.url.replace(/^http/, 'ws')}/v2/pods/${pod.id}/terminal?${query.join('&')}`,
-        { authorization: `Bearer ${stage.server.key}` },
+        `${fixture.server.url.replace(/^http/, 'ws')}/v2/pods/${pod.id}/terminal?${query.join('&')}`,
+        { authorization: `Bearer ${fixture.server.key}` },
       );
       assert.equal((await terminal.ended).exit?.exitCode, 3);
       assert.equal(terminal.stdout().toString(), 'hello from inside\n');
@@ -106,13 +106,13 @@ await withKubernetes((cluster) => {
         (
           await engine.cluster.get<{ items: PodObject[] }>(`/api/v1/namespaces/${engine.namespace}/pods`)
         ).items.flatMap(({ status }) => status?.containerStatuses ?? []);
-      const endpoint = await stage.deploy('billed', queueWorkerSource('async () => 1'), {
+      const endpoint = await fixture.deploy('billed', queueWorkerSource('async () => 1'), {
         workers: { min: 1, max: 1 },
       });
-      await waitForReadyWorkers(stage, endpoint, 1);
+      await waitForReadyWorkers(fixture, endpoint, 1);
       // It may connect before its engine has told that it runs.
       const { scheduledAt, startedAt } = await waitFor('its start is recorded', async () => {
-        const { body } = await stage.client.call<{
+        const { body } = await fixture.client.call<{
           workers: { phases: { scheduledAt: string; startedAt: string | null } }[];
         }>('GET', `/v2/serverless/${endpoint}/workers`);
         const { phases } = body.workers[0] ?? {};
@@ -127,23 +127,23 @@ await withKubernetes((cluster) => {
         Date.parse(scheduledAt),
       );
       assert.ok(Math.abs(Date.parse(startedAt) - expected) < CLOCK_SLACK_MS, `${startedAt}, ${scheduledAt}`);
-      await stage.remove(endpoint);
+      await fixture.remove(endpoint);
 
-      const { body: pod, text } = await createPod(stage.client, {
-        image: stage.engine.image,
+      const { body: pod, text } = await createPod(fixture.client, {
+        image: fixture.engine.image,
         cmd: ['sh', '-c', 'sleep 2'],
       });
       assert.ok(pod.id, text);
-      await waitForPodStatus(stage.client, pod.id, 'RUNNING');
-      await stage.server.kill();
+      await waitForPodStatus(fixture.client, pod.id, 'RUNNING');
+      await fixture.server.kill();
       const ended = await waitFor(
         'the container has ended',
         async () =>
           (await containers()).find(({ state }) => state?.terminated !== undefined)?.state?.terminated,
       );
-      await stage.killAndRestart();
-      await waitForPodStatus(stage.client, pod.id, 'EXITED');
-      const billed = await stage.client.call<{ timeBilledMs: number }[]>(
+      await fixture.killAndRestart();
+      await waitForPodStatus(fixture.client, pod.id, 'EXITED');
+      const billed = await fixture.client.call<{ timeBilledMs: number }[]>(
         'GET',
         `/v1/billing/pods?grouping=podId&bucketSize=year&podId=${pod.id}`,
       );
@@ -152,31 +152,31 @@ await withKubernetes((cluster) => {
         Math.abs((billed.body[0]?.timeBilledMs ?? 0) - ran) < CLOCK_SLACK_MS,
         `${ran}: ${billed.text}`,
       );
-      await stage.client.call('DELETE', `/v2/pods/${pod.id}`);
+      await fixture.client.call('DELETE', `/v2/pods/${pod.id}`);
     });
 
     test('a job whose image cannot be pulled waits, and is told why', async () => {
-      const endpoint = await stage.deploy('large', queueWorkerSource('async () => 1'), {
+      const endpoint = await fixture.deploy('large', queueWorkerSource('async () => 1'), {
         cpu: [{ id: 'cpu3c', vcpuCount: 2 }],
         image: 'localhost:1/no/such-image:1',
       });
-      const job = await stage.run(endpoint, {});
-      await stage.waitForReason(endpoint, job, /could not be pulled|such-image/);
-      await stage.remove(endpoint);
+      const job = await fixture.run(endpoint, {});
+      await fixture.waitForReason(endpoint, job, /could not be pulled|such-image/);
+      await fixture.remove(endpoint);
     });
 
     test('workers scale with the queue', async () => {
-      const endpoint = await stage.deploy(
+      const endpoint = await fixture.deploy(
         'scaled',
         queueWorkerSource('async ({ ms }) => { await pause(ms); return 1; }'),
         {
           workers: { min: 0, max: 3 },
         },
       );
-      const jobs = await Promise.all(Array.from({ length: 3 }, () => stage.run(endpoint, { ms: 2000 })));
-      await waitForReadyWorkers(stage, endpoint, 3);
-      for (const job of jobs) assert.equal((await stage.waitForEnd(endpoint, job)).status, 'COMPLETED');
-      await stage.remove(endpoint);
+      const jobs = await Promise.all(Array.from({ length: 3 }, () => fixture.run(endpoint, { ms: 2000 })));
+      await waitForReadyWorkers(fixture, endpoint, 3);
+      for (const job of jobs) assert.equal((await fixture.waitForEnd(endpoint, job)).status, 'COMPLETED');
+      await fixture.remove(endpoint);
     });
   });
 });

@@ -22,11 +22,16 @@ async function run(...words: string[]): Promise<{ code: number | null; stdout: s
 type Line = Pick<ConformanceCheck, 'group' | 'name'> & { outcomes: Outcome[] };
 
 describe('the conformance suite', () => {
-  const stage = examplesFixture();
+  const fixture = examplesFixture();
 
   test('finds what clients expect', async () => {
-    const { json } = await stage.berth<{ id: string }>('deploy', 'local/echo', '--name', 'conformance-echo');
-    const { url, key } = stage.server;
+    const { json } = await fixture.berth<{ id: string }>(
+      'deploy',
+      'local/echo',
+      '--name',
+      'conformance-echo',
+    );
+    const { url, key } = fixture.server;
     const { stdout, stderr } = await run(
       '--url',
       url,
@@ -48,7 +53,7 @@ describe('the conformance suite', () => {
   });
 
   test('leaves nothing behind', async () => {
-    const client = stage.server.client();
+    const client = fixture.server.client();
     for (const path of [
       '/v2/templates',
       '/v2/serverless',
@@ -66,7 +71,7 @@ describe('the conformance suite', () => {
   });
 
   test('shows two deployments side by side, skips with a reason, and fails with 1', async () => {
-    const { url, key } = stage.server;
+    const { url, key } = fixture.server;
     const { code, stdout } = await run(
       '--url',
       url,

@@ -35,14 +35,14 @@ const HANDLER = 'export default (job) => job.input;\n';
 
 /** No worker is needed for what these tests ask. */
 describe('a deployed folder that crashes at its start', () => {
-  const stage = clearedServerFixture();
+  const fixture = clearedServerFixture();
   const folder = createTemporaryFolder('crash', {
     'handler.js': 'export default () => nothing.at.all;\nwrong;\n',
   });
   after(() => folder.remove());
 
   test('has its log shown, though no worker runs', async () => {
-    const env = { BERTH_URL: stage.server.url, BERTH_API_KEY: stage.server.key };
+    const env = { BERTH_URL: fixture.server.url, BERTH_API_KEY: fixture.server.key };
     const deployed = await runBerth(['deploy', folder.path, '--name', 'crash', '--min', '1'], env);
     assert.equal(deployed.code, 0, deployed.stderr);
     // A wait for it ends long before its time is over.
@@ -58,16 +58,16 @@ describe('a deployed folder that crashes at its start', () => {
 });
 
 describe('berth deploy', () => {
-  const stage = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });
+  const fixture = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });
   let ann: TestAccount;
   let folder: TemporaryFolder;
   const berth = <T = Deployed>(...args: string[]): Promise<CommandResult<T>> =>
-    runBerth<T>(args, { BERTH_URL: stage.server.url, BERTH_API_KEY: ann.key });
+    runBerth<T>(args, { BERTH_URL: fixture.server.url, BERTH_API_KEY: ann.key });
   const endpoint = async (id: string): Promise<Endpoint> =>
     (await ann.call<Endpoint>('GET', `/v2/serverless/${id}`)).body;
 
   before(async () => {
-    ann = await stage.createAccount('ann');
+    ann = await fixture.createAccount('ann');
     folder = createTemporaryFolder('My App', {
       'handler.js': HANDLER,
       'node_modules/x/index.js': '',
@@ -84,7 +84,7 @@ describe('berth deploy', () => {
     );
     assert.deepEqual([json.name, json.type, json.created], ['My App', 'QUEUE', true]);
     assert.match(json.image, new RegExp(`^local/${ann.id}\\.my-app:[0-9a-f]{12}$`));
-    assert.equal(json.requestUrls['run'], `${stage.server.url}/v2/${json.id}/run`);
+    assert.equal(json.requestUrls['run'], `${fixture.server.url}/v2/${json.id}/run`);
     const made = await endpoint(json.id);
     assert.deepEqual(
       [
@@ -226,7 +226,7 @@ describe('berth deploy', () => {
 
   test('a terminal shows how much of a large folder has been sent', async () => {
     const large = createTemporaryFolder('large', { 'handler.js': HANDLER, weights: 'w'.repeat(2_000_000) });
-    const env = { BERTH_URL: stage.server.url, BERTH_API_KEY: ann.key };
+    const env = { BERTH_URL: fixture.server.url, BERTH_API_KEY: ann.key };
     const argv = ['deploy', large.path, '--name', 'large'];
     const { code, err } = await runInProcess(argv, { env, terminal: true });
     assert.equal(code, 0, err);
@@ -240,7 +240,7 @@ describe('berth deploy', () => {
   test('a terminal is told that packages are installed first', async () => {
     const packages = createTemporaryFolder('Packages', { 'handler.py': '', 'requirements.txt': '# none\n' });
     const { out } = await runInProcess(['deploy', packages.path, '--name', 'packages'], {
-      env: { BERTH_URL: stage.server.url, BERTH_API_KEY: ann.key, npm_command: 'exec' },
+      env: { BERTH_URL: fixture.server.url, BERTH_API_KEY: ann.key, npm_command: 'exec' },
       terminal: true,
     });
     packages.remove();
@@ -340,7 +340,7 @@ describe('berth deploy', () => {
     assert.equal(queued.json.status, 'IN_QUEUE');
     const looked = await berth<{ status: string }>('run', json.id, '{"n": 2}', '--sync', '--wait', '1');
     assert.deepEqual([looked.code, looked.json.status], [0, 'IN_QUEUE']);
-    const { body } = await stage.server
+    const { body } = await fixture.server
       .client(ann.key)
       .call<{ requests: { input: unknown }[] }>('GET', `/v2/${json.id}/requests`);
     assert.deepEqual(
@@ -373,7 +373,7 @@ describe('berth deploy', () => {
       )
     ).json;
     const ran = await runBerth<{ status: string }>(['run', id, '{}'], {
-      BERTH_URL: stage.server.url,
+      BERTH_URL: fixture.server.url,
       BERTH_API_KEY: key,
     });
     assert.deepEqual([ran.code, ran.json?.status], [0, 'IN_QUEUE'], ran.stderr);

@@ -24,15 +24,15 @@ await withDocker((host) =>
       return { ...engine, env: { ...engine.env, BERTH_RUNNER_PYTHON_IMAGE: MISSING_IMAGE } };
     },
     () => RUNNER_IMAGE,
-    (stage, deploy) => {
+    (fixture, deploy) => {
       test('a runner image that is not there is named, with the setting that it comes from', async () => {
         const folder = createTemporaryFolder('snake', { 'handler.py': 'def handler(job): return 1' });
         const endpoint = await deploy(folder.path);
-        const job = await stage.run(endpoint, 1);
-        const reason = await stage.waitForReason(endpoint, job, /could not be pulled/);
+        const job = await fixture.run(endpoint, 1);
+        const reason = await fixture.waitForReason(endpoint, job, /could not be pulled/);
         assert.match(reason, /localhost:1\/nobody\/runner-python:1/);
         assert.match(reason, /runner image of local\/\S*snake:\w+, from the setting runner\.image/);
-        await stage.remove(endpoint);
+        await fixture.remove(endpoint);
         folder.remove();
       });
     },

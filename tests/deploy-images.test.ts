@@ -26,22 +26,22 @@ const file = (path: string, content = 'x', mode?: number) => ({
 });
 
 describe('uploaded folders', () => {
-  const stage = serverFixture('sqlite');
+  const fixture = serverFixture('sqlite');
   let ann: TestAccount;
   let bob: TestAccount;
   before(async () => {
-    ann = await stage.createAccount('ann');
-    bob = await stage.createAccount('bob');
+    ann = await fixture.createAccount('ann');
+    bob = await fixture.createAccount('bob');
   });
 
   const upload = (client: ApiClient, name: string, files: unknown[]): Promise<ApiResponse<Image>> =>
     client.call<Image>('POST', '/v2/images', { name, files });
   const images = async (client: ApiClient): Promise<Image[]> =>
     (await client.call<{ images: Image[] }>('GET', '/v2/images')).body.images;
-  const onDisk = (...path: string[]): string => join(stage.database.data, 'images', ...path);
+  const onDisk = (...path: string[]): string => join(fixture.database.data, 'images', ...path);
 
   test('are images: 201 returns the image name, and the files are where the engine reads them', async () => {
-    const answer = await upload(stage.operator, 'echo', [
+    const answer = await upload(fixture.operator, 'echo', [
       file('handler.ts', 'export default 1'),
       file('bin/run', '#!/bin/sh', 0o755),
     ]);
@@ -52,21 +52,21 @@ describe('uploaded folders', () => {
       { name: 'echo', image: `local/echo:${digest}`, files: 2, size: 25 },
     );
     assert.equal(readFileSync(onDisk('echo', digest, 'handler.ts'), 'utf8'), 'export default 1');
-    const again = await upload(stage.operator, 'echo', [
+    const again = await upload(fixture.operator, 'echo', [
       file('bin/run', '#!/bin/sh', 0o700),
       file('handler.ts', 'export default 1'),
     ]);
     assert.deepEqual([again.status, again.body.image], [201, image]);
-    const other = await upload(stage.operator, 'echo', [
+    const other = await upload(fixture.operator, 'echo', [
       file('handler.ts', 'export default 2'),
       file('bin/run', '#!/bin/sh', 0o755),
     ]);
     assert.notEqual(other.body.image, image);
-    assert.equal((await images(stage.operator)).length, 2);
+    assert.equal((await images(fixture.operator)).length, 2);
   });
 
   test('cannot escape their folder', async () => {
-    const before = readdirSync(stage.database.data).sort();
+    const before = readdirSync(fixture.database.data).sort();
     for (const path of [
       '../evil',
       '/etc/evil',
@@ -92,7 +92,7 @@ describe('uploaded folders', () => {
     assert.equal((await upload(ann, 'evil', [{ path: 'a', data: 'not base64!' }])).status, 422);
     assert.equal((await upload(ann, 'evil', [{ path: 'a', data: '', link: '/etc/passwd' }])).status, 422);
     assert.deepEqual(await images(ann), []);
-    assert.deepEqual(readdirSync(stage.database.data).sort(), before);
+    assert.deepEqual(readdirSync(fixture.database.data).sort(), before);
     assert.ok(!existsSync(onDisk(`${ann.id}.evil`)));
   });
 
@@ -104,10 +104,10 @@ describe('uploaded folders', () => {
       (await images(ann)).map(({ image }) => image),
       [mine.image],
     );
-    assert.ok((await images(stage.operator)).every(({ name }) => name === 'echo'));
+    assert.ok((await images(fixture.operator)).every(({ name }) => name === 'echo'));
     for (const name of ['twin', `${ann.id}.twin`, '..', 'echo'])
       assert.equal(
-        (await stage.operator.call('DELETE', `/v2/images/${encodeURIComponent(name)}`)).status === 200,
+        (await fixture.operator.call('DELETE', `/v2/images/${encodeURIComponent(name)}`)).status === 200,
         name === 'echo',
         name,
       );
@@ -127,7 +127,7 @@ describe('uploaded folders', () => {
       scaling: { type: 'QUEUE_DELAY', queueDelay: 4 },
       workers: { min: 0, max: 1 },
     };
-    for (const other of [bob, stage.operator]) {
+    for (const other of [bob, fixture.operator]) {
       const refused = await other.call('POST', '/v2/serverless', order);
       assert.equal(refused.status, 400, refused.text);
       assert.match(refused.text, /belongs to another account/);
@@ -143,17 +143,17 @@ describe('uploaded folders', () => {
       name: 'reader',
       access: 'READ_ONLY',
     });
-    const reader = stage.client(body.key);
+    const reader = fixture.client(body.key);
     assert.equal((await upload(reader, 'x', [file('handler.ts')])).status, 403);
     assert.equal((await reader.call('GET', '/v2/images')).status, 200);
-    assert.equal((await upload(stage.client(undefined), 'x', [file('handler.ts')])).status, 401);
+    assert.equal((await upload(fixture.client(undefined), 'x', [file('handler.ts')])).status, 401);
   });
 
   test('may be far larger than any other body, up to a limit', async () => {
     const large = { path: 'model.bin', data: Buffer.alloc(30_000_000, 7).toString('base64') };
     const { status, body } = await upload(ann, 'large', [file('handler.ts'), large]);
     assert.deepEqual([status, body.size], [201, 30_000_001]);
-    const announced = request(`${stage.server.url}/v2/images`, {
+    const announced = request(`${fixture.server.url}/v2/images`, {
       method: 'POST',
       headers: {
         authorization: `Bearer ${ann.key}`,

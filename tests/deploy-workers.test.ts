@@ -21,8 +21,8 @@ const handler = (mark: string): string =>
   `{ mark: '${mark}', input: job.input }; };\n`;
 
 describe('berth deploy, with workers', () => {
-  const stage = examplesFixture();
-  const { berth } = stage;
+  const fixture = examplesFixture();
+  const { berth } = fixture;
 
   test('--wait waits for a worker of the new release, and the next job runs on it', async () => {
     const folder = createTemporaryFolder('app', { 'handler.js': handler('first') });
@@ -80,7 +80,7 @@ describe('berth deploy, with workers', () => {
     assert.deepEqual(fromFile.json.output, { mark: 'x', input: { from: 'file' } });
     const child = spawn(
       BERTH_COMMAND,
-      ['run', 'inputs', '-', '--sync', '--json', '--data', stage.database.data],
+      ['run', 'inputs', '-', '--sync', '--json', '--data', fixture.database.data],
       {
         stdio: ['pipe', 'pipe', 'inherit'],
       },
@@ -96,9 +96,13 @@ describe('berth deploy, with workers', () => {
   test('logs of one job, and logs that are followed while workers come and go', async () => {
     const folder = createTemporaryFolder('talks', { 'handler.js': handler('x') });
     await berth('deploy', folder.path);
-    const following = spawn(BERTH_COMMAND, ['logs', 'talks', '-f', '--json', '--data', stage.database.data], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+    const following = spawn(
+      BERTH_COMMAND,
+      ['logs', 'talks', '-f', '--json', '--data', fixture.database.data],
+      {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    );
     let printed = '';
     following.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text));
     const [one, two] = [

@@ -16,14 +16,14 @@ import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 
 for (const kind of DATABASES) {
   describe(`endpoints and bad input, on ${kind}`, () => {
-    const stage = serverFixture(kind);
+    const fixture = serverFixture(kind);
     let ann: TestAccount;
     let templateId: string;
     const { createBaseTemplate, createVolume, createInV2, graphqlRefusal, getFromV2 } = endpointInterfaces(
       () => ({ ann, templateId }),
     );
     before(async () => {
-      ann = await stage.createAccount('ann');
+      ann = await fixture.createAccount('ann');
       templateId = await createBaseTemplate();
     });
 

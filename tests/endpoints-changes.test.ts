@@ -15,7 +15,7 @@ import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 
 for (const kind of DATABASES) {
   describe(`endpoints that change, on ${kind}`, () => {
-    const stage = serverFixture(kind);
+    const fixture = serverFixture(kind);
     let ann: TestAccount;
     let templateId: string;
     const {
@@ -34,7 +34,7 @@ for (const kind of DATABASES) {
       templateId,
     }));
     before(async () => {
-      ann = await stage.createAccount('ann');
+      ann = await fixture.createAccount('ann');
       templateId = await createBaseTemplate();
     });
 

@@ -16,7 +16,7 @@ import { wholeEndpointsSuite } from './endpoints/whole-endpoints.suite.ts';
 
 for (const kind of DATABASES) {
   describe(`endpoints in every interface, on ${kind}`, () => {
-    const stage = serverFixture(kind);
+    const fixture = serverFixture(kind);
     let ann: TestAccount;
     let templateId: string;
     const {
@@ -35,7 +35,7 @@ for (const kind of DATABASES) {
       templateId,
     }));
     before(async () => {
-      ann = await stage.createAccount('ann');
+      ann = await fixture.createAccount('ann');
       templateId = await createBaseTemplate();
     });
 
@@ -90,7 +90,7 @@ for (const kind of DATABASES) {
 
     test('through v2: 201 with the defaults of v2, whole addresses, and a wrapped list', async () => {
       const made = await createInV2();
-      const base = `${stage.server.url}/v2/${made.id}`;
+      const base = `${fixture.server.url}/v2/${made.id}`;
       assert.deepEqual(made, {
         id: made.id,
         name: 'small',
@@ -187,7 +187,7 @@ for (const kind of DATABASES) {
       assert.equal(await getFromGraphql('nosuchendpoint'), null);
     });
 
-    wholeEndpointsSuite(() => ({ ann, templateId, url: stage.server.url }));
+    wholeEndpointsSuite(() => ({ ann, templateId, url: fixture.server.url }));
 
     test('run on CPUs where that is asked for, in each way of asking', async () => {
       const one = await createInV1({
@@ -344,7 +344,7 @@ for (const kind of DATABASES) {
     });
 
     test('belong to one account, and are paged newest first', async () => {
-      const bob = await stage.createAccount('bob');
+      const bob = await fixture.createAccount('bob');
       const { id } = await createInV2();
       for (const path of [`/v1/endpoints/${id}`, `/v2/serverless/${id}`]) {
         assert.deepEqual(

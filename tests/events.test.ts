@@ -15,12 +15,12 @@ describe('GET /v2/events', { concurrency: true }, () => DATABASES.forEach(events
 
 function eventsSuite(kind: DatabaseKind): void {
   describe(`GET /v2/events, on ${kind}`, { concurrency: false }, () => {
-    const stage = clearedServerFixture({}, kind);
+    const fixture = clearedServerFixture({}, kind);
 
     test('reports endpoints, releases, workers, jobs, pods and volumes, and resumes after a disconnect', async () => {
-      const { url } = stage.server;
-      const account = stage.operator;
-      const reader = await readEvents(url, stage.server.key);
+      const { url } = fixture.server;
+      const account = fixture.operator;
+      const reader = await readEvents(url, fixture.server.key);
       const ready = await reader.waitFor('ready', ({ type }) => type === 'ready');
       assert.equal(ready['resumed'], false);
       const endpointId = await deployHandler(account, 'told', 'export default () => 1;\n', {
@@ -51,7 +51,7 @@ function eventsSuite(kind: DatabaseKind): void {
       reader.close();
       const { id: podId } = await createRunningPod(account);
       const volumeId = await createVolume(account);
-      const resumed = await readEvents(url, stage.server.key, '', ended.id);
+      const resumed = await readEvents(url, fixture.server.key, '', ended.id);
       await resumed.waitFor('resumed', (event) => event.type === 'ready' && event['resumed'] === true);
       await resumed.waitFor(
         'the pod runs',
@@ -64,8 +64,8 @@ function eventsSuite(kind: DatabaseKind): void {
     });
 
     test('shows an account nothing of another, and a key no jobs that it may not read', async () => {
-      const { url } = stage.server;
-      const [mine, theirs] = [await stage.createAccount('mine'), await stage.createAccount('theirs')];
+      const { url } = fixture.server;
+      const [mine, theirs] = [await fixture.createAccount('mine'), await fixture.createAccount('theirs')];
       const { body: noJobs } = await mine.call<{ id: string; key: string }>('POST', '/v2/account/api-keys', {
         name: 'no jobs',
         access: 'RESTRICTED',
@@ -106,12 +106,16 @@ function eventsSuite(kind: DatabaseKind): void {
     });
 
     test('an account is told of its limits, when they are set and when much of one is used', async () => {
-      const { url } = stage.server;
-      const [mine, theirs] = [await stage.createAccount('limited'), await stage.createAccount('unlimited')];
+      const { url } = fixture.server;
+      const [mine, theirs] = [
+        await fixture.createAccount('limited'),
+        await fixture.createAccount('unlimited'),
+      ];
       const reader = await readEvents(url, mine.key, '?types=quota');
       const others = await readEvents(url, theirs.key, '?types=quota');
       for (const each of [reader, others]) await each.waitFor('ready', ({ type }) => type === 'ready');
-      const set = (limits: object) => stage.operator.call('PATCH', `/v2/accounts/${mine.id}/limits`, limits);
+      const set = (limits: object) =>
+        fixture.operator.call('PATCH', `/v2/accounts/${mine.id}/limits`, limits);
       await set({ volumeBytes: 10_000_000_000, pods: 4 });
       await reader.waitFor('a limit', ({ limit, maximum }) => limit === 'pods' && maximum === 4);
       await set({ pods: null });
@@ -133,13 +137,13 @@ function eventsSuite(kind: DatabaseKind): void {
     });
 
     test('after a crash a reader is told to read everything again', async () => {
-      const account = await stage.createAccount('before the crash');
-      const first = await readEvents(stage.server.url, account.key);
+      const account = await fixture.createAccount('before the crash');
+      const first = await readEvents(fixture.server.url, account.key);
       const { id } = await first.waitFor('ready', ({ type }) => type === 'ready');
-      await stage.server.kill();
+      await fixture.server.kill();
       await waitFor('the stream has ended', () => first.hasEnded());
-      await stage.restart();
-      const next = await readEvents(stage.server.url, account.key, '', id);
+      await fixture.restart();
+      const next = await readEvents(fixture.server.url, account.key, '', id);
       await next.waitFor('reset', ({ type }) => type === 'reset');
       const volumeId = await createVolume(account);
       await next.waitFor('what happens now', (event) => event['volumeId'] === volumeId);

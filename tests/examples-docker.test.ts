@@ -15,8 +15,8 @@ import { waitUntilPasses } from '../packages/testing/src/wait-for.ts';
 
 await withDocker((host) => {
   describe('the example of a Dockerfile', () => {
-    const stage = examplesFixture({ BERTH_DOCKER: host });
-    const { berth } = stage;
+    const fixture = examplesFixture({ BERTH_DOCKER: host });
+    const { berth } = fixture;
     const docker = new DockerClient(host);
     const name = `upper-${process.pid}`;
     const image = `${name}:1`;
@@ -35,8 +35,8 @@ ${block.replaceAll(/\bupper:1\b|registry\.example\/my-worker:1/g, image).replace
           PATH: `${resolve('node_modules/.bin')}:${process.env['PATH']}`,
           DOCKER_HOST: host,
           DOCKER_BUILDKIT: '0',
-          BERTH_URL: stage.server.url,
-          BERTH_API_KEY: stage.server.key,
+          BERTH_URL: fixture.server.url,
+          BERTH_API_KEY: fixture.server.key,
         },
       });
       return stdout;

@@ -5,8 +5,8 @@ import { describe, test } from 'node:test';
 import { EXAMPLES_FOLDER, examplesFixture } from '../packages/testing/src/examples-fixture.ts';
 
 describe('the example of a load balanced endpoint', () => {
-  const stage = examplesFixture();
-  const { berth } = stage;
+  const fixture = examplesFixture();
+  const { berth } = fixture;
 
   test('takes HTTP requests and WebSockets straight to its worker', async () => {
     const deployed = await berth<{ id: string; type: string; requestUrls: { base: string } }>(
@@ -20,7 +20,7 @@ describe('the example of a load balanced endpoint', () => {
     );
     assert.deepEqual([deployed.code, deployed.json?.type], [0, 'LOAD_BALANCER'], deployed.stderr);
     const { base } = deployed.json.requestUrls;
-    const headers = { authorization: `Bearer ${stage.server.key}` };
+    const headers = { authorization: `Bearer ${fixture.server.key}` };
 
     const ping = await fetch(`${base}/ping`, { headers });
     assert.deepEqual([ping.status, await ping.json()], [200, { status: 'healthy' }]);

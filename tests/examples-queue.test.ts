@@ -14,8 +14,8 @@ const lines = (text: string): Record<string, unknown>[] =>
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
 describe('the examples of queue endpoints', () => {
-  const stage = examplesFixture();
-  const { berth } = stage;
+  const fixture = examplesFixture();
+  const { berth } = fixture;
   const deploy = async (example: string, ...options: string[]): Promise<{ id: string }> => {
     const { code, json, stderr } = await berth<{ id: string }>(
       'deploy',
@@ -83,7 +83,7 @@ describe('the examples of queue endpoints', () => {
 
   test('progress reports its progress, and stops when it is cancelled', async () => {
     const { id } = await deploy('progress');
-    const client = stage.server.client();
+    const client = fixture.server.client();
     const job = (await berth<ExampleJobView>('run', 'progress', '{"input": {"steps": 1000, "stepMs": 20}}'))
       .json;
     await waitUntilPasses(async () => {

@@ -15,11 +15,11 @@ interface Upload {
 
 for (const kind of DATABASES) {
   describe(`builds of Flash, on ${kind}`, () => {
-    const stage = serverFixture(kind);
+    const fixture = serverFixture(kind);
     let owner: TestAccount;
     let appId: string;
     before(async () => {
-      owner = await stage.createAccount('owner');
+      owner = await fixture.createAccount('owner');
       appId = (
         await ask<{ createFlashApp: { id: string } }>(
           'mutation { createFlashApp(input: {name: "app"}) { id } }',
@@ -48,7 +48,7 @@ for (const kind of DATABASES) {
         { input: { flashAppId: app, objectKey, manifest: {} } },
       );
     const files = (): string[] =>
-      readdirSync(join(stage.database.data, 'artifacts'), { recursive: true, encoding: 'utf8' });
+      readdirSync(join(fixture.database.data, 'artifacts'), { recursive: true, encoding: 'utf8' });
 
     test('a large file goes in and comes back as it was', async () => {
       const { uploadUrl, objectKey } = await prepare();
@@ -100,7 +100,7 @@ for (const kind of DATABASES) {
     });
 
     test('another account makes nothing of it', async () => {
-      const stranger = await stage.createAccount('stranger');
+      const stranger = await fixture.createAccount('stranger');
       const { uploadUrl, objectKey } = await prepare();
       await put(uploadUrl, 'x');
       assert.match((await finalize(objectKey, stranger)).text, /not found/);
@@ -111,7 +111,7 @@ for (const kind of DATABASES) {
         (await finalize(objectKey, stranger, body.data?.createFlashApp.id)).text,
         /nothing was uploaded/,
       );
-      assert.equal((await fetch(`${stage.server.url}/artifacts/${objectKey}`)).status, 403);
+      assert.equal((await fetch(`${fixture.server.url}/artifacts/${objectKey}`)).status, 403);
       assert.equal((await fetch(uploadUrl, { method: 'DELETE' })).status, 405);
     });
   });

@@ -13,26 +13,26 @@ const NAMES = {
 /** What the flash client does, in the order in which it does it; the client itself is in clients/. */
 describe('an app of flash', { concurrency: false }, () => {
   after(async () => {
-    const client = stage.server.client();
+    const client = fixture.server.client();
     const { body } = await client.call<{ endpoints: { id: string }[] }>('GET', '/v2/serverless');
     for (const { id } of body.endpoints) await client.call('DELETE', `/v2/serverless/${id}`);
   });
-  const stage = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });
+  const fixture = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });
   const call = (
     headers: Record<string, string>,
     operation = 'runsync',
-    key = stage.server.key,
+    key = fixture.server.key,
   ): Promise<Response> =>
-    fetch(`${stage.server.url}/v2/flash/${operation}`, {
+    fetch(`${fixture.server.url}/v2/flash/${operation}`, {
       method: 'POST',
       headers: { ...headers, authorization: `Bearer ${key}` },
       body: '{"input":{"name":"world"}}',
     });
 
   test('its workers find the build, and it is called by name', async () => {
-    const client = stage.server.client();
+    const client = fixture.server.client();
     const image = await uploadHandler(client, 'greeter', FLASH_HANDLER);
-    await deployFlash(stage.operator, {
+    await deployFlash(fixture.operator, {
       app: 'greetings',
       environment: 'production',
       build: 'the build',
@@ -54,14 +54,14 @@ describe('an app of flash', { concurrency: false }, () => {
     ): Promise<number> => (await call(headers, operation, key)).status;
     for (const name of Object.keys(NAMES))
       assert.equal(await statusOf({ ...NAMES, [name]: 'other' }), 404, name);
-    assert.equal(await statusOf(NAMES, 'runsync', (await stage.createAccount('stranger')).key), 404);
+    assert.equal(await statusOf(NAMES, 'runsync', (await fixture.createAccount('stranger')).key), 404);
     assert.equal(await statusOf(NAMES, 'runsync', 'rpa_WRONG'), 401);
     assert.equal(await statusOf({}), 400);
     assert.equal(await statusOf(NAMES, 'nothing'), 404);
   });
 
   test('the ready workers of a queue endpoint and their last lines can be looked up by id', async () => {
-    const client = stage.server.client();
+    const client = fixture.server.client();
     const id = await deployHandler(
       client,
       'lines',
@@ -78,11 +78,11 @@ describe('an app of flash', { concurrency: false }, () => {
     );
     assert.deepEqual([body.workers.ready, body.readyWorkers.length], [1, 1]);
     const path = `/v1/pod/${body.readyWorkers[0]}/logs`;
-    const logs = await stage.operator.call<{ container: string[]; system: string[] }>('GET', path);
+    const logs = await fixture.operator.call<{ container: string[]; system: string[] }>('GET', path);
     assert.ok(
       logs.body.container.some((line) => /^\S+Z here$/.test(line)) && logs.body.system.length > 0,
       logs.text,
     );
-    assert.equal((await (await stage.createAccount('other')).call('GET', path)).status, 404);
+    assert.equal((await (await fixture.createAccount('other')).call('GET', path)).status, 404);
   });
 });

@@ -25,10 +25,10 @@ const MEGABYTE = 1024 * 1024;
 const LIMIT = 30 * MEGABYTE;
 
 describe('requests to a load balancing endpoint', () => {
-  const stage = loadBalancerFixture();
+  const fixture = loadBalancerFixture();
 
   test('arrive with any method and path, also those of the job API, and say where they came from', async () => {
-    const endpoint = await stage.endpoint();
+    const endpoint = await fixture.endpoint();
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']) {
       const { status, headers, body } = await endpoint.call<Seen>(
         method,
@@ -63,14 +63,14 @@ describe('requests to a load balancing endpoint', () => {
       'x-forwarded-prefix': `/v2/${endpoint.id}`,
     });
     assert.equal(
-      (await stage.client.call<Seen>('GET', `/v2/${encoded(endpoint.id)}/seen?a`)).body.url,
+      (await fixture.client.call<Seen>('GET', `/v2/${encoded(endpoint.id)}/seen?a`)).body.url,
       '/seen?a',
     );
     assert.equal((await endpoint.call('GET', '/ping')).status, 200);
   });
 
   test('find their endpoint by host name as well', async () => {
-    const endpoint = await stage.endpoint();
+    const endpoint = await fixture.endpoint();
     const byName = async (host: string, path: string): Promise<{ status: number; text: string }> =>
       readResponse(endpoint.openRequest('', { path, headers: { host } }).end());
     const { status, text } = await byName(`${endpoint.id}.${DOMAIN}:8484`, '/v2/pods?deep');
@@ -86,8 +86,8 @@ describe('requests to a load balancing endpoint', () => {
   });
 
   test('may name their target with scheme and host, and so may those to all else', async () => {
-    const endpoint = await stage.endpoint();
-    const queue = await createQueueEndpoint(stage.server.url, stage.server.key);
+    const endpoint = await fixture.endpoint();
+    const queue = await createQueueEndpoint(fixture.server.url, fixture.server.key);
     const ask = async (
       target: string,
       headers: Record<string, string> = {},
@@ -124,17 +124,17 @@ describe('requests to a load balancing endpoint', () => {
   });
 
   test('are let in with a key of the account that may write, and with no other', async () => {
-    const endpoint = await stage.endpoint();
-    const other = await stage.endpoint({ workers: { min: 0, max: 0 } });
-    const stranger = await stage.client.call<{ key: string }>('POST', '/v2/accounts', { name: 'stranger' });
+    const endpoint = await fixture.endpoint();
+    const other = await fixture.endpoint({ workers: { min: 0, max: 0 } });
+    const stranger = await fixture.client.call<{ key: string }>('POST', '/v2/accounts', { name: 'stranger' });
     const asked = async (key: string | undefined): Promise<[number, unknown]> => {
-      const { status, body } = await createApiClient(stage.server.url, key).call<{ error: unknown }>(
+      const { status, body } = await createApiClient(fixture.server.url, key).call<{ error: unknown }>(
         'GET',
         `/v2/${endpoint.id}/seen`,
       );
       return [status, body.error];
     };
-    const keyFor = (fields: object): Promise<string> => newKey(stage.client, fields);
+    const keyFor = (fields: object): Promise<string> => newKey(fixture.client, fields);
     assert.deepEqual((await asked(undefined))[0], 401);
     assert.deepEqual((await asked('rpa_WRONG'))[0], 401);
     assert.deepEqual((await asked(stranger.body.key))[0], 404);
@@ -154,14 +154,14 @@ describe('requests to a load balancing endpoint', () => {
       [200, undefined],
     );
 
-    const queue = await createQueueEndpoint(stage.server.url, stage.server.key);
-    const wrong = await stage.client.call<{ error: string }>('GET', `/v2/${queue.id}/any/path`);
+    const queue = await createQueueEndpoint(fixture.server.url, fixture.server.key);
+    const wrong = await fixture.client.call<{ error: string }>('GET', `/v2/${queue.id}/any/path`);
     assert.deepEqual([wrong.status, wrong.body.error], [400, 'not allowed for QB API']);
-    assert.equal((await stage.client.call('GET', '/v2/nosuchendpoint/any/path')).status, 404);
+    assert.equal((await fixture.client.call('GET', '/v2/nosuchendpoint/any/path')).status, 404);
   });
 
   test('and their answers are at most 30 MB', async () => {
-    const endpoint = await stage.endpoint();
+    const endpoint = await fixture.endpoint();
     const whole = await endpoint.call('POST', '/back', Buffer.alloc(LIMIT, 'y'));
     assert.deepEqual([whole.status, whole.text.length], [200, LIMIT]);
     assert.equal((await endpoint.call('POST', '/back', Buffer.alloc(LIMIT + 1))).status, 413);

@@ -14,10 +14,10 @@ import { waitFor } from '../packages/testing/src/wait-for.ts';
 const MEGABYTE = 1024 * 1024;
 
 describe('streams through a load balancing endpoint', () => {
-  const stage = loadBalancerFixture();
+  const fixture = loadBalancerFixture();
 
   test('both ways at the same time: each piece comes back before the next is sent', async () => {
-    const endpoint = await stage.endpoint();
+    const endpoint = await fixture.endpoint();
     const asking = endpoint.openRequest('/back', { method: 'POST' });
     asking.write('piece 0');
     const response = await responseOf(asking);
@@ -31,7 +31,7 @@ describe('streams through a load balancing endpoint', () => {
   });
 
   test('server-sent events arrive one by one, as the worker makes them', async () => {
-    const endpoint = await stage.endpoint();
+    const endpoint = await fixture.endpoint();
     const response = await responseOf(endpoint.openRequest('/open/events').end());
     assert.equal(response.headers['content-type'], 'text/event-stream');
     for (const event of ['id: 1\ndata: one\n\n', 'id: 2\ndata: two\n\n']) {
@@ -43,10 +43,10 @@ describe('streams through a load balancing endpoint', () => {
   });
 
   test('a WebSocket talks both ways, and is refused without a key', async () => {
-    const endpoint = await stage.endpoint();
+    const endpoint = await fixture.endpoint();
     const { worker } = await endpoint.workerState();
-    const address = `${stage.server.url.replace(/^http/, 'ws')}/v2/${endpoint.id}/chat?room=1`;
-    const socket = new WebSocket(address, { headers: { authorization: `Bearer ${stage.server.key}` } });
+    const address = `${fixture.server.url.replace(/^http/, 'ws')}/v2/${endpoint.id}/chat?room=1`;
+    const socket = new WebSocket(address, { headers: { authorization: `Bearer ${fixture.server.key}` } });
     await once(socket, 'open');
     for (const message of ['hello', 'x'.repeat(10_000)]) {
       socket.send(message);
@@ -60,9 +60,9 @@ describe('streams through a load balancing endpoint', () => {
   });
 
   test('200 MB for a worker that does not read stay with their senders, and arrive whole when it does', async () => {
-    const endpoint = await stage.endpoint();
+    const endpoint = await fixture.endpoint();
     const [uploads, each] = [8, 25 * MEGABYTE];
-    const before = residentMegabytes(stage.server.process.pid);
+    const before = residentMegabytes(fixture.server.process.pid);
     const uploading = Array.from({ length: uploads }, (_, number) =>
       upload(endpoint, `/keep/${number}`, each),
     );
@@ -79,7 +79,7 @@ describe('streams through a load balancing endpoint', () => {
       return looks === 10;
     });
     assert.ok(sent < (uploads * each) / 2, `${sent} bytes have left their senders`);
-    const during = residentMegabytes(stage.server.process.pid);
+    const during = residentMegabytes(fixture.server.process.pid);
     assert.equal((await endpoint.call('POST', '/read', '')).text, String(uploads));
     for (const { status, text } of await Promise.all(sizes))
       assert.deepEqual([status, text], [200, String(each)]);
@@ -92,7 +92,7 @@ describe('streams through a load balancing endpoint', () => {
       }),
     );
     assert.deepEqual(answers, Array(uploads).fill(each));
-    const after = residentMegabytes(stage.server.process.pid);
+    const after = residentMegabytes(fixture.server.process.pid);
     // What has passed through is collected with everything else, when that has doubled.
     for (const [now, most] of [
       [during, 100],
@@ -105,7 +105,7 @@ describe('streams through a load balancing endpoint', () => {
   });
 
   test('a client that disconnects aborts the request at the worker', async () => {
-    const endpoint = await stage.endpoint();
+    const endpoint = await fixture.endpoint();
     const asking = endpoint.openRequest('/open/left').end();
     await responseOf(asking);
     assert.deepEqual((await endpoint.workerState()).open, ['left']);
@@ -116,7 +116,7 @@ describe('streams through a load balancing endpoint', () => {
   });
 
   test('a worker that dies in the middle of its answer cuts it off, and another takes its place', async () => {
-    const endpoint = await stage.endpoint();
+    const endpoint = await fixture.endpoint();
     const { worker } = await endpoint.workerState();
     await assert.rejects(readResponse(endpoint.openRequest('/die').end()), /aborted/);
     const next = await waitFor('another worker answers', async () => {

@@ -27,23 +27,23 @@ const SURPLUS = 10;
 const BATCH = 101;
 
 describe('the workers of a load balancing endpoint', () => {
-  const stage = loadBalancerFixture();
+  const fixture = loadBalancerFixture();
 
   test('start when a request comes; it waits until the health check says 200, and not 204', async () => {
-    const endpoint = await stage.endpoint({ workers: { min: 0, max: 1 }, env: { STARTING_PINGS: '3' } });
-    assert.deepEqual(await listWorkers(stage.client, endpoint.id), []);
+    const endpoint = await fixture.endpoint({ workers: { min: 0, max: 1 }, env: { STARTING_PINGS: '3' } });
+    assert.deepEqual(await listWorkers(fixture.client, endpoint.id), []);
     const answer = endpoint.call<LoadBalancedWorkerState>('GET', '/about');
     await waitFor('the worker starts', async () =>
-      (await listWorkers(stage.client, endpoint.id)).some(({ status }) => status === 'INITIALIZING'),
+      (await listWorkers(fixture.client, endpoint.id)).some(({ status }) => status === 'INITIALIZING'),
     );
     const { status, body } = await answer;
     assert.equal(status, 200);
     assert.deepEqual(body.pings.slice(0, 4), [204, 204, 204, 200]);
-    assert.deepEqual(await waitForReadyWorkers(stage.client, endpoint.id, 1), [body.worker]);
+    assert.deepEqual(await waitForReadyWorkers(fixture.client, endpoint.id, 1), [body.worker]);
   });
 
   test('that are not ready yet have at most 1000 requests waiting; the rest gets 503 with Retry-After', async () => {
-    const endpoint = await stage.endpoint({
+    const endpoint = await fixture.endpoint({
       workers: { min: 0, max: 1 },
       env: { STARTING_PINGS: '1000000' },
     });
@@ -70,8 +70,8 @@ describe('the workers of a load balancing endpoint', () => {
   });
 
   test('get the next request when least busy, or when a request asks for this worker', async () => {
-    const endpoint = await stage.endpoint({ workers: { min: 2, max: 2 } });
-    const ready = await waitForReadyWorkers(stage.client, endpoint.id, 2);
+    const endpoint = await fixture.endpoint({ workers: { min: 2, max: 2 } });
+    const ready = await waitForReadyWorkers(fixture.client, endpoint.id, 2);
     const [first = '', second = ''] = ready;
     const open = async (name: string, affinity?: string): Promise<string> => {
       const response = await responseOf(
@@ -102,8 +102,11 @@ describe('the workers of a load balancing endpoint', () => {
   });
 
   test('have a limited number of requests; further ones wait or start another worker', async () => {
-    const endpoint = await stage.endpoint({ workers: { min: 1, max: 2, idleTimeout: 60 }, requestCount: 2 });
-    await waitForReadyWorkers(stage.client, endpoint.id, 1);
+    const endpoint = await fixture.endpoint({
+      workers: { min: 1, max: 2, idleTimeout: 60 },
+      requestCount: 2,
+    });
+    await waitForReadyWorkers(fixture.client, endpoint.id, 1);
     const responses = await Promise.all(
       Array.from({ length: 4 }, (_, number) => responseOf(endpoint.openRequest(`/open/${number}`).end())),
     );
@@ -119,13 +122,13 @@ describe('the workers of a load balancing endpoint', () => {
   });
 
   test('that stopped idle are started again under their id for strict-resume requests', async () => {
-    const endpoint = await stage.endpoint({ workers: { min: 0, max: 1, idleTimeout: 1 } });
+    const endpoint = await fixture.endpoint({ workers: { min: 0, max: 1, idleTimeout: 1 } });
     const asked = (affinity?: string): Promise<{ status: number; headers: Headers }> =>
       endpoint.call('GET', '/seen', undefined, affinity === undefined ? {} : { [WORKER_HEADER]: affinity });
     const worker = (await asked()).headers.get(WORKER_HEADER) ?? '';
     await waitFor(
       'the worker has left',
-      async () => (await listWorkers(stage.client, endpoint.id)).length === 0,
+      async () => (await listWorkers(fixture.client, endpoint.id)).length === 0,
     );
     assert.equal((await asked(`strict ${worker}`)).status, 404);
     for (let time = 0; time < 2; time += 1) {
@@ -135,7 +138,7 @@ describe('the workers of a load balancing endpoint', () => {
   });
 
   test('that leave because they were idle lose no request', async () => {
-    const endpoint = await stage.endpoint({ workers: { min: 0, max: 1, idleTimeout: 1 } });
+    const endpoint = await fixture.endpoint({ workers: { min: 0, max: 1, idleTimeout: 1 } });
     const answers: Promise<{ status: number; headers: Headers }>[] = [];
     for (let burst = 0; burst < 10; burst += 1) {
       for (let count = 0; count < 50; count += 1) {

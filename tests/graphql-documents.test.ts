@@ -44,7 +44,7 @@ const GPU = 'NVIDIA GeForce RTX 4090';
 const STAYS = 'sleep 1000';
 
 describe('the documents that clients send', () => {
-  const stage = serverFixture('sqlite');
+  const fixture = serverFixture('sqlite');
   let client: ApiClient;
   /** The request id of every mutation that was sent. */
   const mutations = new Map<string, string>();
@@ -63,7 +63,7 @@ describe('the documents that clients send', () => {
     field: string,
   ): Record<string, unknown> & { id: string } => data[field] as never;
   before(async () => {
-    client = await stage.createAccount('documents');
+    client = await fixture.createAccount('documents');
   });
 
   test('about the account and the catalog', async () => {

@@ -23,11 +23,11 @@ const ENDLESS = new Set(['/v2/events']);
 
 for (const kind of DATABASES) {
   describe(`the contract, on ${kind}`, () => {
-    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
+    const fixture = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let ann: TestAccount;
     let registry: string;
     before(async () => {
-      ann = await stage.createAccount('ann');
+      ann = await fixture.createAccount('ann');
       registry = (
         await ann.call<{ id: string }>('POST', '/v2/registries', {
           name: 'hub',
@@ -78,7 +78,7 @@ for (const kind of DATABASES) {
     };
 
     test('the samples below say everything that the interfaces accept', () => {
-      const { v1, v2 } = stage.contract;
+      const { v1, v2 } = fixture.contract;
       const sample = template('x', 'y');
       assert.deepEqual(sorted(v1, 'TemplateCreateInput'), Object.keys(v1Template(sample)).sort());
       assert.deepEqual(sorted(v2, 'CreateTemplate'), Object.keys(v2Template(sample)).sort());
@@ -284,12 +284,12 @@ for (const kind of DATABASES) {
 
     test('every documented operation exists: none answers that there is no such path or method', async () => {
       for (const [prefix, document] of [
-        ['/v1', stage.contract.v1],
-        ['', stage.contract.v2],
+        ['/v1', fixture.contract.v1],
+        ['', fixture.contract.v2],
       ] as const) {
         for (const [pattern, operations] of Object.entries(document.paths)) {
           for (const method of Object.keys(operations)) {
-            const { status, text } = await stage.operator.call(
+            const { status, text } = await fixture.operator.call(
               method.toUpperCase(),
               prefix +
                 pattern.replaceAll(/\{\w+\}/g, 'some-id') +
@@ -303,7 +303,7 @@ for (const kind of DATABASES) {
     });
 
     test('the documents are valid, and a linter finds nothing to improve', async () => {
-      for (const document of [stage.contract.v1, stage.contract.v2]) {
+      for (const document of [fixture.contract.v1, fixture.contract.v2]) {
         const problems = await lintFromString({
           source: JSON.stringify(document),
           absoluteRef: 'openapi.json',
@@ -323,14 +323,14 @@ for (const kind of DATABASES) {
           [],
         );
       }
-      assert.equal(stage.contract.v1.info.version, '0.1.0');
+      assert.equal(fixture.contract.v1.info.version, '0.1.0');
     });
 
     test('the documents and their pages are open to everyone', async () => {
       for (const version of ['v1', 'v2']) {
-        const document = await stage.client(undefined).call('GET', `/${version}/openapi.json`);
+        const document = await fixture.client(undefined).call('GET', `/${version}/openapi.json`);
         assert.equal(document.headers.get('content-type'), 'application/json; charset=utf-8');
-        const page = await stage.client(undefined).call('GET', `/${version}/docs`);
+        const page = await fixture.client(undefined).call('GET', `/${version}/docs`);
         assert.equal(page.headers.get('content-type'), 'text/html; charset=utf-8');
         assert.match(page.text, /^<!doctype html>[^]*<\/html>\s*$/i);
         assert.ok(document.text.includes('createTemplate') && document.text.includes('Create a template'));
@@ -339,7 +339,7 @@ for (const kind of DATABASES) {
           page.headers.get('content-security-policy') ?? '',
           /^default-src 'none'; script-src 'self';.*connect-src 'self'/,
         );
-        const script = await stage.client(undefined).call('GET', `/${version}/docs/scalar.js`);
+        const script = await fixture.client(undefined).call('GET', `/${version}/docs/scalar.js`);
         assert.equal(script.headers.get('content-type'), 'text/javascript; charset=utf-8');
         assert.match(script.text, /createApiReference/);
       }

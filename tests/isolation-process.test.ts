@@ -29,7 +29,7 @@ describe('a hostile tenant on the process engine', { skip }, () => {
   after(async () => {
     for (const { account, id } of pods) await account.call('DELETE', `/v2/pods/${id}`);
   });
-  const stage = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });
+  const fixture = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });
   const results = new Map<number, { code: number; output: string }>();
   let victim: TestAccount;
   let hostile: TestAccount;
@@ -83,9 +83,9 @@ describe('a hostile tenant on the process engine', { skip }, () => {
     );
 
   before(async () => {
-    victim = await stage.createAccount('victim');
-    hostile = await stage.createAccount('hostile');
-    const { data } = stage.database;
+    victim = await fixture.createAccount('victim');
+    hostile = await fixture.createAccount('hostile');
+    const { data } = fixture.database;
     victimVolume = await createVolume(victim);
     const victimPort = await freePort();
     victimJob = await submitJob(victim);
@@ -104,7 +104,7 @@ describe('a hostile tenant on the process engine', { skip }, () => {
       env: {
         OWN_SECRET: 'hello',
         DATA: resolve(data),
-        BERTH_PID: String(stage.server.process.pid),
+        BERTH_PID: String(fixture.server.process.pid),
         BERTH_PROGRAM: fileURLToPath(new URL('../packages/cloud/bin/berth.js', import.meta.url)),
         VICTIM_POD: victimPod,
         VICTIM_ROOT: victimRoot,
@@ -115,8 +115,8 @@ describe('a hostile tenant on the process engine', { skip }, () => {
         VICTIM_PORT: String(victimPort),
         VICTIM_ENDPOINT: victimJob.endpointId,
         VICTIM_JOB: victimJob.id,
-        API: stage.server.url,
-        API_PORT: new URL(stage.server.url).port,
+        API: fixture.server.url,
+        API_PORT: new URL(fixture.server.url).port,
         HOSTILE,
       },
     });
@@ -131,8 +131,8 @@ describe('a hostile tenant on the process engine', { skip }, () => {
 
   const secrets = (): string[] => [
     SECRET,
-    stage.server.key,
-    readFileSync(join(stage.database.data, 'master.key'), 'utf8').trim(),
+    fixture.server.key,
+    readFileSync(join(fixture.database.data, 'master.key'), 'utf8').trim(),
     'BERTH_ROOT_KEY',
   ];
 
@@ -153,7 +153,7 @@ describe('a hostile tenant on the process engine', { skip }, () => {
     assert.equal(readFileSync(join(victimRoot, 'secret.txt'), 'utf8'), `${SECRET}\n`);
     assert.ok(!existsSync(join(victimRoot, 'planted')));
     assert.ok(existsSync(`/proc/${victimPid}`));
-    assert.equal(readFileSync(join(stage.database.data, 'root.key'), 'utf8').trim(), stage.server.key);
+    assert.equal(readFileSync(join(fixture.database.data, 'root.key'), 'utf8').trim(), fixture.server.key);
     await waitForPodStatus(victim, victimPod, 'RUNNING');
     const { endpointId, id } = victimJob;
     const { body } = await victim.call<{ status: string }>('GET', `/v2/${endpointId}/status/${id}`);
@@ -161,7 +161,7 @@ describe('a hostile tenant on the process engine', { skip }, () => {
   });
 
   test('runs as a user of its own, and its things are closed to others', () => {
-    const { data } = stage.database;
+    const { data } = fixture.database;
     const [one, other] = [victimPod, hostilePod].map((id) => statSync(join(data, 'instances', id, 'root')));
     assert.notEqual(one?.uid, other?.uid);
     assert.ok((one?.uid ?? 0) > 0 && (other?.uid ?? 0) > 0);
@@ -181,7 +181,7 @@ http.server.HTTPServer(('127.0.0.1', 8000), H).serve_forever()`;
       env: { VICTIM_ROOT: victimRoot, SERVER: server },
     });
     await waitForLog(hostile, id, /listening/);
-    const response = await fetch(`${stage.server.url}/proxy/${victimPod}-8000/`);
+    const response = await fetch(`${fixture.server.url}/proxy/${victimPod}-8000/`);
     assert.notEqual(await response.text(), 'hostile');
   });
 
@@ -208,7 +208,7 @@ http.server.HTTPServer(('127.0.0.1', 8000), H).serve_forever()`;
       }
       return undefined;
     });
-    const worker = createApiClient(stage.server.url, token);
+    const worker = createApiClient(fixture.server.url, token);
     const { endpointId, id } = victimJob;
     for (const [method, path, body] of [
       ['GET', '/v2/pods'],
@@ -251,7 +251,7 @@ http.server.HTTPServer(('127.0.0.1', 8000), H).serve_forever()`;
     const volume = await createVolume(hostile);
     const target = victimVolume;
     const key = await createS3Key(hostile);
-    const s3 = createS3Client(stage.server.url, key);
+    const s3 = createS3Client(fixture.server.url, key);
     for (const [Bucket, Key] of [
       [target, 'secret.txt'],
       [volume, `../${target}/secret.txt`],
@@ -318,7 +318,7 @@ http.server.HTTPServer(('127.0.0.1', 8000), H).serve_forever()`;
       assert.ok(status >= 400 && status < 500, `${status} ${text}`);
     }
     assert.deepEqual(
-      readdirSync(join(stage.database.data, 'instances', hostilePod, 'root')).filter(
+      readdirSync(join(fixture.database.data, 'instances', hostilePod, 'root')).filter(
         (name) => name === 'huge',
       ),
       [],
@@ -332,7 +332,7 @@ http.server.HTTPServer(('127.0.0.1', 8000), H).serve_forever()`;
     await hostile.call('GET', `/v2/${victimJob.endpointId}/status/${encodeURIComponent(forged)}`, undefined, {
       'user-agent': 'x\u0085{"level":"fatal","msg":"forged"}',
     });
-    assert.ok(parseLogLines(stage.server).every(({ msg }) => msg !== 'forged'));
+    assert.ok(parseLogLines(fixture.server).every(({ msg }) => msg !== 'forged'));
   });
 
   test('gets no rights of root through its environment', async () => {
@@ -346,7 +346,7 @@ http.server.HTTPServer(('127.0.0.1', 8000), H).serve_forever()`;
       mounts: { network: [{ volumeId, path: '/workspace' }] },
     });
     await waitForLog(hostile, prepared, /prepared/);
-    const folder = join(stage.database.data, 'volumes', volumeId);
+    const folder = join(fixture.database.data, 'volumes', volumeId);
     const changed = await hostile.call('PATCH', `/v2/pods/${prepared}`, {
       env: {
         PATH: `${folder}/bin:/workspace/bin:/usr/bin:/bin`,

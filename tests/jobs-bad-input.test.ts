@@ -21,13 +21,13 @@ const NOTHING = { completed: 0, failed: 0, inProgress: 0, inQueue: 0, retried: 0
 
 for (const kind of DATABASES) {
   describe(`bad input to the job API, on ${kind}`, { concurrency: true }, () => {
-    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
+    const fixture = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.createAccount('ann');
+      ann = await fixture.createAccount('ann');
     });
     const endpoint = (settings: Record<string, unknown> = {}): Promise<QueueEndpointClient> =>
-      createQueueEndpoint(stage.server.url, ann.key, settings);
+      createQueueEndpoint(fixture.server.url, ann.key, settings);
     const taken = async (jobs: QueueEndpointClient, worker: PublicProtocolWorker): Promise<string> => {
       const id = await jobs.run({ n: 1 });
       assert.equal((await worker.take()).id, id);
@@ -73,12 +73,12 @@ for (const kind of DATABASES) {
 
     test('an endpoint that does not exist or belongs to another account: 404', async () => {
       const jobs = await endpoint();
-      const bob = await stage.createAccount(`bob of ${kind}`);
+      const bob = await fixture.createAccount(`bob of ${kind}`);
       for (const [key, id] of [
         [ann.key, 'nosuchendpoint'],
         [bob.key, jobs.id],
       ] as const) {
-        const there = queueEndpointClient(createApiClient(stage.server.url, key), id, key);
+        const there = queueEndpointClient(createApiClient(fixture.server.url, key), id, key);
         for (const [method, path] of [
           ['POST', 'run'],
           ['POST', 'runsync'],
@@ -250,11 +250,11 @@ for (const kind of DATABASES) {
 
     test('a NUL or another control character in an address: as if it were any id that nobody has', async () => {
       const jobs = await endpoint();
-      const nobody = createApiClient(stage.server.url, undefined);
+      const nobody = createApiClient(fixture.server.url, undefined);
       // At once: refusals of a worker take their time.
       await Promise.all(
         ['%00', 'a%00b', '%0A', '%7F'].map(async (id) => {
-          const there = queueEndpointClient(createApiClient(stage.server.url, ann.key), id, ann.key);
+          const there = queueEndpointClient(createApiClient(fixture.server.url, ann.key), id, ann.key);
           await Promise.all(
             (
               [
@@ -318,7 +318,11 @@ for (const kind of DATABASES) {
 
     test('two slashes before the endpoint, as a base address with one at its end makes them: as one', async () => {
       const jobs = await endpoint();
-      const slashed = queueEndpointClient(createApiClient(stage.server.url, ann.key), `/${jobs.id}`, ann.key);
+      const slashed = queueEndpointClient(
+        createApiClient(fixture.server.url, ann.key),
+        `/${jobs.id}`,
+        ann.key,
+      );
       const worker = slashed.worker();
       const id = await slashed.run({ n: 1 });
       assert.equal((await worker.take()).id, id);
@@ -328,7 +332,7 @@ for (const kind of DATABASES) {
         assert.deepEqual([status, output], ['COMPLETED', 'there']);
       assertJobApiError(await slashed.call('POST', 'nosuch', { input: 1 }), 400, /^not allowed for QB API$/);
       assertJobApiError(
-        await createApiClient(stage.server.url, ann.key).call('POST', '/v2//nosuchendpoint/run', {
+        await createApiClient(fixture.server.url, ann.key).call('POST', '/v2//nosuchendpoint/run', {
           input: {},
         }),
         404,
@@ -358,7 +362,7 @@ for (const kind of DATABASES) {
         scopes: { serverless: 'WRITE' },
         endpoints: [other.id],
       });
-      const without = queueEndpointClient(createApiClient(stage.server.url, key), jobs.id, key);
+      const without = queueEndpointClient(createApiClient(fixture.server.url, key), jobs.id, key);
       for (const [method, path] of [
         ['POST', 'run'],
         ['GET', `status/${id}`],

@@ -10,15 +10,15 @@ import type { ChannelWorker } from '../packages/testing/src/protocol-workers.ts'
 
 for (const kind of DATABASES) {
   describe(`chunks on the worker channel, on ${kind}`, { concurrency: true }, () => {
-    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
+    const fixture = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.createAccount('ann');
+      ann = await fixture.createAccount('ann');
     });
     const endpoint = (settings: Record<string, unknown> = {}): Promise<QueueEndpointClient> =>
-      createQueueEndpoint(stage.server.url, ann.key, settings);
+      createQueueEndpoint(fixture.server.url, ann.key, settings);
     const open = (jobs: QueueEndpointClient, workerId = 'w'): Promise<ChannelWorker> =>
-      openChannelOrFail({ url: stage.server.url, endpointId: jobs.id, workerId, key: ann.key });
+      openChannelOrFail({ url: fixture.server.url, endpointId: jobs.id, workerId, key: ann.key });
     /** A job in the hands of a worker, its chunks, and how often they are acknowledged. */
     const streaming = async (jobs: QueueEndpointClient, workerId = 'w') => {
       const channel = await open(jobs, workerId);

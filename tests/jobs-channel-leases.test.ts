@@ -15,15 +15,15 @@ import { waitUntilPasses } from '../packages/testing/src/wait-for.ts';
 
 for (const kind of DATABASES) {
   describe(`jobs and their leases on the worker channel, on ${kind}`, { concurrency: true }, () => {
-    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
+    const fixture = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.createAccount('ann');
+      ann = await fixture.createAccount('ann');
     });
     const endpoint = (settings: Record<string, unknown> = {}): Promise<QueueEndpointClient> =>
-      createQueueEndpoint(stage.server.url, ann.key, settings);
+      createQueueEndpoint(fixture.server.url, ann.key, settings);
     const open = (jobs: QueueEndpointClient, workerId = 'w'): Promise<ChannelWorker> =>
-      openChannelOrFail({ url: stage.server.url, endpointId: jobs.id, workerId, key: ann.key });
+      openChannelOrFail({ url: fixture.server.url, endpointId: jobs.id, workerId, key: ann.key });
 
     test('jobs come as long as there are credits, with a lease each, and results are acknowledged', async () => {
       const jobs = await endpoint();

@@ -11,15 +11,15 @@ import type { ChannelWorker } from '../packages/testing/src/protocol-workers.ts'
 
 for (const kind of DATABASES) {
   describe(`the wire of the worker channel, on ${kind}`, { concurrency: true }, () => {
-    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
+    const fixture = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.createAccount('ann');
+      ann = await fixture.createAccount('ann');
     });
     const endpoint = (settings: Record<string, unknown> = {}): Promise<QueueEndpointClient> =>
-      createQueueEndpoint(stage.server.url, ann.key, settings);
+      createQueueEndpoint(fixture.server.url, ann.key, settings);
     const open = (jobs: QueueEndpointClient, workerId = 'w'): Promise<ChannelWorker> =>
-      openChannelOrFail({ url: stage.server.url, endpointId: jobs.id, workerId, key: ann.key });
+      openChannelOrFail({ url: fixture.server.url, endpointId: jobs.id, workerId, key: ann.key });
 
     test('lines may come in pieces or many at once, with any text in them', async () => {
       const jobs = await endpoint();
@@ -73,7 +73,7 @@ for (const kind of DATABASES) {
         })
       ).body;
       const channel = await openChannelOrFail({
-        url: stage.server.url,
+        url: fixture.server.url,
         endpointId: jobs.id,
         workerId: 'connected',
         key,
@@ -81,7 +81,7 @@ for (const kind of DATABASES) {
       const stays = await open(jobs, 'stays');
       channel.send('L ');
       await channel.next('H');
-      const asking = fetch(`${stage.server.url}/v2/${jobs.id}/job-take/asks?job_in_progress=0`, {
+      const asking = fetch(`${fixture.server.url}/v2/${jobs.id}/job-take/asks?job_in_progress=0`, {
         headers: { authorization: key },
       });
       while ((await jobs.health()).workers.idle < 3);
@@ -130,7 +130,7 @@ for (const kind of DATABASES) {
 
     test('an unauthorized worker is refused, and the public protocol answers as before', async () => {
       const [jobs, other] = [await endpoint(), await endpoint()];
-      const bob = await stage.createAccount(`bob of ${kind}`);
+      const bob = await fixture.createAccount(`bob of ${kind}`);
       const readOnly = (
         await ann.call<{ key: string }>('POST', '/v2/account/api-keys', {
           name: 'reader',
@@ -147,7 +147,7 @@ for (const kind of DATABASES) {
         [other.id, '%ff', ann.key, '400 Bad Request'],
       ] as const;
       for (const [endpointId, workerId, key, refused] of refusals)
-        assert.deepEqual(await openChannel({ url: stage.server.url, endpointId, workerId, key }), {
+        assert.deepEqual(await openChannel({ url: fixture.server.url, endpointId, workerId, key }), {
           refused,
         });
       const id = await jobs.run();
@@ -183,7 +183,7 @@ for (const kind of DATABASES) {
 
     test('a connection that is cut off while it opens affects no other', async () => {
       const jobs = await endpoint();
-      const { port } = new URL(stage.server.url);
+      const { port } = new URL(fixture.server.url);
       for (const key of [ann.key, 'rpa_WRONG']) {
         for (const path of [`/v2/${jobs.id}/job-channel/w`, '/elsewhere']) {
           for (let time = 0; time < 10; time += 1) {
@@ -200,7 +200,7 @@ for (const kind of DATABASES) {
         }
       }
       assert.equal((await jobs.call('GET', 'health')).status, 200);
-      assert.equal(stage.server.process.exitCode, null);
+      assert.equal(fixture.server.process.exitCode, null);
     });
   });
 }

@@ -27,11 +27,11 @@ async function storedRequests({ kind, data, url }: TestDatabase): Promise<string
 
 for (const kind of DATABASES)
   describe(`the S3 credentials of a job, on ${kind}`, () => {
-    const stage = serverFixture(kind);
+    const fixture = serverFixture(kind);
 
     test('are sealed where the job is stored, and its worker gets them', async () => {
-      const account = await stage.createAccount('ann');
-      const jobs = await createQueueEndpoint(stage.server.url, account.key, {});
+      const account = await fixture.createAccount('ann');
+      const jobs = await createQueueEndpoint(fixture.server.url, account.key, {});
       const s3Config = {
         accessId: 'id',
         accessSecret: SECRET,
@@ -39,7 +39,7 @@ for (const kind of DATABASES)
         endpointUrl: 'https://s3.example',
       };
       await jobs.run({ marker: 'stored-input' }, { s3Config });
-      const stored = await storedRequests(stage.database);
+      const stored = await storedRequests(fixture.database);
       assert.ok(stored.includes('stored-input'));
       assert.ok(!stored.includes(SECRET));
       const worker = jobs.worker('w-1');

@@ -17,13 +17,13 @@ const MEGABYTE = 1024 * 1024;
 
 for (const kind of DATABASES) {
   describe(`the job API over HTTP, on ${kind}`, { concurrency: true }, () => {
-    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
+    const fixture = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.createAccount('ann');
+      ann = await fixture.createAccount('ann');
     });
     const endpoint = (settings: Record<string, unknown> = {}): Promise<QueueEndpointClient> =>
-      createQueueEndpoint(stage.server.url, ann.key, settings);
+      createQueueEndpoint(fixture.server.url, ann.key, settings);
     const keyOf = async (settings: Record<string, unknown>): Promise<string> =>
       (await ann.call<{ key: string }>('POST', '/v2/account/api-keys', { name: 'other', ...settings })).body
         .key;
@@ -33,7 +33,7 @@ for (const kind of DATABASES) {
       for (const authorization of [`Bearer ${ann.key}`, `bearer ${ann.key}`, ann.key])
         assert.equal(
           (
-            await createApiClient(stage.server.url, undefined).call(
+            await createApiClient(fixture.server.url, undefined).call(
               'GET',
               `/v2/${jobs.id}/health`,
               undefined,
@@ -54,7 +54,7 @@ for (const kind of DATABASES) {
           `Bearer ${'x'.repeat(5000)}`,
         ]) {
           assertJobApiError(
-            await createApiClient(stage.server.url, undefined).call(
+            await createApiClient(fixture.server.url, undefined).call(
               'POST',
               `/v2/${jobs.id}/${path}`,
               { input: {} },
@@ -66,7 +66,7 @@ for (const kind of DATABASES) {
         }
       }
       assertJobApiError(
-        await createApiClient(stage.server.url, undefined).call(
+        await createApiClient(fixture.server.url, undefined).call(
           'GET',
           `/v2/${jobs.id}/status/${NO_SUCH_JOB}`,
         ),
@@ -79,9 +79,9 @@ for (const kind of DATABASES) {
       const jobs = await endpoint();
       const other = await endpoint();
       const id = await jobs.run();
-      const bob = await stage.createAccount(`bob of ${kind}`);
+      const bob = await fixture.createAccount(`bob of ${kind}`);
       const through = (key: string): QueueEndpointClient =>
-        queueEndpointClient(createApiClient(stage.server.url, key), jobs.id, key);
+        queueEndpointClient(createApiClient(fixture.server.url, key), jobs.id, key);
       for (const [method, path] of [
         ['POST', 'run'],
         ['POST', 'runsync'],
@@ -141,7 +141,7 @@ for (const kind of DATABASES) {
       }
       assertJobApiError(await jobs.call('GET', 'status'), 404, /^job not found/);
       assertJobApiError(
-        await createApiClient(stage.server.url, ann.key).call('POST', '/v2/nosuchendpoint/run', {
+        await createApiClient(fixture.server.url, ann.key).call('POST', '/v2/nosuchendpoint/run', {
           input: {},
         }),
         404,
@@ -272,7 +272,7 @@ for (const kind of DATABASES) {
         );
         // Without an announced length it is counted as it comes.
         const body = new Blob([jobBodyOfSize(limit + 1)]).stream();
-        const counted = await fetch(`${stage.server.url}/v2/${jobs.id}/${path}`, {
+        const counted = await fetch(`${fixture.server.url}/v2/${jobs.id}/${path}`, {
           method: 'POST',
           headers: { authorization: jobs.key },
           body,
@@ -313,7 +313,7 @@ for (const kind of DATABASES) {
       const bytes = Buffer.concat([Buffer.from('{"input":"'), Buffer.from([0xff, 0xfe]), Buffer.from('"}')]);
       for (const path of ['run', 'runsync']) {
         for (const large of [Buffer.alloc(0), Buffer.alloc(300_000, ' ')]) {
-          const response = await fetch(`${stage.server.url}/v2/${jobs.id}/${path}`, {
+          const response = await fetch(`${fixture.server.url}/v2/${jobs.id}/${path}`, {
             method: 'POST',
             headers: { authorization: jobs.key, 'content-type': 'application/json' },
             body: Buffer.concat([bytes, large]),

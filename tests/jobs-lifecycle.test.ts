@@ -15,13 +15,13 @@ import { waitUntilPasses } from '../packages/testing/src/wait-for.ts';
 
 for (const kind of DATABASES) {
   describe(`what becomes of a job, on ${kind}`, { concurrency: true }, () => {
-    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
+    const fixture = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.createAccount('ann');
+      ann = await fixture.createAccount('ann');
     });
     const endpoint = (settings: Record<string, unknown> = {}): Promise<QueueEndpointClient> =>
-      createQueueEndpoint(stage.server.url, ann.key, settings);
+      createQueueEndpoint(fixture.server.url, ann.key, settings);
 
     test('cancel takes a waiting job out of the queue', async () => {
       const jobs = await endpoint();

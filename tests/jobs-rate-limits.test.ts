@@ -25,13 +25,13 @@ function assertTooMany(answer: ApiResponse<unknown>, text: RegExp): void {
 
 for (const kind of DATABASES) {
   describe(`rate limits of the job API, on ${kind}`, { concurrency: true }, () => {
-    const stage = serverFixture(kind);
+    const fixture = serverFixture(kind);
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.createAccount('ann');
+      ann = await fixture.createAccount('ann');
     });
     const endpoint = (key = ann.key): Promise<QueueEndpointClient> =>
-      createQueueEndpoint(stage.server.url, key);
+      createQueueEndpoint(fixture.server.url, key);
 
     test('refuse an operation that comes too often, say when to come back, and let it through then', async () => {
       const jobs = await endpoint();
@@ -55,7 +55,7 @@ for (const kind of DATABASES) {
       assert.equal((await other.call('POST', 'purge-queue')).status, 200);
       assert.equal((await jobs.call('GET', 'health')).status, 200);
       assert.equal((await jobs.call('POST', 'run', { input: {} })).status, 200);
-      const bob = await stage.createAccount(`bob of ${kind}`);
+      const bob = await fixture.createAccount(`bob of ${kind}`);
       assert.equal((await (await endpoint(bob.key)).call('POST', 'purge-queue')).status, 200);
     });
 
@@ -63,7 +63,7 @@ for (const kind of DATABASES) {
       const jobs = await endpoint();
       for (let call = 0; call < 10; call += 1) assert.equal((await jobs.call('GET', 'requests')).status, 200);
       assertTooMany(await jobs.call('GET', 'requests'), /^too many requests: at most 10 of requests in 10 s/);
-      const stranger = stage.server.client('rpa_WRONG');
+      const stranger = fixture.server.client('rpa_WRONG');
       assert.equal((await stranger.call('GET', `/v2/${jobs.id}/requests`)).status, 401);
       for (let call = 0; call < 100; call += 1) await jobs.call('POST', `cancel/${NO_SUCH_JOB}`);
       assertTooMany(
@@ -86,7 +86,7 @@ for (const kind of DATABASES) {
 }
 
 describe('many submissions', () => {
-  const stage = serverFixture('sqlite');
+  const fixture = serverFixture('sqlite');
 
   test('up to a thousand in ten seconds are taken, and the next makes no job', async (context) => {
     const database = await createTestDatabase('sqlite');
@@ -104,7 +104,7 @@ describe('many submissions', () => {
   });
 
   test('more than two hundred at the same time are too many', async () => {
-    const jobs = await createQueueEndpoint(stage.server.url, stage.server.key);
+    const jobs = await createQueueEndpoint(fixture.server.url, fixture.server.key);
     const held = Promise.withResolvers<void>();
     const body = (): ReadableStream<Uint8Array> =>
       new ReadableStream({
@@ -116,7 +116,7 @@ describe('many submissions', () => {
         },
       });
     const slow = Array.from({ length: 200 }, () =>
-      fetch(`${stage.server.url}/v2/${jobs.id}/run`, {
+      fetch(`${fixture.server.url}/v2/${jobs.id}/run`, {
         method: 'POST',
         headers: { authorization: jobs.key },
         body: body(),
@@ -136,10 +136,10 @@ describe('many submissions', () => {
 });
 
 describe('rate limits that are off', () => {
-  const stage = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });
+  const fixture = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });
 
   test('refuse nothing', async () => {
-    const jobs = await createQueueEndpoint(stage.server.url, stage.server.key);
+    const jobs = await createQueueEndpoint(fixture.server.url, fixture.server.key);
     for (let call = 0; call < 6; call += 1)
       assert.equal((await jobs.call('POST', 'purge-queue')).status, 200);
     for (let call = 0; call < 30; call += 1) assert.equal((await jobs.call('GET', 'requests')).status, 200);
@@ -147,14 +147,14 @@ describe('rate limits that are off', () => {
 });
 
 describe('rate limits that the operator sets', () => {
-  const stage = serverFixture('sqlite', {
+  const fixture = serverFixture('sqlite', {
     BERTH_JOB_LIMITS_RUN: '3/2',
     BERTH_JOB_LIMITS_PURGE_QUEUE: 'off',
     BERTH_JOB_LIMITS_STATUS_SYNC: '100/1',
   });
 
   test('hold for their operation, in ten seconds and at the same time; one that is off refuses nothing', async () => {
-    const jobs = await createQueueEndpoint(stage.server.url, stage.server.key);
+    const jobs = await createQueueEndpoint(fixture.server.url, fixture.server.key);
     for (let call = 0; call < 10; call += 1)
       assert.equal((await jobs.call('POST', 'purge-queue')).status, 200);
     const ids = [await jobs.run(), await jobs.run(), await jobs.run()];

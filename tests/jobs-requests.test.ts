@@ -15,16 +15,16 @@ interface Requests {
 
 for (const kind of DATABASES) {
   describe(`the list of requests, on ${kind}`, { concurrency: true }, () => {
-    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
+    const fixture = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.createAccount('ann');
+      ann = await fixture.createAccount('ann');
     });
-    const endpoint = (): Promise<QueueEndpointClient> => createQueueEndpoint(stage.server.url, ann.key);
+    const endpoint = (): Promise<QueueEndpointClient> => createQueueEndpoint(fixture.server.url, ann.key);
     const open = (jobs: QueueEndpointClient): Promise<IncomingMessage> =>
       new Promise((resolve, reject) => {
         request(
-          `${stage.server.url}/v2/${jobs.id}/requests?limit=1000`,
+          `${fixture.server.url}/v2/${jobs.id}/requests?limit=1000`,
           { headers: { authorization: `Bearer ${ann.key}` } },
           resolve,
         )

@@ -17,13 +17,13 @@ const JOB_ID = /^(sync-)?[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-
 
 for (const kind of DATABASES) {
   describe(`jobs, on ${kind}`, { concurrency: true }, () => {
-    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
+    const fixture = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.createAccount('ann');
+      ann = await fixture.createAccount('ann');
     });
     const endpoint = (settings: Record<string, unknown> = {}): Promise<QueueEndpointClient> =>
-      createQueueEndpoint(stage.server.url, ann.key, settings);
+      createQueueEndpoint(fixture.server.url, ann.key, settings);
 
     test('run answers with an id immediately; status has the rest', async () => {
       const jobs = await endpoint();
@@ -171,7 +171,7 @@ for (const kind of DATABASES) {
       const jobs = await endpoint();
       const worker = jobs.worker();
       const leaving = new AbortController();
-      const call = fetch(`${stage.server.url}/v2/${jobs.id}/runsync`, {
+      const call = fetch(`${fixture.server.url}/v2/${jobs.id}/runsync`, {
         method: 'POST',
         headers: { authorization: jobs.key },
         body: '{"input":{}}',
@@ -198,7 +198,7 @@ for (const kind of DATABASES) {
             return new Promise(() => undefined);
           },
         });
-        const call = fetch(`${stage.server.url}/v2/${jobs.id}/${path}`, {
+        const call = fetch(`${fixture.server.url}/v2/${jobs.id}/${path}`, {
           method: 'POST',
           headers: { authorization: jobs.key },
           body,

@@ -21,14 +21,14 @@ interface Bulk {
 }
 
 describe('search of jobs and dead letters in REST v2', () => {
-  const stage = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });
+  const fixture = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });
   let ann: TestAccount;
   let jobs: QueueEndpointClient;
   let url: string;
   const failed: string[] = [];
   before(async () => {
-    ann = await stage.createAccount('ann');
-    jobs = await createQueueEndpoint(stage.server.url, ann.key);
+    ann = await fixture.createAccount('ann');
+    jobs = await createQueueEndpoint(fixture.server.url, ann.key);
     url = `/v2/serverless/${jobs.id}`;
     const worker = jobs.worker();
     for (const n of [1, 2, 3]) {
@@ -138,7 +138,7 @@ describe('search of jobs and dead letters in REST v2', () => {
 
   test('bad input, foreign endpoints and keys without the scope are refused', async () => {
     const status = async (method: string, path: string, body?: unknown, key = ann.key): Promise<number> =>
-      (await stage.client(key).call(method, path, body)).status;
+      (await fixture.client(key).call(method, path, body)).status;
     assert.equal(await status('GET', `${url}/jobs?status=DONE`), 422);
     assert.equal(await status('GET', `${url}/jobs?cursor=x`), 422);
     assert.equal(await status('GET', `${url}/jobs?from=yesterday`), 422);
@@ -156,7 +156,7 @@ describe('search of jobs and dead letters in REST v2', () => {
       { filter: {}, inputPatch: { text: 'x'.repeat(65_536) } },
     ])
       assert.equal(await status('POST', `${url}/jobs/redrive`, body), 422, JSON.stringify(body).slice(0, 80));
-    const { key: other } = await stage.createAccount('bob');
+    const { key: other } = await fixture.createAccount('bob');
     assert.equal(await status('GET', `${url}/jobs`, undefined, other), 404);
     const { body } = await ann.call<{ key: string }>('POST', '/v2/account/api-keys', {
       name: 'rest only',

@@ -9,20 +9,20 @@ import { waitUntilPasses } from '../packages/testing/src/wait-for.ts';
 describe('a server that stops', () => {
   for (const kind of DATABASES) {
     describe(`on ${kind}`, () => {
-      const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
+      const fixture = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
 
       test('sends its workers to other servers and ends all waiting requests', async () => {
-        const jobs = await createQueueEndpoint(stage.server.url, stage.server.key);
+        const jobs = await createQueueEndpoint(fixture.server.url, fixture.server.key);
         const channel = await openChannelOrFail({
-          url: stage.server.url,
+          url: fixture.server.url,
           endpointId: jobs.id,
           workerId: 'w',
-          key: stage.server.key,
+          key: fixture.server.key,
         });
         channel.send('T 1');
         const id = await jobs.run();
         assert.equal((await channel.job()).job.id, id);
-        const other = await createQueueEndpoint(stage.server.url, stage.server.key);
+        const other = await createQueueEndpoint(fixture.server.url, fixture.server.key);
         const worker = other.worker();
         const polls = [worker.poll(), worker.stops()];
         const calls = [
@@ -34,7 +34,7 @@ describe('a server that stops', () => {
         await waitUntilPasses(async () =>
           assert.deepEqual([(await jobs.health()).jobs.inQueue, (await other.health()).workers.idle], [1, 1]),
         );
-        const { took, result } = await measureTime(() => stage.server.stop());
+        const { took, result } = await measureTime(() => fixture.server.stop());
         assert.equal(result, 0);
         assert.ok(took < 9_000, `stopped after ${took} ms`);
         assert.equal(await channel.next('G'), '');

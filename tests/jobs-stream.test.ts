@@ -19,12 +19,12 @@ const CHUNKS = repeats({ usually: 250, long: 1_000 });
 
 for (const kind of DATABASES) {
   describe(`streams, on ${kind}`, { concurrency: true }, () => {
-    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
+    const fixture = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.createAccount('ann');
+      ann = await fixture.createAccount('ann');
     });
-    const endpoint = (): Promise<QueueEndpointClient> => createQueueEndpoint(stage.server.url, ann.key);
+    const endpoint = (): Promise<QueueEndpointClient> => createQueueEndpoint(fixture.server.url, ann.key);
     test('the answer is an array of chunks, and an object for the clients that read one', async () => {
       const jobs = await endpoint();
       const worker = jobs.worker();

@@ -32,7 +32,7 @@ interface Key {
 type End = () => Promise<string>;
 
 describe('what is open when its key is revoked or expires', () => {
-  const stage = loadBalancerFixture();
+  const fixture = loadBalancerFixture();
   let jobs: QueueEndpointClient;
   let balanced: LoadBalancerEndpoint;
   let podId: string;
@@ -40,10 +40,10 @@ describe('what is open when its key is revoked or expires', () => {
   let largeJob: string;
 
   before(async () => {
-    const { client, server } = stage;
+    const { client, server } = fixture;
     [jobs, balanced, { id: podId }, volumeId] = await Promise.all([
       createQueueEndpoint(server.url, server.key),
-      stage.endpoint(),
+      fixture.endpoint(),
       createRunningPod(client, { cmd: ['sleep', '1000'] }),
       createVolume(client),
     ]);
@@ -57,7 +57,7 @@ describe('what is open when its key is revoked or expires', () => {
   });
 
   const createKey = async (fields: object = {}): Promise<Key> => {
-    const made = await stage.client.call<Key>('POST', '/v2/account/api-keys', {
+    const made = await fixture.client.call<Key>('POST', '/v2/account/api-keys', {
       name: 'short',
       access: 'ALL',
       ...fields,
@@ -69,7 +69,7 @@ describe('what is open when its key is revoked or expires', () => {
   /** Opens one of each kind, and waits until each has begun. */
   async function openAll(key: string): Promise<Record<string, End>> {
     const ask = (method: string, path: string, headers: Record<string, string> = {}): ClientRequest =>
-      request(stage.server.url + path, {
+      request(fixture.server.url + path, {
         method,
         agent: false,
         headers: { authorization: `Bearer ${key}`, ...headers },
@@ -100,7 +100,7 @@ describe('what is open when its key is revoked or expires', () => {
   }
 
   async function socket(path: string, key: string): Promise<End> {
-    const { hostname, port } = new URL(stage.server.url);
+    const { hostname, port } = new URL(fixture.server.url);
     const client = connect(Number(port), hostname);
     client.write(
       `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nConnection: Upgrade\r\n` +
@@ -149,7 +149,7 @@ describe('what is open when its key is revoked or expires', () => {
   test('ends when the key is revoked', async () => {
     const { id, key } = await createKey();
     const opened = await openAll(key);
-    assert.equal((await stage.client.call('DELETE', `/v2/account/api-keys/${id}`)).status, 204);
+    assert.equal((await fixture.client.call('DELETE', `/v2/account/api-keys/${id}`)).status, 204);
     await assertEnds(opened);
   });
 
@@ -160,10 +160,10 @@ describe('what is open when its key is revoked or expires', () => {
 
   test('another key goes on', async () => {
     const [kept, revoked] = await Promise.all([createKey(), createKey()]);
-    const { url } = stage.server;
+    const { url } = fixture.server;
     const job = await jobs.run();
     const waiting = createApiClient(url, kept.key).call('GET', `/v2/${jobs.id}/status-sync/${job}?wait=2000`);
-    await stage.client.call('DELETE', `/v2/account/api-keys/${revoked.id}`);
+    await fixture.client.call('DELETE', `/v2/account/api-keys/${revoked.id}`);
     assert.equal((await waiting).status, 200);
   });
 });

@@ -50,7 +50,7 @@ function stories(kubernetes: KubernetesForTests): void {
   describe('network policies that the cluster enforces', () => {
     const { host, publicAddress } = kubernetes;
     let engine: KubernetesEngineFixture;
-    const stage = serverlessFixture(async () => (engine = await kubernetesEngineFixture(kubernetes)));
+    const fixture = serverlessFixture(async () => (engine = await kubernetesEngineFixture(kubernetes)));
     /** Programs beside Berth on its machine, and on the internet. */
     let beside: Server;
     let outside: Server;
@@ -71,14 +71,14 @@ function stories(kubernetes: KubernetesForTests): void {
       engine.cluster.merge(`/api/v1/nodes/${node}`, { spec: { unschedulable } });
 
     const createAccount = async (name: string): Promise<ApiClient> => {
-      const { body, text } = await stage.client.call<{ key: string }>('POST', '/v2/accounts', { name });
+      const { body, text } = await fixture.client.call<{ key: string }>('POST', '/v2/accounts', { name });
       assert.ok(body.key, text);
-      return createApiClient(stage.server.url, body.key);
+      return createApiClient(fixture.server.url, body.key);
     };
 
     const startProbe = async (client: ApiClient): Promise<Probe> => {
       const { body, text } = await createPod(client, {
-        image: stage.engine.image,
+        image: fixture.engine.image,
         cmd: ['node', '-e', PROBE],
         ports: [`${PORT}/http`],
       });
@@ -161,14 +161,14 @@ function stories(kubernetes: KubernetesForTests): void {
     });
 
     test('leave Berth, names and the internet open', async () => {
-      const { port } = new URL(stage.server.url);
+      const { port } = new URL(fixture.server.url);
       for (const probe of [near, far]) {
         await isOpen(probe, host, Number(port));
         await isOpen(probe, publicAddress, portOf(outside));
         assert.equal(await from(probe, 'no-such.default.svc.cluster.local', 443), 'ENOTFOUND');
       }
-      const endpoint = await stage.deploy('open', queueWorkerSource('async (input) => input'));
-      const job = await stage.runSync(endpoint, { hello: 'world' });
+      const endpoint = await fixture.deploy('open', queueWorkerSource('async (input) => input'));
+      const job = await fixture.runSync(endpoint, { hello: 'world' });
       assert.deepEqual([job.status, job.output], ['COMPLETED', { hello: 'world' }], job.error);
     });
 

@@ -37,7 +37,7 @@ after(() => rmSync(folder, { recursive: true }));
 
 for (const kind of DATABASES) {
   describe(`what the console manages, on ${kind}`, () => {
-    const stage = serverFixture(kind, {
+    const fixture = serverFixture(kind, {
       BERTH_RATE_LIMITS: 'off',
       BERTH_PROCESS_ISOLATION: 'none',
       BERTH_GPUS: '2x NVIDIA A40',
@@ -46,7 +46,7 @@ for (const kind of DATABASES) {
 
     /** With any body and headers, as a browser sends files. */
     const send = (account: TestAccount, method: string, path: string, body?: string, type?: string) =>
-      fetch(`${stage.server.url}${path}`, {
+      fetch(`${fixture.server.url}${path}`, {
         method,
         headers: {
           authorization: `Bearer ${account.key}`,
@@ -56,7 +56,7 @@ for (const kind of DATABASES) {
       });
 
     test('a pod is checked without being created', async () => {
-      const ann = await stage.createAccount('check');
+      const ann = await fixture.createAccount('check');
       const check = async (body: object): Promise<PodCheck> => {
         const {
           status,
@@ -93,7 +93,7 @@ for (const kind of DATABASES) {
 
       const lost = await check({ gpu, mounts: { network: [{ volumeId: 'none', path: '/data' }] } });
       assert.match(lost.problem?.detail ?? '', /network volume "none" does not exist/);
-      await stage.operator.call('PATCH', `/v2/accounts/${ann.id}/limits`, { pods: 0 });
+      await fixture.operator.call('PATCH', `/v2/accounts/${ann.id}/limits`, { pods: 0 });
       assert.deepEqual(
         [(await check({ gpu })).problem?.status, (await check({ gpu })).problem?.limit],
         [403, 'pods'],
@@ -103,7 +103,7 @@ for (const kind of DATABASES) {
     });
 
     test('the audit log is searched by actor, action, resource, time and account', async () => {
-      const ann = await stage.createAccount('searcher');
+      const ann = await fixture.createAccount('searcher');
       const search = async (query: string, client: Pick<TestAccount, 'call'> = ann): Promise<AuditPage> => {
         const { status, body, text } = await client.call<AuditPage>('GET', `/v2/audit?${query}`);
         assert.equal(status, 200, text);
@@ -127,7 +127,7 @@ for (const kind of DATABASES) {
       assert.equal((await search('from=2001-01-01T00:00:00Z&resource=secret')).entries.length, 3);
       const foreign = await ann.call('GET', '/v2/audit?account=root');
       assert.equal(foreign.status, 403);
-      const all = await search('account=all&resource=secret', stage.operator);
+      const all = await search('account=all&resource=secret', fixture.operator);
       assert.equal(all.entries[0]?.id, newest?.id);
       assert.equal(all.entries[0].accountId, ann.id);
       assert.equal((await ann.call('GET', '/v2/audit?from=soon')).status, 422);
@@ -135,7 +135,7 @@ for (const kind of DATABASES) {
     });
 
     test('files of a volume are uploaded, listed, downloaded and deleted', async () => {
-      const ann = await stage.createAccount('files');
+      const ann = await fixture.createAccount('files');
       const made = await ann.call<{ id: string }>('POST', '/v2/network-volumes', {
         name: 'data',
         size: 10,
@@ -196,12 +196,12 @@ for (const kind of DATABASES) {
       assert.equal(await (await send(ann, 'GET', content('empty'))).text(), '');
 
       // A pod may put links into a volume: none leads out of it.
-      const files = join(stage.database.data, 'volumes', made.body.id);
-      writeFileSync(join(stage.database.data, 'secret.txt'), 'of the server');
-      symlinkSync(join(stage.database.data, 'secret.txt'), join(files, 'leak'));
-      symlinkSync(stage.database.data, join(files, 'out'));
+      const files = join(fixture.database.data, 'volumes', made.body.id);
+      writeFileSync(join(fixture.database.data, 'secret.txt'), 'of the server');
+      symlinkSync(join(fixture.database.data, 'secret.txt'), join(files, 'leak'));
+      symlinkSync(fixture.database.data, join(files, 'out'));
       mkdirSync(join(files, 'tree', 'deep'), { recursive: true });
-      symlinkSync(stage.database.data, join(files, 'tree', 'deep', 'out'));
+      symlinkSync(fixture.database.data, join(files, 'tree', 'deep', 'out'));
       for (const path of ['leak', 'out/secret.txt', '../secret.txt', 'models/../../secret.txt'])
         assert.ok([400, 404].includes((await send(ann, 'GET', content(path))).status), path);
       assert.notEqual((await upload('out/planted', 'x')).status, 201);
@@ -218,25 +218,25 @@ for (const kind of DATABASES) {
       assert.equal((await ann.call('GET', `${volume}/files?path=gone`)).status, 404);
       assert.equal((await ann.call('GET', `${volume}/files?cursor=!`)).status, 422);
 
-      const other = await stage.createAccount('files of nobody');
+      const other = await fixture.createAccount('files of nobody');
       assert.equal((await other.call('GET', `${volume}/files`)).status, 404);
       const key = await ann.call<{ key: string }>('POST', '/v2/account/api-keys', {
         name: 'reader',
         access: 'READ_ONLY',
       });
-      const reader = { ...stage.client(key.body.key), id: ann.id, key: key.body.key };
+      const reader = { ...fixture.client(key.body.key), id: ann.id, key: key.body.key };
       assert.equal((await reader.call('GET', `${volume}/files`)).status, 200);
       assert.equal((await send(reader, 'PUT', content('x'), 'x', 'application/octet-stream')).status, 403);
     });
 
     test('costs of all accounts and as CSV', async () => {
-      const { body, status } = await stage.operator.call<{ records: { accountName: string }[] }>(
+      const { body, status } = await fixture.operator.call<{ records: { accountName: string }[] }>(
         'GET',
         '/v2/billing/accounts?lastN=2',
       );
       assert.equal(status, 200);
       assert.ok(body.records.some(({ accountName }) => accountName === 'files'));
-      const ann = await stage.createAccount('payer');
+      const ann = await fixture.createAccount('payer');
       await ann.call('POST', '/v2/network-volumes', { name: 'paid', size: 10, dataCenter: 'LOCAL-1' });
       for (const by of ['kind', 'resource']) {
         const csv = await send(ann, 'GET', `/v2/billing/export?by=${by}&lastN=1`);
@@ -251,11 +251,11 @@ for (const kind of DATABASES) {
     });
 
     test('an operator sees the whole system', async () => {
-      const ann = await stage.createAccount('waiting');
-      const endpoint = await createQueueEndpoint(stage.server.url, ann.key);
+      const ann = await fixture.createAccount('waiting');
+      const endpoint = await createQueueEndpoint(fixture.server.url, ann.key);
       for (let job = 0; job < 3; job += 1)
         await ann.call('POST', `/v2/${endpoint.id}/run`, { input: { job } });
-      const { status, body, text } = await stage.operator.call<{
+      const { status, body, text } = await fixture.operator.call<{
         database: string;
         server: { leading: boolean };
         dataCenters: { id: string; gpus: { id: string; total: number }[] }[];
@@ -277,7 +277,7 @@ for (const kind of DATABASES) {
       assert.ok((body.queue.oldestWait ?? -1) >= 0);
       assert.equal(body.queue.longest.find(({ endpointId }) => endpointId === endpoint.id)?.queued, 3);
       assert.ok(body.checks.results.find(({ check }) => check === 'node')?.ok);
-      const again = await stage.operator.call<typeof body>('GET', '/v2/system');
+      const again = await fixture.operator.call<typeof body>('GET', '/v2/system');
       assert.equal(again.body.checks.ranAt, body.checks.ranAt);
       assert.equal((await ann.call('GET', '/v2/system')).status, 403);
     });
@@ -289,8 +289,8 @@ for (const kind of DATABASES) {
         active: { id: string; jobs: { inQueue: number } }[];
         pods: { total: number; byStatus: Record<string, number> };
       }
-      const ann = await stage.createAccount('counted');
-      const endpoint = await createQueueEndpoint(stage.server.url, ann.key);
+      const ann = await fixture.createAccount('counted');
+      const endpoint = await createQueueEndpoint(fixture.server.url, ann.key);
       for (let job = 0; job < 2; job += 1)
         await ann.call('POST', `/v2/${endpoint.id}/run`, { input: { job } });
       const { status, body } = await ann.call<Overview>('GET', '/v2/account/overview');
@@ -307,9 +307,12 @@ for (const kind of DATABASES) {
         scopes: { rest: 'READ' },
       });
       assert.equal(key.status, 201, key.text);
-      const limited = await stage.client(key.body.key).call<Overview>('GET', '/v2/account/overview');
+      const limited = await fixture.client(key.body.key).call<Overview>('GET', '/v2/account/overview');
       assert.deepEqual([limited.status, limited.body.jobs.inQueue, limited.body.active], [200, 0, []]);
-      const other = await (await stage.createAccount('beside')).call<Overview>('GET', '/v2/account/overview');
+      const other = await (await fixture.createAccount('beside')).call<Overview>(
+        'GET',
+        '/v2/account/overview',
+      );
       assert.equal(other.body.endpoints, 0);
     });
   });

@@ -12,10 +12,10 @@ interface Volume {
 
 for (const kind of DATABASES) {
   describe(`network volumes, on ${kind}`, () => {
-    const stage = serverFixture(kind, { BERTH_DATA_CENTERS: 'LOCAL-1,LOCAL-2' });
+    const fixture = serverFixture(kind, { BERTH_DATA_CENTERS: 'LOCAL-1,LOCAL-2' });
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.createAccount('ann');
+      ann = await fixture.createAccount('ann');
     });
     const v1 = async (fields: object = {}) =>
       ann.call<Volume>('POST', '/v1/networkvolumes', {

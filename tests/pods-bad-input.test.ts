@@ -27,7 +27,7 @@ import {
 
 for (const kind of DATABASES) {
   describe(`bad input about pods, on ${kind}`, () => {
-    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off', BERTH_DATA_CENTERS: 'LOCAL-1,LOCAL-2' });
+    const fixture = serverFixture(kind, { BERTH_RATE_LIMITS: 'off', BERTH_DATA_CENTERS: 'LOCAL-1,LOCAL-2' });
     let ann: TestAccount;
     let bob: TestAccount;
     let id = '';
@@ -48,8 +48,8 @@ for (const kind of DATABASES) {
       );
     };
     before(async () => {
-      ann = await stage.createAccount('ann');
-      bob = await stage.createAccount('bob');
+      ann = await fixture.createAccount('ann');
+      bob = await fixture.createAccount('bob');
       id = (
         await createRunningPod(ann, {
           gpu: { id: A100 },
@@ -175,7 +175,7 @@ for (const kind of DATABASES) {
           access: 'READ_ONLY',
         })
       ).body;
-      const reader = stage.client(key);
+      const reader = fixture.client(key);
       assert.equal((await reader.call('GET', `/v2/pods/${id}`)).status, 200);
       assert.equal((await createPod(reader)).status, 403);
       assert.deepEqual(

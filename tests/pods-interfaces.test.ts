@@ -13,7 +13,7 @@ import {
   SLEEP_COMMAND,
 } from '../packages/testing/src/pod-client.ts';
 import type { PodView, V1Pod } from '../packages/testing/src/pod-client.ts';
-import { PodStage } from '../packages/testing/src/pod-stage.ts';
+import { PodFixture } from '../packages/testing/src/pod-test-fixture.ts';
 import { listAuditLog } from '../packages/testing/src/server-fixture.ts';
 import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 import { waitFor } from '../packages/testing/src/wait-for.ts';
@@ -23,7 +23,7 @@ const A100 = 'NVIDIA A100 80GB PCIe';
 
 for (const kind of DATABASES) {
   describe(`pods in every interface, on ${kind}`, () => {
-    const pods = new PodStage(kind);
+    const pods = new PodFixture(kind);
     const { ask, refusal, terminate, writes, writesTimes } = pods;
     let ann: TestAccount;
     let bob: TestAccount;

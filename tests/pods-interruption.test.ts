@@ -21,12 +21,12 @@ const STUBBORN = ['sh', '-c', 'trap "" TERM; echo up; while :; do sleep 0.2; don
 
 for (const kind of DATABASES) {
   describe(`interruptible pods, on ${kind}`, () => {
-    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off', BERTH_GPUS: `2x ${RTX},4x ${A100}` });
+    const fixture = serverFixture(kind, { BERTH_RATE_LIMITS: 'off', BERTH_GPUS: `2x ${RTX},4x ${A100}` });
     let ann: TestAccount;
     let bob: TestAccount;
     before(async () => {
-      ann = await stage.createAccount('ann');
-      bob = await stage.createAccount('bob');
+      ann = await fixture.createAccount('ann');
+      bob = await fixture.createAccount('bob');
     });
     afterEach(async () => {
       for (const client of [ann, bob]) {

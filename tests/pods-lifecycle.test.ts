@@ -14,7 +14,7 @@ import {
   SLEEP_COMMAND,
 } from '../packages/testing/src/pod-client.ts';
 import type { PodView, V1Pod } from '../packages/testing/src/pod-client.ts';
-import { PodStage } from '../packages/testing/src/pod-stage.ts';
+import { PodFixture } from '../packages/testing/src/pod-test-fixture.ts';
 import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 import { waitFor } from '../packages/testing/src/wait-for.ts';
 
@@ -25,7 +25,7 @@ const FULL =
 
 for (const kind of DATABASES) {
   describe(`the life of pods, on ${kind}`, () => {
-    const pods = new PodStage(kind);
+    const pods = new PodFixture(kind);
     const { refusal, terminate, writes, writesTimes } = pods;
     let ann: TestAccount;
     let bob: TestAccount;

@@ -35,13 +35,13 @@ berth_worker.start({"handler": handler})
 describe('the dependencies of a Python folder', () => {
   /** The packages that the operator's settings name. */
   const index = mkdtempSync(join(tmpdir(), 'berth-index-'));
-  const stage = examplesFixture({
+  const fixture = examplesFixture({
     PIP_NO_INDEX: '1',
     PIP_FIND_LINKS: index,
     UV_NO_INDEX: '1',
     UV_FIND_LINKS: index,
   });
-  const { berth } = stage;
+  const { berth } = fixture;
   let folder: TemporaryFolder;
 
   before(() => {
@@ -57,7 +57,7 @@ describe('the dependencies of a Python folder', () => {
   });
 
   const status = async (endpoint: string, id: string): Promise<Job> =>
-    (await stage.server.client().call<Job>('GET', `/v2/${endpoint}/status/${id}`)).body;
+    (await fixture.server.client().call<Job>('GET', `/v2/${endpoint}/status/${id}`)).body;
 
   test('are installed once, and the job and its worker tell how the start went', async () => {
     const deployed = await berth<{ id: string }>('deploy', folder.path, '--min', '1', '--max', '2');
@@ -79,7 +79,7 @@ describe('the dependencies of a Python folder', () => {
     const log = await berth('logs', 'with-tiny');
     assert.match(log.stdout, /Building the Python environment: Python 3.*, requirements\.txt, with (pip|uv)/);
     assert.match(log.stdout, /The Python environment is ready\./);
-    const environments = readdirSync(join(stage.database.data, 'python', 'root'));
+    const environments = readdirSync(join(fixture.database.data, 'python', 'root'));
     assert.equal(environments.filter((name) => name.endsWith('.json')).length, 1);
   });
 

@@ -34,7 +34,7 @@ interface LimitsView {
 
 for (const kind of DATABASES) {
   describe(`limits of accounts, on ${kind}`, () => {
-    const stage = serverFixture(kind, {
+    const fixture = serverFixture(kind, {
       BERTH_RATE_LIMITS: 'off',
       BERTH_PROCESS_ISOLATION: 'none',
       BERTH_GPUS: '2x NVIDIA A40',
@@ -43,7 +43,7 @@ for (const kind of DATABASES) {
     });
 
     const setLimits = async (account: TestAccount, limits: Record<string, number | null>): Promise<void> => {
-      const { status, text } = await stage.operator.call(
+      const { status, text } = await fixture.operator.call(
         'PATCH',
         `/v2/accounts/${account.id}/limits`,
         limits,
@@ -61,10 +61,10 @@ for (const kind of DATABASES) {
     };
 
     test('queued jobs and bytes', async () => {
-      const account = await stage.createAccount('queue');
-      const endpoint = await createQueueEndpoint(stage.server.url, account.key);
-      const other = await stage.createAccount('other queue');
-      const otherEndpoint = await createQueueEndpoint(stage.server.url, other.key);
+      const account = await fixture.createAccount('queue');
+      const endpoint = await createQueueEndpoint(fixture.server.url, account.key);
+      const other = await fixture.createAccount('other queue');
+      const otherEndpoint = await createQueueEndpoint(fixture.server.url, other.key);
       await setLimits(account, { queuedJobs: 20 });
       const answers = await Promise.all(
         Array.from({ length: 60 }, () => endpoint.call('POST', 'run', { input: 1 })),
@@ -95,8 +95,8 @@ for (const kind of DATABASES) {
     });
 
     test('ended jobs are kept no longer than the account may', async () => {
-      const account = await stage.createAccount('keeps nothing');
-      const endpoint = await createQueueEndpoint(stage.server.url, account.key);
+      const account = await fixture.createAccount('keeps nothing');
+      const endpoint = await createQueueEndpoint(fixture.server.url, account.key);
       const endsAndIsKept = async (): Promise<boolean> => {
         const id = await endpoint.run(1, { retention: 60_000 });
         assert.equal((await endpoint.call('POST', `cancel/${id}`, {})).status, 200);
@@ -105,7 +105,7 @@ for (const kind of DATABASES) {
       assert.equal(await endsAndIsKept(), true);
       await setLimits(account, { jobHours: 0 });
       assert.equal(await endsAndIsKept(), false);
-      const { limits } = (await stage.operator.call<LimitsView>('GET', `/v2/accounts/${account.id}/limits`))
+      const { limits } = (await fixture.operator.call<LimitsView>('GET', `/v2/accounts/${account.id}/limits`))
         .body;
       assert.deepEqual(
         limits.find(({ name }) => name === 'jobHours'),
@@ -114,7 +114,7 @@ for (const kind of DATABASES) {
     });
 
     test('pods, GPUs, workers, volumes and images', async () => {
-      const account = await stage.createAccount('things');
+      const account = await fixture.createAccount('things');
       await setLimits(account, { pods: 1, gpus: 1, workers: 3, volumeBytes: 30e9 });
       assert.equal((await createPod(account)).status, 201);
       refused(await createPod(account), {
@@ -139,13 +139,13 @@ for (const kind of DATABASES) {
         maximum: 30e9,
       });
       // The installation's limit is over all accounts.
-      refused(await stage.operator.call('POST', '/v2/network-volumes', { ...volume, size: 81 }), {
+      refused(await fixture.operator.call('POST', '/v2/network-volumes', { ...volume, size: 81 }), {
         status: 507,
         limit: 'volumeBytes',
         used: 20e9,
         maximum: 100e9,
       });
-      await createQueueEndpoint(stage.server.url, account.key, { workers: { min: 0, max: 2 } });
+      await createQueueEndpoint(fixture.server.url, account.key, { workers: { min: 0, max: 2 } });
       const endpoint = {
         name: 'too many',
         type: 'QUEUE',
@@ -163,7 +163,7 @@ for (const kind of DATABASES) {
       await setLimits(account, { pods: 5, spendPerMonth: 0 });
       refused(await createPod(account), { status: 402, limit: 'spendPerMonth', used: 0, maximum: 0 });
       await setLimits(account, { pods: 1 });
-      const { text: metrics } = await stage.operator.call('GET', '/metrics');
+      const { text: metrics } = await fixture.operator.call('GET', '/metrics');
       assert.match(metrics, new RegExp(`berth_quota_used_ratio\\{account="${account.id}",limit="pods"\\} 1`));
       const { body } = await account.call<LimitsView>('GET', '/v2/account/limits');
       const shown = Object.fromEntries(body.limits.map(({ name, ...rest }) => [name, rest]));
@@ -176,7 +176,7 @@ for (const kind of DATABASES) {
     });
 
     test('GPUs of running pods, also when a stopped one is started again', async () => {
-      const account = await stage.createAccount('gpus');
+      const account = await fixture.createAccount('gpus');
       await setLimits(account, { gpus: 1 });
       const gpu = { id: 'NVIDIA A40', count: 1 };
       const first = await createRunningPod(account, { gpu });
@@ -188,8 +188,8 @@ for (const kind of DATABASES) {
     });
 
     test('through GraphQL', async () => {
-      const account = await stage.createAccount('graphql');
-      const set = await stage.operator.graphql<{ updateAccountLimits: { name: string; limit: number }[] }>(
+      const account = await fixture.createAccount('graphql');
+      const set = await fixture.operator.graphql<{ updateAccountLimits: { name: string; limit: number }[] }>(
         'mutation ($id: String!) { updateAccountLimits(accountId: $id, limits: [{ name: "pods", limit: ' +
           '0 }]) { name limit } }',
         { id: account.id },
@@ -205,14 +205,14 @@ for (const kind of DATABASES) {
     });
 
     test('a disabled account has no access and nothing that runs; enabled again it goes on', async () => {
-      const account = await stage.createAccount('disabled');
+      const account = await fixture.createAccount('disabled');
       const pod = await createRunningPod(account);
-      const { id } = await createQueueEndpoint(stage.server.url, account.key);
-      const disabled = await stage.operator.call('POST', `/v2/accounts/${account.id}/disable`);
+      const { id } = await createQueueEndpoint(fixture.server.url, account.key);
+      const disabled = await fixture.operator.call('POST', `/v2/accounts/${account.id}/disable`);
       assert.deepEqual([disabled.status, disabled.body['status']], [200, 'disabled']);
       assert.equal((await account.call('GET', '/v2/account')).status, 401);
       assert.equal((await account.call('POST', `/v2/${id}/run`, { input: 1 })).status, 401);
-      assert.equal((await stage.operator.call('POST', `/v2/accounts/${account.id}/enable`)).status, 200);
+      assert.equal((await fixture.operator.call('POST', `/v2/accounts/${account.id}/enable`)).status, 200);
       assert.equal((await account.call('GET', '/v2/account')).status, 200);
       const stopped = await account.call<{ status: string }>('GET', `/v2/pods/${pod.id}`);
       assert.equal(stopped.body.status, 'EXITED');
@@ -220,22 +220,22 @@ for (const kind of DATABASES) {
     });
 
     test('a deleted account leaves nothing', async () => {
-      const account = await stage.createAccount('deleted');
+      const account = await fixture.createAccount('deleted');
       await createRunningPod(account);
-      const endpoint = await createQueueEndpoint(stage.server.url, account.key);
+      const endpoint = await createQueueEndpoint(fixture.server.url, account.key);
       await endpoint.run();
       await account.call('POST', '/v2/network-volumes', { name: 'v', size: 10, dataCenter: 'LOCAL-1' });
       await account.call('POST', '/v2/account/secrets', { name: 'SECRET', value: 'x' });
       await account.call('POST', '/v2/templates', { name: 't', image: 'python:3.12' });
-      const removed = await stage.operator.call('DELETE', `/v2/accounts/${account.id}`);
+      const removed = await fixture.operator.call('DELETE', `/v2/accounts/${account.id}`);
       assert.equal(removed.status, 204, removed.text);
       assert.equal((await account.call('GET', '/v2/account')).status, 401);
       await waitFor('the account is gone', async () => {
-        const { body } = await stage.operator.call<{ accounts: { id: string }[] }>('GET', '/v2/accounts');
+        const { body } = await fixture.operator.call<{ accounts: { id: string }[] }>('GET', '/v2/accounts');
         return body.accounts.every(({ id }) => id !== account.id);
       });
-      assert.equal((await stage.operator.call('DELETE', '/v2/accounts/root')).status, 400);
-      assert.equal((await stage.operator.call('DELETE', `/v2/accounts/${account.id}`)).status, 404);
+      assert.equal((await fixture.operator.call('DELETE', '/v2/accounts/root')).status, 400);
+      assert.equal((await fixture.operator.call('DELETE', `/v2/accounts/${account.id}`)).status, 404);
     });
   });
 }
@@ -260,10 +260,10 @@ describe('a spending limit', () => {
     receiver.close();
     rmSync(folder, { recursive: true });
   });
-  const stage = serverFixture('sqlite', env);
+  const fixture = serverFixture('sqlite', env);
 
   test('calls the webhook at 80 % and when it is reached, and is shown', async () => {
-    const account = await stage.createAccount('spender');
+    const account = await fixture.createAccount('spender');
     const spending = async (): Promise<LimitsView['limits'][number]> => {
       const { body } = await account.call<LimitsView>('GET', '/v2/account/limits');
       return body.limits.find(({ name }) => name === 'spendPerMonth') ?? assert.fail(JSON.stringify(body));
@@ -277,9 +277,9 @@ describe('a spending limit', () => {
     // Spending is checked at the start, and every 30 seconds.
     const restartWith = async (spendPerMonth: number): Promise<void> => {
       const path = `/v2/accounts/${account.id}/limits`;
-      const { status, text } = await stage.operator.call('PATCH', path, { spendPerMonth });
+      const { status, text } = await fixture.operator.call('PATCH', path, { spendPerMonth });
       assert.equal(status, 200, text);
-      await stage.restart();
+      await fixture.restart();
     };
     const events = (): string[] => received.map(({ body }) => (JSON.parse(body) as { event: string }).event);
     await restartWith(used / 0.9);

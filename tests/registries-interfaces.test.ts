@@ -12,10 +12,10 @@ const credentials = { username: 'hidden-user', password: 'hidden-password' };
 
 for (const kind of DATABASES) {
   describe(`registries, on ${kind}`, () => {
-    const stage = serverFixture(kind, { BERTH_LOG_LEVEL: 'trace' });
+    const fixture = serverFixture(kind, { BERTH_LOG_LEVEL: 'trace' });
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.createAccount('ann');
+      ann = await fixture.createAccount('ann');
     });
 
     test('take credentials and show a name', async () => {
@@ -136,7 +136,7 @@ for (const kind of DATABASES) {
           async (path) => (await ann.call('GET', path)).text,
         ),
       );
-      assert.doesNotMatch(seen.join('\n') + stage.server.log(), /hidden-/);
+      assert.doesNotMatch(seen.join('\n') + fixture.server.log(), /hidden-/);
     });
   });
 }

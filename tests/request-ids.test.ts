@@ -19,7 +19,7 @@ const WEB_SOCKET = {
 };
 
 describe('the id of a request', () => {
-  const stage = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off', BERTH_LOG_LEVEL: 'debug' });
+  const fixture = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off', BERTH_LOG_LEVEL: 'debug' });
   /** The head of an answer, whether the protocol was switched or not. */
   const headOf = (
     path: string,
@@ -27,9 +27,9 @@ describe('the id of a request', () => {
     method = 'GET',
   ): Promise<IncomingMessage> =>
     new Promise((resolve, reject) => {
-      const asked = request(`${stage.server.url}${path}`, {
+      const asked = request(`${fixture.server.url}${path}`, {
         method,
-        headers: { authorization: `Bearer ${stage.server.key}`, ...headers },
+        headers: { authorization: `Bearer ${fixture.server.key}`, ...headers },
       });
       asked.on('error', reject);
       asked.on('response', (response) => resolve(response.resume()));
@@ -50,11 +50,11 @@ describe('the id of a request', () => {
     assert.equal(statusCode, expected, path);
     const id = answered['x-request-id'];
     assert.ok(typeof id === 'string' && /^[\da-f-]{36}$/.test(id), `${path}: ${String(id)}`);
-    await waitFor(`a line of the log about ${path}`, () => stage.server.log().includes(`"reqId":"${id}"`));
+    await waitFor(`a line of the log about ${path}`, () => fixture.server.log().includes(`"reqId":"${id}"`));
   };
 
   test('is in the answer and in the log on every path', async () => {
-    const endpoint = await createQueueEndpoint(stage.server.url, stage.server.key);
+    const endpoint = await createQueueEndpoint(fixture.server.url, fixture.server.key);
     await checkId('/v2/pods', 200);
     await checkId('/v1/pods', 200);
     await checkId('/graphql', 405);
@@ -72,7 +72,7 @@ describe('the id of a request', () => {
   });
 
   test('of a pod is Berth’s, unless the pod gives one of its own', async () => {
-    const { id } = await createRunningPod(stage.server.client(), {
+    const { id } = await createRunningPod(fixture.server.client(), {
       cmd: ['node', '-e', POD_SERVER],
       ports: ['8000/http'],
     });
@@ -81,6 +81,6 @@ describe('the id of a request', () => {
     await checkId(`/proxy/${id}-8000`, 308);
     assert.equal((await headOf(`/proxy/${id}-8000/own`)).headers['x-request-id'], 'own');
     await checkId(`/v2/pods/${id}/terminal`, 101, WEB_SOCKET);
-    await stage.server.client().call('DELETE', `/v2/pods/${id}`);
+    await fixture.server.client().call('DELETE', `/v2/pods/${id}`);
   });
 });

@@ -15,17 +15,17 @@ interface Limit {
 
 for (const kind of DATABASES) {
   describe(`requests of an account, on ${kind}`, () => {
-    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off', BERTH_FAST_PATH: 'on' });
+    const fixture = serverFixture(kind, { BERTH_RATE_LIMITS: 'off', BERTH_FAST_PATH: 'on' });
 
     async function setLimit(account: { id: string }, requests: number | null): Promise<void> {
       const path = `/v2/accounts/${account.id}/limits`;
-      const { status, text } = await stage.operator.call('PATCH', path, { requests });
+      const { status, text } = await fixture.operator.call('PATCH', path, { requests });
       assert.equal(status, 200, text);
     }
 
     async function limitOf(account: { id: string }): Promise<Limit | undefined> {
       const path = `/v2/accounts/${account.id}/limits`;
-      const { body } = await stage.operator.call<{ limits: Limit[] }>('GET', path);
+      const { body } = await fixture.operator.call<{ limits: Limit[] }>('GET', path);
       return body.limits.find(({ name }) => name === 'requests');
     }
 
@@ -41,7 +41,7 @@ for (const kind of DATABASES) {
 
     /** Without a worker, every other method would wait for one. */
     async function openAi({ key }: TestAccount, endpointId: string): Promise<ApiResponse<unknown>> {
-      const answer = await fetch(`${stage.server.url}/v2/${endpointId}/openai/v1/models`, {
+      const answer = await fetch(`${fixture.server.url}/v2/${endpointId}/openai/v1/models`, {
         method: 'PUT',
         headers: { authorization: `Bearer ${key}` },
       });
@@ -50,9 +50,9 @@ for (const kind of DATABASES) {
     }
 
     test('count together at all interfaces, are refused there, and cost others nothing', async () => {
-      const ann = await stage.createAccount('ann');
-      const bob = await stage.createAccount('bob');
-      const endpoint = await createQueueEndpoint(stage.server.url, ann.key);
+      const ann = await fixture.createAccount('ann');
+      const bob = await fixture.createAccount('bob');
+      const endpoint = await createQueueEndpoint(fixture.server.url, ann.key);
       await setLimit(ann, 7);
       const s3 = (account: TestAccount): Promise<ApiResponse<unknown>> => account.call('GET', '/s3/');
       const requests: (() => Promise<ApiResponse<unknown>>)[] = [
@@ -84,8 +84,8 @@ for (const kind of DATABASES) {
     });
 
     test('are set and shown through GraphQL', async () => {
-      const carol = await stage.createAccount('carol');
-      const set = await stage.operator.graphql<{ updateAccountLimits: Limit[] }>(
+      const carol = await fixture.createAccount('carol');
+      const set = await fixture.operator.graphql<{ updateAccountLimits: Limit[] }>(
         'mutation ($id: String!) { updateAccountLimits(accountId: $id, limits: [{ name: "requests", ' +
           'limit: 1 }]) { name used limit } }',
         { id: carol.id },
@@ -103,14 +103,14 @@ for (const kind of DATABASES) {
   });
 
   describe(`requests of all accounts together, on ${kind}`, () => {
-    const stage = serverFixture(kind, {
+    const fixture = serverFixture(kind, {
       BERTH_RATE_LIMITS: 'off',
       BERTH_LIMITS_ACCOUNT: 'requests=4',
       BERTH_LIMITS_INSTALLATION: 'requests=6',
     });
 
     test('are limited too; the root account is not, unless it has a limit of its own', async () => {
-      const [ann, bob] = [await stage.createAccount('ann'), await stage.createAccount('bob')];
+      const [ann, bob] = [await fixture.createAccount('ann'), await fixture.createAccount('bob')];
       for (let call = 0; call < 4; call += 1)
         assert.equal((await ann.call('GET', '/v2/account')).status, 200);
       assert.match((await ann.call('GET', '/v2/account')).text, /of this account is reached: 4 of 4/);
@@ -123,14 +123,14 @@ for (const kind of DATABASES) {
         /of this installation is reached: 6 of 6 used; .* in the setting limits\.installation/,
       );
       for (let call = 0; call < 10; call += 1)
-        assert.equal((await stage.operator.call('GET', '/v2/account')).status, 200);
-      const none = await stage.operator.call('PATCH', '/v2/accounts/root/limits', { requests: 0 });
+        assert.equal((await fixture.operator.call('GET', '/v2/account')).status, 200);
+      const none = await fixture.operator.call('PATCH', '/v2/accounts/root/limits', { requests: 0 });
       assert.equal(none.status, 400, none.text);
       assert.match(none.text, /must be at least 1: without any, nobody could raise it again/);
-      const set = await stage.operator.call('PATCH', '/v2/accounts/root/limits', { requests: 1 });
+      const set = await fixture.operator.call('PATCH', '/v2/accounts/root/limits', { requests: 1 });
       assert.equal(set.status, 200, set.text);
-      assert.equal((await stage.operator.call('GET', '/v2/account')).status, 200);
-      assertOwn(await stage.operator.call('GET', '/v2/account'));
+      assert.equal((await fixture.operator.call('GET', '/v2/account')).status, 200);
+      assertOwn(await fixture.operator.call('GET', '/v2/account'));
     });
 
     function assertOwn({ status, text }: ApiResponse<unknown>): void {

@@ -11,18 +11,18 @@ import { BAD_REQUESTS, LARGE, long, nested } from './resources/bad-requests.ts';
 
 for (const kind of DATABASES) {
   describe(`bad input, on ${kind}`, () => {
-    const stage = serverFixture(kind, { BERTH_LOG_LEVEL: 'trace', BERTH_RATE_LIMITS: 'off' });
+    const fixture = serverFixture(kind, { BERTH_LOG_LEVEL: 'trace', BERTH_RATE_LIMITS: 'off' });
     let ann: TestAccount;
     let raw: ApiClient;
     let reader: ApiClient;
     before(async () => {
-      ann = await stage.createAccount('ann');
-      raw = stage.server.client(ann.key);
+      ann = await fixture.createAccount('ann');
+      raw = fixture.server.client(ann.key);
       const { body } = await ann.call<{ key: string }>('POST', '/v2/account/api-keys', {
         name: 'reader',
         access: 'READ_ONLY',
       });
-      reader = stage.server.client(body.key);
+      reader = fixture.server.client(body.key);
     });
 
     /**
@@ -63,7 +63,7 @@ for (const kind of DATABASES) {
     test('50 MB in chunks of unknown total size: the refusal can be read, the connection goes on', async () => {
       for (const path of ['/v1/templates', '/v2/templates', '/v2/account/secrets', '/graphql']) {
         const log = await listAuditLog(ann);
-        const answer = await inPieces(stage.server.url, path, ann.key);
+        const answer = await inPieces(fixture.server.url, path, ann.key);
         assert.match(answer, /^HTTP\/1\.1 413 /, path);
         assert.match(answer, /larger than what is read here/, path);
         assert.match(
@@ -88,7 +88,7 @@ for (const kind of DATABASES) {
 
     test('a key that may only read, on everything that writes', async () => {
       for (const [path, method] of operationsOf(
-        stage.contract,
+        fixture.contract,
         (operation, verb) => operation['x-berth-access'] === 'write' && verb !== 'get',
       )) {
         await refused(403, path, () => reader.call(method, path, method === 'DELETE' ? undefined : {}));
@@ -97,20 +97,20 @@ for (const kind of DATABASES) {
 
     test('no key and a wrong key, on everything that needs one', async () => {
       for (const [path, method] of operationsOf(
-        stage.contract,
+        fixture.contract,
         (operation) => operation['x-berth-access'] !== 'open',
       )) {
         for (const key of [undefined, 'rpa_wrong'])
           await refused(401, path, () =>
-            stage.client(key).call(method, path, method === 'GET' || method === 'DELETE' ? undefined : '{'),
+            fixture.client(key).call(method, path, method === 'GET' || method === 'DELETE' ? undefined : '{'),
           );
       }
     });
 
     test('a method that an address does not have, on every address: 405 with those that it has', async () => {
       for (const [version, document] of [
-        ['/v1', stage.contract.v1],
-        ['/v2', stage.contract.v2],
+        ['/v1', fixture.contract.v1],
+        ['/v2', fixture.contract.v2],
       ] as const) {
         for (const pattern of Object.keys(document.paths).filter(isResource)) {
           const path = (version === '/v1' ? version : '') + pattern.replaceAll(/\{\w+\}/g, 'some-id');
@@ -138,7 +138,7 @@ for (const kind of DATABASES) {
 
     test('mistakes by the ten thousand are answered in a moment, with a few of them', async () => {
       const ports = Array.from({ length: 60_000 }, (_, index) => `${index}/udp`);
-      const { pid = 0 } = stage.server.process;
+      const { pid = 0 } = fixture.server.process;
       const before = cpuSeconds(pid);
       const answer = await refused(400, '/v1/', () =>
         raw.call('POST', '/v1/templates', { name: 'a', imageName: 'b', ports }),
@@ -186,7 +186,7 @@ for (const kind of DATABASES) {
         'GET /\0 HTTP/1.1\r\nhost: x\r\n\r\n',
         'POST /v2/templates HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n',
       ]) {
-        const answer = await exchange(stage.server.url, [bytes]);
+        const answer = await exchange(fixture.server.url, [bytes]);
         assert.match(answer, /^HTTP\/1\.1 4\d\d /, bytes.slice(0, 40));
       }
       assert.equal((await ann.call('GET', '/v2/account')).status, 200);
@@ -194,13 +194,13 @@ for (const kind of DATABASES) {
 
     test('an upgrade pipelined behind an unanswered request: each is answered, and the server goes on', async () => {
       for (const path of ['/v2/x/y', '/proxy/abc-80/', '/v2/x/job-channel/w']) {
-        const answers = await exchange(stage.server.url, [
+        const answers = await exchange(fixture.server.url, [
           `GET /v2/pods HTTP/1.1\r\nhost: x\r\n\r\nGET ${path} HTTP/1.1\r\nhost: x\r\n` +
             `connection: Upgrade, close\r\nupgrade: something\r\n\r\n`,
         ]);
         assert.deepEqual(answers.match(/HTTP\/1\.1 \d+/g)?.length, 2, `${path}: ${answers}`);
       }
-      assert.equal((await fetch(`${stage.server.url}/healthz`)).status, 200);
+      assert.equal((await fetch(`${fixture.server.url}/healthz`)).status, 200);
     });
 
     test('no secret, password or key of all this is in the log, at its most talkative', async () => {
@@ -224,9 +224,9 @@ for (const kind of DATABASES) {
         { authorization: '' },
       );
       await raw.call('GET', `/v2/unknown?api_key=${ann.key}`);
-      const log = stage.server.log();
+      const log = fixture.server.log();
       assert.match(log, /"level":"debug"/);
-      for (const word of [...words, ann.key, stage.server.key]) assert.ok(!log.includes(word), word);
+      for (const word of [...words, ann.key, fixture.server.key]) assert.ok(!log.includes(word), word);
     });
   });
 }

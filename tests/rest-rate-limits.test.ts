@@ -16,14 +16,14 @@ function left({ headers }: ApiResponse): Record<string, { r: number; t: number }
 
 for (const kind of DATABASES) {
   describe(`rate limits, on ${kind}`, () => {
-    const stage = serverFixture(kind, {
+    const fixture = serverFixture(kind, {
       BERTH_RATE_LIMIT_PER_MINUTE: '6',
       BERTH_RATE_LIMIT_PER_HOUR: '9',
       BERTH_RATE_LIMIT_PER_DAY: '1000',
     });
 
     test('count down on every answer to a valid key, refusals included', async () => {
-      const ann = await stage.createAccount('ann');
+      const ann = await fixture.createAccount('ann');
       const first = await ann.call('GET', '/v2/account');
       assert.equal(
         first.headers.get('ratelimit-policy'),
@@ -48,13 +48,13 @@ for (const kind of DATABASES) {
     });
 
     test('count down also where a key may not do what it asks for', async () => {
-      const frank = await stage.createAccount('frank');
+      const frank = await fixture.createAccount('frank');
       const { body } = await frank.call<{ key: string }>('POST', '/v2/account/api-keys', {
         name: 'narrow',
         access: 'RESTRICTED',
         scopes: { rest: 'READ' },
       });
-      const narrow = stage.client(body.key);
+      const narrow = fixture.client(body.key);
       for (const r of [5, 4]) {
         const refused = await narrow.call('POST', '/v2/templates', { name: 'x', image: 'x' });
         assert.deepEqual([refused.status, left(refused)['minute']?.r], [403, r]);
@@ -63,7 +63,7 @@ for (const kind of DATABASES) {
     });
 
     test('refuse with 429 once a window is used up, say when to come back, and count that no further', async () => {
-      const bob = await stage.createAccount('bob');
+      const bob = await fixture.createAccount('bob');
       for (let call = 0; call < 6; call += 1)
         assert.equal((await bob.call('GET', '/v2/account')).status, 200);
       for (let call = 0; call < 3; call += 1) {
@@ -83,20 +83,20 @@ for (const kind of DATABASES) {
     });
 
     test('let no write through that they refuse', async () => {
-      const carol = await stage.createAccount('carol');
+      const carol = await fixture.createAccount('carol');
       for (let call = 0; call < 6; call += 1) await carol.call('GET', '/v2/account');
       assert.equal((await carol.call('POST', '/v2/templates', { name: 'late', image: 'x' })).status, 429);
       assert.deepEqual((await carol.call('GET', '/v1/templates')).body, []);
     });
 
     test('are kept for each key apart, also when all ask at once', async () => {
-      const dora = await stage.createAccount('dora');
+      const dora = await fixture.createAccount('dora');
       const { body } = await dora.call<{ key: string }>('POST', '/v2/account/api-keys', {
         name: 'other',
         access: 'ALL',
       });
       const answers = await Promise.all(
-        Array.from({ length: 20 }, () => stage.client(body.key).call('GET', '/v2/account')),
+        Array.from({ length: 20 }, () => fixture.client(body.key).call('GET', '/v2/account')),
       );
       assert.equal(answers.filter(({ status }) => status === 200).length, 6);
       assert.equal((await dora.call('GET', '/v2/account')).status, 200);
@@ -104,9 +104,9 @@ for (const kind of DATABASES) {
 
     test('are not shown without a valid key, nor counted where no key is required', async () => {
       for (const answer of [
-        await stage.client('rpa_wrong').call('GET', '/v2/account'),
-        await stage.client(undefined).call('GET', '/v2/account'),
-        await stage.client(undefined).call('GET', '/v2/openapi.json'),
+        await fixture.client('rpa_wrong').call('GET', '/v2/account'),
+        await fixture.client(undefined).call('GET', '/v2/account'),
+        await fixture.client(undefined).call('GET', '/v2/openapi.json'),
       ]) {
         assert.equal(
           answer.headers.get('ratelimit') ??
@@ -118,7 +118,7 @@ for (const kind of DATABASES) {
     });
 
     test('apply to v2, and the older interfaces know none', async () => {
-      const emil = await stage.createAccount('emil');
+      const emil = await fixture.createAccount('emil');
       for (let call = 0; call < 12; call += 1) {
         const { status, headers } = await emil.call('GET', '/v1/templates');
         assert.deepEqual([status, headers.get('ratelimit')], [200, null]);
@@ -127,11 +127,11 @@ for (const kind of DATABASES) {
   });
 
   describe(`rate limits that are off, on ${kind}`, () => {
-    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off', BERTH_RATE_LIMIT_PER_MINUTE: '1' });
+    const fixture = serverFixture(kind, { BERTH_RATE_LIMITS: 'off', BERTH_RATE_LIMIT_PER_MINUTE: '1' });
 
     test('refuse no request and set no header', async () => {
       for (let call = 0; call < 5; call += 1) {
-        const { status, headers } = await stage.operator.call('GET', '/v2/account');
+        const { status, headers } = await fixture.operator.call('GET', '/v2/account');
         assert.deepEqual(
           [status, headers.get('ratelimit'), headers.get('ratelimit-policy')],
           [200, null, null],

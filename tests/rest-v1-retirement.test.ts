@@ -27,12 +27,12 @@ const REQUESTS: [string, string, unknown?][] = [
 
 for (const kind of DATABASES) {
   describe(`v1 before its end, on ${kind}`, () => {
-    const stage = serverFixture(kind, { BERTH_V1_SUNSET: '2031-02-03' });
+    const fixture = serverFixture(kind, { BERTH_V1_SUNSET: '2031-02-03' });
 
     test('says on every answer since when it is deprecated and when it ends, errors included', async () => {
-      for (const key of [stage.server.key, undefined, 'rpa_wrong']) {
+      for (const key of [fixture.server.key, undefined, 'rpa_wrong']) {
         for (const [method, path, body] of REQUESTS) {
-          const { headers, status } = await stage.server.client(key).call(method, path, body);
+          const { headers, status } = await fixture.server.client(key).call(method, path, body);
           const where = `${method} ${path} ${status}`;
           assert.match(headers.get('deprecation') ?? '', /^@\d+$/, where);
           assert.equal(headers.get('sunset'), 'Mon, 03 Feb 2031 00:00:00 GMT', where);
@@ -43,7 +43,7 @@ for (const kind of DATABASES) {
 
     test('v2 has no such headers', async () => {
       for (const path of ['/v2/templates', '/v2/unknown', '/v2/openapi.json']) {
-        const { headers } = await stage.operator.call('GET', path);
+        const { headers } = await fixture.operator.call('GET', path);
         assert.equal(headers.get('deprecation') ?? headers.get('sunset'), null, path);
       }
     });

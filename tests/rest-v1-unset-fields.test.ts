@@ -12,16 +12,16 @@ type Body = Record<string, unknown>;
  * compares each answer with Berth's own document.
  */
 describe('what is not set is left out in REST v1, not null', () => {
-  const stage = clearedServerFixture();
+  const fixture = clearedServerFixture();
   let template: Body;
   let endpoint: Body;
   const create = async (path: string, body: Body): Promise<Body> => {
-    const answer = await stage.operator.call<Body>('POST', `/v1/${path}`, body);
+    const answer = await fixture.operator.call<Body>('POST', `/v1/${path}`, body);
     assert.ok([200, 201].includes(answer.status), answer.text);
     return answer.body;
   };
   const get = async (path: string): Promise<Body> =>
-    (await stage.operator.call<Body>('GET', `/v1/${path}`)).body;
+    (await fixture.operator.call<Body>('GET', `/v1/${path}`)).body;
   before(async () => {
     template = await create('templates', { name: 'echo', imageName: 'local/echo', isServerless: true });
     endpoint = await create('endpoints', {
@@ -35,7 +35,7 @@ describe('what is not set is left out in REST v1, not null', () => {
 
   /** As the document has it: a string, never null, and not always there. */
   const assertLeftOut = (schema: string, field: string, ...bodies: (Body | undefined)[]): void => {
-    const { properties, required } = stage.contract.v1.components.schemas[schema] as {
+    const { properties, required } = fixture.contract.v1.components.schemas[schema] as {
       properties: Record<string, { type: string }>;
       required: string[];
     };

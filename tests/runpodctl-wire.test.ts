@@ -91,10 +91,10 @@ interface Thing extends Record<string, unknown> {
  * cannot be had. `clients/go/` runs the program.
  */
 describe('runpodctl, by what it sends', () => {
-  const stage = serverFixture('sqlite');
+  const fixture = serverFixture('sqlite');
   let client: TestAccount;
   before(async () => {
-    client = await stage.createAccount('runpodctl');
+    client = await fixture.createAccount('runpodctl');
   });
 
   /** Any 2xx is success; the body is decoded where there is one. */
@@ -377,7 +377,7 @@ describe('runpodctl, by what it sends', () => {
 
   /** Reads its log as it does: the type must be right, and only these two kinds of line count. */
   async function logLine(podId: string, lastEventId?: string): Promise<{ id: string; data: string }> {
-    const response = await fetch(`${stage.server.url}/v2/pods/${podId}/logs?tail=100`, {
+    const response = await fetch(`${fixture.server.url}/v2/pods/${podId}/logs?tail=100`, {
       headers: {
         authorization: `Bearer ${client.key}`,
         accept: 'text/event-stream',

@@ -35,18 +35,18 @@ import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 const GB = 1024 ** 3;
 
 describe('the files of a network volume, as S3 and as pods see them', () => {
-  const stage = serverFixture('sqlite');
+  const fixture = serverFixture('sqlite');
   let ann: TestAccount;
   let key: S3Key;
   let s3: S3Client;
   let Bucket: string;
   let folder: string;
   before(async () => {
-    ann = await stage.createAccount('ann');
+    ann = await fixture.createAccount('ann');
     Bucket = await createVolume(ann);
     key = await createS3Key(ann);
-    s3 = createS3Client(stage.server.url, key);
-    folder = join(stage.database.data, 'volumes', Bucket);
+    s3 = createS3Client(fixture.server.url, key);
+    folder = join(fixture.database.data, 'volumes', Bucket);
     mkdirSync(folder, { recursive: true });
   });
   after(() => s3.destroy());
@@ -88,7 +88,7 @@ describe('the files of a network volume, as S3 and as pods see them', () => {
   });
 
   test('links lead to files of the volume and nowhere else', async () => {
-    const outside = join(stage.database.data, 'outside');
+    const outside = join(fixture.database.data, 'outside');
     mkdirSync(join(outside, 'inner'), { recursive: true });
     writeFileSync(join(outside, 'secret'), 'not for you');
     await put('real/file', 'inside');
@@ -143,14 +143,14 @@ describe('the files of a network volume, as S3 and as pods see them', () => {
 
   test('an aborted upload leaves the old object and nothing else', async () => {
     await put('kept', 'as it was');
-    const { hostname, port } = new URL(stage.server.url);
+    const { hostname, port } = new URL(fixture.server.url);
     const socket = connect(Number(port), hostname);
     socket.write(
       `PUT /s3/${Bucket}/kept HTTP/1.1\r\nhost: ${hostname}:${port}\r\n` +
         `authorization: Bearer ${ann.key}\r\ncontent-length: 1000000\r\n\r\n`,
     );
     socket.write(randomBytes(300_000));
-    const arriving = join(stage.database.data, 'volumes', '.s3', Bucket, 'arriving');
+    const arriving = join(fixture.database.data, 'volumes', '.s3', Bucket, 'arriving');
     const waiting = AbortSignal.timeout(20_000);
     while (!existsSync(arriving) || readdirSync(arriving).length === 0) {
       waiting.throwIfAborted();
@@ -169,7 +169,7 @@ describe('the files of a network volume, as S3 and as pods see them', () => {
     const place = join(folder, 'shrinks');
     writeFileSync(place, '');
     truncateSync(place, size);
-    const { hostname, port } = new URL(stage.server.url);
+    const { hostname, port } = new URL(fixture.server.url);
     // The second request may meet a connection that is closed already: a reset ends it as well.
     const socket = connect(Number(port), hostname).on('error', () => undefined);
     const over = new Promise((resolve) => socket.once('close', resolve));
@@ -202,7 +202,7 @@ describe('the files of a network volume, as S3 and as pods see them', () => {
       }),
     );
     await assert.rejects(refused, { name: 'InvalidArgument' });
-    const opened = `/proc/${stage.server.process.pid}/fd`;
+    const opened = `/proc/${fixture.server.process.pid}/fd`;
     const held = readdirSync(opened).flatMap((name) =>
       existsSync(join(opened, name)) ? [readlinkSync(join(opened, name))] : [],
     );
@@ -234,11 +234,11 @@ describe('the files of a network volume, as S3 and as pods see them', () => {
 
   test('a volume takes no more than its size, counting what pods wrote, and more once it has grown', async () => {
     const small = await createVolume(ann, { name: 'small' });
-    const place = join(stage.database.data, 'volumes', small);
+    const place = join(fixture.database.data, 'volumes', small);
     mkdirSync(place, { recursive: true });
     writeFileSync(join(place, 'sparse'), '');
     truncateSync(join(place, 'sparse'), 10 * GB - 1000);
-    const client = createS3Client(stage.server.url, key);
+    const client = createS3Client(fixture.server.url, key);
     const used = async (): Promise<number> =>
       (await ann.call<{ used: number }>('GET', `/v2/network-volumes/${small}`)).body.used;
     const counted = AbortSignal.timeout(20_000);
@@ -260,7 +260,7 @@ describe('the files of a network volume, as S3 and as pods see them', () => {
   test('a volume that is deleted takes its data along', async () => {
     const gone = await createVolume(ann, { name: 'gone' });
     await s3.send(new PutObjectCommand({ Bucket: gone, Key: 'file', Body: 'x' }));
-    const place = join(stage.database.data, 'volumes', gone);
+    const place = join(fixture.database.data, 'volumes', gone);
     assert.ok(existsSync(place));
     assert.equal((await ann.call('DELETE', `/v2/network-volumes/${gone}`)).status, 204);
     assert.ok(!existsSync(place));

@@ -23,14 +23,14 @@ const MB = 1024 ** 2;
 const md5 = (bytes: Uint8Array): Buffer => createHash('md5').update(bytes).digest();
 
 describe('objects that arrive in parts, over S3', () => {
-  const stage = serverFixture('sqlite');
+  const fixture = serverFixture('sqlite');
   let ann: TestAccount;
   let s3: S3Client;
   let Bucket: string;
   before(async () => {
-    ann = await stage.createAccount('ann');
+    ann = await fixture.createAccount('ann');
     Bucket = await createVolume(ann);
-    s3 = createS3Client(stage.server.url, await createS3Key(ann));
+    s3 = createS3Client(fixture.server.url, await createS3Key(ann));
   });
   after(() => s3.destroy());
 
@@ -97,8 +97,8 @@ describe('objects that arrive in parts, over S3', () => {
       ]),
     );
     await assert.rejects(complete(Key, UploadId, parts), { name: 'NoSuchUpload' });
-    assert.deepEqual(readdirSync(join(stage.database.data, 'volumes', '.s3', Bucket, 'uploads')), []);
-    assert.deepEqual(readdirSync(join(stage.database.data, 'volumes', '.s3', Bucket, 'arriving')), []);
+    assert.deepEqual(readdirSync(join(fixture.database.data, 'volumes', '.s3', Bucket, 'uploads')), []);
+    assert.deepEqual(readdirSync(join(fixture.database.data, 'volumes', '.s3', Bucket, 'arriving')), []);
   });
 
   test('a part that comes again replaces the earlier one, and a wrong list of parts is refused', async () => {
@@ -136,7 +136,7 @@ describe('objects that arrive in parts, over S3', () => {
     ] as const) {
       const UploadId = await begin(Key);
       await part(Key, UploadId, 1, first);
-      const folder = join(stage.database.data, 'volumes', '.s3', Bucket, 'uploads', UploadId);
+      const folder = join(fixture.database.data, 'volumes', '.s3', Bucket, 'uploads', UploadId);
       writeFileSync(join(folder, `00001-${md5(second).toString('hex')}`), second);
       const again = await part(Key, UploadId, 1, second);
       assert.deepEqual(readdirSync(folder).sort(), [`00001-${md5(second).toString('hex')}`, 'upload.json']);

@@ -23,14 +23,14 @@ import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 const md5 = (bytes: Uint8Array | string): string => `"${createHash('md5').update(bytes).digest('hex')}"`;
 
 describe('objects of a network volume, over S3', () => {
-  const stage = serverFixture('sqlite');
+  const fixture = serverFixture('sqlite');
   let ann: TestAccount;
   let s3: S3Client;
   let Bucket: string;
   before(async () => {
-    ann = await stage.createAccount('ann');
+    ann = await fixture.createAccount('ann');
     Bucket = await createVolume(ann);
-    s3 = createS3Client(stage.server.url, await createS3Key(ann));
+    s3 = createS3Client(fixture.server.url, await createS3Key(ann));
   });
   after(() => s3.destroy());
 
@@ -100,7 +100,7 @@ describe('objects of a network volume, over S3', () => {
     await named.Body?.transformToString();
     const asked = (disposition: string): Promise<Response> =>
       fetch(
-        `${stage.server.url}/s3/${Bucket}/digits?response-content-disposition=${encodeURIComponent(disposition)}`,
+        `${fixture.server.url}/s3/${Bucket}/digits?response-content-disposition=${encodeURIComponent(disposition)}`,
         { headers: { authorization: `Bearer ${ann.key}` } },
       );
     const beyond = await asked('attachment; filename="文 ü.csv"');
@@ -254,7 +254,7 @@ describe('objects of a network volume, over S3', () => {
     await put('stays');
     const document = '<Delete><Object><Key>stays</Key></Object></Delete>';
     const ask = async (length: number): Promise<{ status: number; answer: string }> => {
-      const response = await fetch(`${stage.server.url}/s3/${Bucket}?delete`, {
+      const response = await fetch(`${fixture.server.url}/s3/${Bucket}?delete`, {
         method: 'POST',
         headers: {
           authorization: `Bearer ${ann.key}`,

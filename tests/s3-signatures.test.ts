@@ -18,17 +18,17 @@ import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 
 for (const kind of DATABASES) {
   describe(`authentication of S3, on ${kind}`, () => {
-    const stage = serverFixture(kind, { BERTH_DATA_CENTERS: 'LOCAL-1,LOCAL-2' });
+    const fixture = serverFixture(kind, { BERTH_DATA_CENTERS: 'LOCAL-1,LOCAL-2' });
     let ann: TestAccount;
     let bob: TestAccount;
     let key: S3Key;
     let s3: S3Client;
     let Bucket: string;
     before(async () => {
-      [ann, bob] = [await stage.createAccount('ann'), await stage.createAccount('bob')];
+      [ann, bob] = [await fixture.createAccount('ann'), await fixture.createAccount('bob')];
       Bucket = await createVolume(ann);
       key = await createS3Key(ann);
-      s3 = createS3Client(stage.server.url, key);
+      s3 = createS3Client(fixture.server.url, key);
       await s3.send(new PutObjectCommand({ Bucket, Key: 'there', Body: 'the content' }));
     });
     after(() => s3.destroy());
@@ -38,7 +38,7 @@ for (const kind of DATABASES) {
       change: (request: { address: string; headers: Record<string, string> }) => void = () => undefined,
       by = key,
     ): Promise<{ status: number; code: string | undefined; text: string }> => {
-      const request = signS3Request(stage.server.url, by, attempt);
+      const request = signS3Request(fixture.server.url, by, attempt);
       const sent = { address: request.address, headers: request.headers };
       change(sent);
       const response = await fetch(sent.address, {
@@ -68,7 +68,7 @@ for (const kind of DATABASES) {
         listed.body.s3Keys.map(({ accessId }) => accessId),
         [made.body.accessId, key.accessId],
       );
-      const reader = createS3Client(stage.server.url, made.body);
+      const reader = createS3Client(fixture.server.url, made.body);
       assert.equal(
         await (await reader.send(new GetObjectCommand({ Bucket, Key: 'there' }))).Body?.transformToString(),
         'the content',
@@ -97,7 +97,7 @@ for (const kind of DATABASES) {
         scopes: { rest: 'WRITE' },
       });
       assert.equal(
-        (await stage.client(body.key).call('POST', '/v2/account/s3-keys', { name: 'wide' })).status,
+        (await fixture.client(body.key).call('POST', '/v2/account/s3-keys', { name: 'wide' })).status,
         403,
       );
       assert.equal(
@@ -107,7 +107,7 @@ for (const kind of DATABASES) {
       );
       assert.equal((await ann.call('POST', '/v2/account/s3-keys', { name: '' })).status, 422);
       assert.equal((await ann.call('POST', `/v2/accounts/${bob.id}/s3-keys`, { name: 'x' })).status, 403);
-      const { status, body: made } = await stage.operator.call<S3Key>(
+      const { status, body: made } = await fixture.operator.call<S3Key>(
         'POST',
         `/v2/accounts/${ann.id}/s3-keys`,
         { name: 'from the operator' },
@@ -115,15 +115,18 @@ for (const kind of DATABASES) {
       assert.equal(status, 201);
       assert.equal((await ask({ path: there() }, undefined, made)).text, 'the content');
       assert.equal(
-        (await stage.operator.call<{ s3Keys: object[] }>('GET', `/v2/accounts/${ann.id}/s3-keys`)).body.s3Keys
-          .length,
+        (await fixture.operator.call<{ s3Keys: object[] }>('GET', `/v2/accounts/${ann.id}/s3-keys`)).body
+          .s3Keys.length,
         2,
       );
       assert.equal(
-        (await stage.operator.call('POST', '/v2/accounts/nobody/s3-keys', { name: 'x' })).status,
+        (await fixture.operator.call('POST', '/v2/accounts/nobody/s3-keys', { name: 'x' })).status,
         404,
       );
-      assert.equal((await stage.operator.call('DELETE', `/v2/account/s3-keys/${made.accessId}`)).status, 204);
+      assert.equal(
+        (await fixture.operator.call('DELETE', `/v2/account/s3-keys/${made.accessId}`)).status,
+        204,
+      );
       assert.deepEqual(
         (await listAuditLog(ann)).slice(0, 2).map(({ action, resourceId }) => [action, resourceId]),
         [
@@ -134,7 +137,7 @@ for (const kind of DATABASES) {
     });
 
     test('the volumes of another account are not there', async () => {
-      const other = createS3Client(stage.server.url, await createS3Key(bob));
+      const other = createS3Client(fixture.server.url, await createS3Key(bob));
       assert.deepEqual((await other.send(new ListBucketsCommand({}))).Buckets ?? [], []);
       await assert.rejects(other.send(new GetObjectCommand({ Bucket, Key: 'there' })), {
         name: 'NoSuchBucket',
@@ -214,7 +217,7 @@ for (const kind of DATABASES) {
 
     test('a body in signed chunks, with a checksum after it, is believed chunk by chunk', async () => {
       const send = async (tamper: Tampering, trailing: boolean): Promise<[number, string | undefined]> => {
-        const { address, headers, body } = signChunkedPut(stage.server.url, key, {
+        const { address, headers, body } = signChunkedPut(fixture.server.url, key, {
           path: `/s3/${Bucket}/chunked`,
           pieces: ['first chunk, ', 'second chunk'],
           tamper,
@@ -238,7 +241,7 @@ for (const kind of DATABASES) {
 
     test('a presigned URL opens one object for a while', async () => {
       const open = (attempt: S3Attempt, init: RequestInit = {}) =>
-        fetch(signS3Request(stage.server.url, key, attempt).address, init);
+        fetch(signS3Request(fixture.server.url, key, attempt).address, init);
       assert.equal(await (await open({ path: there(), expires: 60 })).text(), 'the content');
       const named = await open({
         path: there(),
@@ -271,7 +274,7 @@ for (const kind of DATABASES) {
       assert.deepEqual(
         await code(
           await fetch(
-            signS3Request(stage.server.url, key, { path: there(), expires: 60 }).address.replace(
+            signS3Request(fixture.server.url, key, { path: there(), expires: 60 }).address.replace(
               'there',
               'their',
             ),
@@ -290,7 +293,7 @@ for (const kind of DATABASES) {
         sha256: Sha256,
         uriEscapePath: false,
       });
-      const host = new URL(stage.server.url);
+      const host = new URL(fixture.server.url);
       const request = await signer.presign(
         {
           method: 'GET',
@@ -304,7 +307,7 @@ for (const kind of DATABASES) {
         { expiresIn: 100 },
       );
       const response = await fetch(
-        `${stage.server.url}${there()}?${new URLSearchParams(request.query as Record<string, string>).toString().replaceAll('+', '%20')}`,
+        `${fixture.server.url}${there()}?${new URLSearchParams(request.query as Record<string, string>).toString().replaceAll('+', '%20')}`,
       );
       assert.deepEqual(
         [await response.text(), response.headers.get('content-type')],
@@ -314,7 +317,7 @@ for (const kind of DATABASES) {
 
     test('an API key opens it too, with the scope it has for REST', async () => {
       const read = (apiKey: string, init: RequestInit = {}) =>
-        fetch(`${stage.server.url}${there()}`, { ...init, headers: { authorization: `Bearer ${apiKey}` } });
+        fetch(`${fixture.server.url}${there()}`, { ...init, headers: { authorization: `Bearer ${apiKey}` } });
       assert.equal(await (await read(ann.key)).text(), 'the content');
       assert.equal((await read(bob.key)).status, 404);
       assert.equal((await read('rpa_nobody')).status, 403);

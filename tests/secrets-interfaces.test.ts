@@ -16,10 +16,10 @@ interface Secret {
 
 for (const kind of DATABASES) {
   describe(`secrets and SSH keys, on ${kind}`, () => {
-    const stage = serverFixture(kind, { BERTH_LOG_LEVEL: 'trace' });
+    const fixture = serverFixture(kind, { BERTH_LOG_LEVEL: 'trace' });
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.createAccount('ann');
+      ann = await fixture.createAccount('ann');
     });
     const list = async (query = ''): Promise<Secret[]> =>
       (await ann.call<{ secrets: Secret[] }>('GET', `/v2/account/secrets${query}`)).body.secrets;
@@ -166,8 +166,8 @@ for (const kind of DATABASES) {
         ),
       );
       assert.doesNotMatch(seen.join('\n'), /hidden-/);
-      assert.doesNotMatch(stage.server.log(), /hidden-/);
-      for (const entry of readdirSync(stage.database.data, { recursive: true, withFileTypes: true })) {
+      assert.doesNotMatch(fixture.server.log(), /hidden-/);
+      for (const entry of readdirSync(fixture.database.data, { recursive: true, withFileTypes: true })) {
         if (entry.isFile())
           assert.ok(!readFileSync(join(entry.parentPath, entry.name)).includes('hidden-'), entry.name);
       }

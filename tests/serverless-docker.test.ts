@@ -22,22 +22,22 @@ const SLOW = queueWorkerSource('async ({ ms }) => { await pause(ms); return proc
 
 await withDocker((host) => {
   describe('serverless on Docker', () => {
-    const stage = serverlessFixture(() => dockerEngineFixture(host));
+    const fixture = serverlessFixture(() => dockerEngineFixture(host));
     const docker = new DockerClient(host);
     const registry = new TestRegistry(Buffer.concat([...imageArchive([...PROGRAMS, 'node'])]));
     before(() => registry.open());
     after(() => registry.close());
 
     test('the first job starts a container, idleness ends it, and nothing of it stays but its log', async () => {
-      const endpoint = await stage.deploy('first', queueWorkerSource('async (input) => input'), {
+      const endpoint = await fixture.deploy('first', queueWorkerSource('async (input) => input'), {
         scaling: QUEUE_DELAY,
         workers: { min: 0, max: 2, idleTimeout: 1 },
       });
-      assert.equal((await stage.engine.instancesOf(endpoint)).size, 0);
-      const job = await stage.runSync(endpoint, { hello: 'world' });
+      assert.equal((await fixture.engine.instancesOf(endpoint)).size, 0);
+      const job = await fixture.runSync(endpoint, { hello: 'world' });
       assert.deepEqual([job.status, job.output], ['COMPLETED', { hello: 'world' }]);
-      const [worker] = await listWorkers(stage.client, endpoint);
-      const [[id, container = ''] = []] = await stage.engine.instancesOf(endpoint);
+      const [worker] = await listWorkers(fixture.client, endpoint);
+      const [[id, container = ''] = []] = await fixture.engine.instancesOf(endpoint);
       assert.equal(id, worker?.id);
       const volume =
         (await docker.get<InspectedContainer>(`/containers/${container}/json`)).Mounts.find(
@@ -45,14 +45,14 @@ await withDocker((host) => {
         )?.Name ?? '';
       await waitFor(
         'the idle container is gone',
-        async () => (await stage.engine.instancesOf(endpoint)).size === 0,
+        async () => (await fixture.engine.instancesOf(endpoint)).size === 0,
       );
       await assert.rejects(docker.get(`/volumes/${volume}`), { status: 404 });
       await waitFor(
         'the worker is gone',
-        async () => (await listWorkers(stage.client, endpoint)).length === 0,
+        async () => (await listWorkers(fixture.client, endpoint)).length === 0,
       );
-      const logs = await stage.client.call(
+      const logs = await fixture.client.call(
         'GET',
         `/v2/serverless/${endpoint}/workers/${worker?.id}/logs?follow=false`,
       );
@@ -61,100 +61,106 @@ await withDocker((host) => {
     });
 
     test('a release lets the busy container finish and gives the next job to a new one', async () => {
-      const endpoint = await stage.deploy('release', SLOW, {
+      const endpoint = await fixture.deploy('release', SLOW, {
         env: { MARK: 'old' },
         workers: { min: 1, max: 1 },
       });
-      const [old] = await waitForReadyWorkers(stage, endpoint, 1);
-      const slow = await stage.run(endpoint, { ms: 1500 });
+      const [old] = await waitForReadyWorkers(fixture, endpoint, 1);
+      const slow = await fixture.run(endpoint, { ms: 1500 });
       await waitFor(
         'the job runs',
-        async () => (await stage.status(endpoint, slow)).status === 'IN_PROGRESS',
+        async () => (await fixture.status(endpoint, slow)).status === 'IN_PROGRESS',
       );
       assert.equal(
-        (await stage.client.call('PATCH', `/v2/serverless/${endpoint}`, { env: { MARK: 'new' } })).status,
+        (await fixture.client.call('PATCH', `/v2/serverless/${endpoint}`, { env: { MARK: 'new' } })).status,
         200,
       );
-      const next = await stage.run(endpoint, { ms: 1 });
+      const next = await fixture.run(endpoint, { ms: 1 });
       assert.deepEqual(
-        [(await stage.waitForEnd(endpoint, slow)).output, (await stage.waitForEnd(endpoint, next)).output],
+        [
+          (await fixture.waitForEnd(endpoint, slow)).output,
+          (await fixture.waitForEnd(endpoint, next)).output,
+        ],
         ['old', 'new'],
       );
       await waitFor(
         'the old container is gone',
-        async () => !(await stage.engine.instancesOf(endpoint)).has(old ?? ''),
+        async () => !(await fixture.engine.instancesOf(endpoint)).has(old ?? ''),
       );
-      const { body } = await stage.client.call<{ rollout: { percentOnLatest: number } }>(
+      const { body } = await fixture.client.call<{ rollout: { percentOnLatest: number } }>(
         'GET',
         `/v2/serverless/${endpoint}/releases`,
       );
       assert.equal(body.rollout.percentOnLatest, 100);
-      await stage.remove(endpoint);
+      await fixture.remove(endpoint);
     });
 
     test('an image that cannot be pulled is the reason why jobs wait, in log and list of workers', async () => {
-      const endpoint = await stage.deploy('nowhere', '', { image: 'localhost:1/nobody/nothing:1', args: '' });
-      const job = await stage.run(endpoint, 1);
-      const reason = await stage.waitForReason(endpoint, job, /could not be pulled/);
+      const endpoint = await fixture.deploy('nowhere', '', {
+        image: 'localhost:1/nobody/nothing:1',
+        args: '',
+      });
+      const job = await fixture.run(endpoint, 1);
+      const reason = await fixture.waitForReason(endpoint, job, /could not be pulled/);
       assert.match(reason, /localhost:1\/nobody\/nothing:1/);
       // Between the end of one start and the beginning of the next the list has nothing to say for a moment.
       await waitFor('the list of workers says so', async () => {
-        const { body } = await stage.client.call<{ reason: string }>(
+        const { body } = await fixture.client.call<{ reason: string }>(
           'GET',
           `/v2/serverless/${endpoint}/workers`,
         );
         return /could not be pulled/.test(body.reason);
       });
-      const wrong = await stage.deploy('misspelt', '', { image: 'Not/A-Name', args: '' });
+      const wrong = await fixture.deploy('misspelt', '', { image: 'Not/A-Name', args: '' });
       assert.match(
-        await stage.waitForReason(wrong, await stage.run(wrong, 1), /is not a valid image name/),
+        await fixture.waitForReason(wrong, await fixture.run(wrong, 1), /is not a valid image name/),
         /Not\/A-Name/,
       );
-      await stage.remove(endpoint);
+      await fixture.remove(endpoint);
     });
 
     test('a private image is pulled with the credentials of the endpoint, and not without', {
       timeout: 120_000,
     }, async () => {
       const image = registry.image('v1');
-      const closed = await stage.deploy('closed', queueWorkerSource('async (n) => n'), { image });
+      const closed = await fixture.deploy('closed', queueWorkerSource('async (n) => n'), { image });
       assert.match(
-        await stage.waitForReason(closed, await stage.run(closed, 1), /could not be pulled/),
+        await fixture.waitForReason(closed, await fixture.run(closed, 1), /could not be pulled/),
         /auth|denied|credentials/i,
       );
-      const saved = await stage.client.call<{ id: string }>('POST', '/v2/registries', {
+      const saved = await fixture.client.call<{ id: string }>('POST', '/v2/registries', {
         name: 'private',
         ...registry.login,
       });
-      const opened = await stage.deploy('opened', queueWorkerSource('async (n) => n'), {
+      const opened = await fixture.deploy('opened', queueWorkerSource('async (n) => n'), {
         image,
         registry: saved.body.id,
       });
-      assert.equal((await stage.runSync(opened, 5)).output, 5);
-      await stage.remove(opened);
+      assert.equal((await fixture.runSync(opened, 5)).output, 5);
+      await fixture.remove(opened);
       await docker.delete(`/images/${image}`, { force: true });
     });
 
     test('an endpoint whose image is still being pulled can be removed at once', async () => {
-      const saved = await stage.client.call<{ id: string }>('POST', '/v2/registries', {
+      const saved = await fixture.client.call<{ id: string }>('POST', '/v2/registries', {
         name: 'silent',
         ...registry.login,
       });
-      const endpoint = await stage.deploy('pulling', '', {
+      const endpoint = await fixture.deploy('pulling', '', {
         image: registry.image(registry.silentTag),
         args: '',
         registry: saved.body.id,
       });
-      const job = await stage.run(endpoint, 1);
-      await stage.waitForReason(endpoint, job, /starting: Pulling the image/);
+      const job = await fixture.run(endpoint, 1);
+      await fixture.waitForReason(endpoint, job, /starting: Pulling the image/);
       const from = performance.now();
-      await stage.remove(endpoint);
+      await fixture.remove(endpoint);
       // The pull never ends.
       assert.ok(performance.now() - from < 30_000);
     });
 
     test('containers reach their endpoints and nothing else, and nobody else reaches them there', async () => {
-      const endpoint = await stage.deploy(
+      const endpoint = await fixture.deploy(
         'curious',
         queueWorkerSource(
           'async (path) => (await fetch(new URL(path, process.env.RUNPOD_WEBHOOK_PING))).status',
@@ -162,13 +168,13 @@ await withDocker((host) => {
       );
       assert.deepEqual(
         [
-          await stage.runSync(endpoint, '/v2/serverless'),
-          await stage.runSync(endpoint, '/graphql'),
-          await stage.runSync(endpoint, `/v2/${endpoint}/health`),
+          await fixture.runSync(endpoint, '/v2/serverless'),
+          await fixture.runSync(endpoint, '/graphql'),
+          await fixture.runSync(endpoint, `/v2/${endpoint}/health`),
         ].map(({ output }) => output),
         [403, 403, 401],
       );
-      const { port } = new URL(stage.server.url);
+      const { port } = new URL(fixture.server.url);
       const outside = Object.entries(networkInterfaces()).flatMap(([name, addresses = []]) =>
         /^(lo|berth|docker|br-|veth|podman)/.test(name)
           ? []
@@ -178,7 +184,7 @@ await withDocker((host) => {
         await assert.rejects(
           fetch(`http://${address}:${port}/healthz`, { signal: AbortSignal.timeout(5_000) }),
         );
-      await stage.remove(endpoint);
+      await fixture.remove(endpoint);
     });
   });
 

@@ -12,18 +12,18 @@ interface Job {
   phases?: Phases;
 }
 
-let stage: Awaited<ReturnType<typeof startLeaderAndFollower>>;
+let fixture: Awaited<ReturnType<typeof startLeaderAndFollower>>;
 before(async () => {
-  stage = await startLeaderAndFollower();
+  fixture = await startLeaderAndFollower();
 });
 after(async () => {
-  await stage.other.stop();
-  await stage.leader.stop();
-  await stage.place.drop();
+  await fixture.other.stop();
+  await fixture.leader.stop();
+  await fixture.place.drop();
 });
 
 test('both servers show the start that a job waited for, also when the worker has ended', async () => {
-  const [leader, other] = [stage.leader.client(), stage.other.client()];
+  const [leader, other] = [fixture.leader.client(), fixture.other.client()];
   const endpointId = await deployHandler(leader, 'phases', 'export default () => 1;\n', {
     workers: { min: 0, max: 1 },
   });
@@ -53,8 +53,8 @@ test('both servers show the start that a job waited for, also when the worker ha
 });
 
 test('a server shows the start phases of workers of another', async () => {
-  const [leader, other] = [stage.leader.client(), stage.other.client()];
-  const events = await readEvents(stage.other.url, stage.other.key);
+  const [leader, other] = [fixture.leader.client(), fixture.other.client()];
+  const events = await readEvents(fixture.other.url, fixture.other.key);
   const endpointId = await deployHandler(leader, 'told', 'export default () => 1;\n', {
     workers: { min: 0, max: 1 },
   });

@@ -16,10 +16,10 @@ interface Page {
 
 for (const kind of DATABASES) {
   describe(`templates, on ${kind}`, () => {
-    const stage = serverFixture(kind);
+    const fixture = serverFixture(kind);
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.createAccount('ann');
+      ann = await fixture.createAccount('ann');
     });
 
     test('through v1: 200 with a bare object, defaults of a pod template, and a bare list', async () => {
@@ -291,7 +291,7 @@ for (const kind of DATABASES) {
         image: 'x',
         public: true,
       });
-      const bob = await stage.createAccount('bob');
+      const bob = await fixture.createAccount('bob');
       for (const version of ['v1', 'v2']) {
         assert.equal((await bob.call('GET', `/${version}/templates/${open.id}`)).status, 200);
         assert.equal(
@@ -315,7 +315,7 @@ for (const kind of DATABASES) {
     });
 
     test('that come with the installation are read-only', async () => {
-      for (const client of [ann, stage.operator]) {
+      for (const client of [ann, fixture.operator]) {
         assert.equal((await client.call('GET', '/v2/templates/runpod-ubuntu')).status, 200);
         assert.equal(
           (await client.call('PATCH', '/v2/templates/runpod-ubuntu', { name: 'mine' })).status,
@@ -339,7 +339,7 @@ for (const kind of DATABASES) {
     });
 
     test('in long lists come in pages, newest first, that stay true while others are added', async () => {
-      const carol = await stage.createAccount('carol');
+      const carol = await fixture.createAccount('carol');
       const made: string[] = [];
       for (let index = 0; index < 25; index += 1)
         made.unshift(

@@ -17,10 +17,10 @@ const names = (from: number): string[] => migrations.slice(from).map(({ name }) 
 
 for (const kind of DATABASES)
   describe(`berth upgrade --check, on ${kind}`, () => {
-    let stage: TestDatabase;
+    let fixture: TestDatabase;
     const options = () => ({
-      database: stage.url,
-      data: stage.data,
+      database: fixture.url,
+      data: fixture.data,
       poolSize: 1,
       sealer: new Sealer(Buffer.alloc(32, 1)),
       onError: (error: Error): void => assert.fail(error),
@@ -37,15 +37,15 @@ for (const kind of DATABASES)
     const setSchema = (version: number): Promise<unknown> =>
       schema(`update schema_version set version = ${version} returning version`);
     const check = () =>
-      runBerth<UpgradeCheck>(['upgrade', '--check', '--data', stage.data], {
-        BERTH_DATABASE_URL: stage.url,
+      runBerth<UpgradeCheck>(['upgrade', '--check', '--data', fixture.data], {
+        BERTH_DATABASE_URL: fixture.url,
       });
 
     before(async () => {
-      stage = await createTestDatabase(kind);
+      fixture = await createTestDatabase(kind);
       await (await openStore(options())).close();
     });
-    after(() => stage?.drop());
+    after(() => fixture?.drop());
 
     test('nothing changes where the schema is this one', async () => {
       const { json, code, stderr } = await check();

@@ -39,12 +39,12 @@ interface Files {
 }
 
 describe('volumes on the command line', () => {
-  const stage = serverFixture('sqlite');
+  const fixture = serverFixture('sqlite');
   let ann: TestAccount;
   let here: string;
   let volume: Volume;
   const berth = <T = Record<string, unknown>>(...args: string[]): Promise<CommandResult<T>> =>
-    runBerth<T>(args, { BERTH_URL: stage.server.url, BERTH_API_KEY: ann.key });
+    runBerth<T>(args, { BERTH_URL: fixture.server.url, BERTH_API_KEY: ann.key });
   const works = async <T = Record<string, unknown>>(...args: string[]): Promise<T> => {
     const ran = await berth<T>(...args);
     assert.equal(ran.code, 0, ran.stderr);
@@ -56,7 +56,7 @@ describe('volumes on the command line', () => {
     return ran.stderr;
   };
   before(async () => {
-    ann = await stage.createAccount('ann');
+    ann = await fixture.createAccount('ann');
     here = mkdtempSync(join(tmpdir(), 'berth-volume-cli-'));
   });
   after(() => rmSync(here, { recursive: true }));
@@ -155,11 +155,11 @@ describe('volumes on the command line', () => {
     const content = randomBytes(40 * MB);
     writeFileSync(join(here, 'large'), content);
     const key = await works<S3Key>('key', 'create', '--s3');
-    const s3 = createS3Client(stage.server.url, key);
+    const s3 = createS3Client(fixture.server.url, key);
     const source = createHash('sha256')
       .update(JSON.stringify([hostname(), join(here, 'large')]))
       .digest('hex');
-    const begun = await fetch(`${stage.server.url}/s3/${volume.id}/large?uploads`, {
+    const begun = await fetch(`${fixture.server.url}/s3/${volume.id}/large?uploads`, {
       method: 'POST',
       headers: { authorization: `Bearer ${ann.key}`, 'x-berth-source': source },
     });
@@ -205,7 +205,7 @@ describe('volumes on the command line', () => {
   test('a large file leaves alone what another client sends under the same key', async () => {
     writeFileSync(join(here, 'contended'), randomBytes(17 * MB));
     const key = await works<S3Key>('key', 'create', '--s3');
-    const s3 = createS3Client(stage.server.url, key);
+    const s3 = createS3Client(fixture.server.url, key);
     const other = { Bucket: volume.id, Key: 'contended' };
     const { UploadId } = await s3.send(new CreateMultipartUploadCommand(other));
     const { ETag } = await s3.send(

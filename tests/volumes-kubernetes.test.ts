@@ -38,7 +38,7 @@ await withKubernetes((cluster) => {
     let engine: KubernetesEngineFixture;
     let s3: S3Client;
     let Bucket: string;
-    const stage = serverlessFixture(async () => {
+    const fixture = serverlessFixture(async () => {
       engine = await kubernetesEngineFixture(cluster, {
         storageClasses: { default: await hostPathStorageClass(cluster) },
         berthImage: 'localhost/berth-test:1',
@@ -46,8 +46,8 @@ await withKubernetes((cluster) => {
       return engine;
     });
     before(async () => {
-      Bucket = await createVolume(stage.client, { dataCenter: 'K8S-1' });
-      s3 = createS3Client(stage.server.url, await createS3Key(stage.client), { region: 'K8S-1' });
+      Bucket = await createVolume(fixture.client, { dataCenter: 'K8S-1' });
+      s3 = createS3Client(fixture.server.url, await createS3Key(fixture.client), { region: 'K8S-1' });
     });
     after(() => s3.destroy());
 
@@ -63,7 +63,7 @@ await withKubernetes((cluster) => {
       (await s3.send(new GetObjectCommand({ Bucket, Key }))).Body?.transformToString();
     /** What a pod with the volume writes. */
     const run = async (script: string): Promise<string> => {
-      const { body: pod, text } = await createPod(stage.client, {
+      const { body: pod, text } = await createPod(fixture.client, {
         image: engine.image,
         cmd: ['sh', '-c', `${script}; echo; echo done; sleep 600`],
         mounts: { network: [{ volumeId: Bucket, path: '/volume' }] },
@@ -72,12 +72,12 @@ await withKubernetes((cluster) => {
       const lines = await waitFor(
         'the pod is done',
         async () => {
-          const written = (await podLog(stage.client, pod.id)).map(({ line }) => line);
+          const written = (await podLog(fixture.client, pod.id)).map(({ line }) => line);
           return written.includes('done') && written;
         },
         WITHIN_MS,
       );
-      await stage.client.call('DELETE', `/v2/pods/${pod.id}`);
+      await fixture.client.call('DELETE', `/v2/pods/${pod.id}`);
       return lines.slice(0, lines.indexOf('done')).join('\n');
     };
 
@@ -85,16 +85,16 @@ await withKubernetes((cluster) => {
       await put('from/s3.txt', 'by S3', { ContentType: 'text/plain', Metadata: { owner: 'ann' } });
       assert.match(await run('cat /volume/from/s3.txt; printf "by a pod" >/volume/from/pod.txt'), /by S3/);
       assert.equal(await read('from/pod.txt'), 'by a pod');
-      const endpoint = await stage.deploy(
+      const endpoint = await fixture.deploy(
         'reader',
         queueWorkerSource(
           `async ({ path }) => (await import('node:fs')).readFileSync('/runpod-volume/' + path, 'utf8')`,
         ),
         { networkVolumes: [Bucket] },
       );
-      const job = await stage.runSync(endpoint, { path: 'from/pod.txt' });
+      const job = await fixture.runSync(endpoint, { path: 'from/pod.txt' });
       assert.deepEqual([job.status, job.output], ['COMPLETED', 'by a pod'], job.error);
-      await stage.remove(endpoint);
+      await fixture.remove(endpoint);
       const { Contents = [] } = await s3.send(new ListObjectsV2Command({ Bucket, Prefix: 'from/' }));
       assert.deepEqual(
         Contents.map(({ Key }) => Key),
@@ -140,24 +140,26 @@ await withKubernetes((cluster) => {
 
     test('the files are there over REST, and the usage is measured', async () => {
       const files = `/v2/network-volumes/${Bucket}/files`;
-      const listed = await stage.client.call<{ files: { name: string }[] }>('GET', `${files}?path=from`);
+      const listed = await fixture.client.call<{ files: { name: string }[] }>('GET', `${files}?path=from`);
       assert.deepEqual(
         listed.body.files.map(({ name }) => name),
         ['pod.txt', 's3.txt'],
         listed.text,
       );
-      const content = await stage.client.call('GET', `${files}/content?path=from/pod.txt`);
+      const content = await fixture.client.call('GET', `${files}/content?path=from/pod.txt`);
       assert.equal(content.text, 'by a pod');
-      const made = await stage.client.call('POST', `/v2/network-volumes/${Bucket}/folders`, { path: 'a/b' });
+      const made = await fixture.client.call('POST', `/v2/network-volumes/${Bucket}/folders`, {
+        path: 'a/b',
+      });
       assert.equal(made.status, 201, made.text);
-      const kept = await stage.client.call('DELETE', `${files}?path=from`);
+      const kept = await fixture.client.call('DELETE', `${files}?path=from`);
       assert.equal(kept.status, 409, kept.text);
-      const removed = await stage.client.call('DELETE', `${files}?path=from&recursive=true`);
+      const removed = await fixture.client.call('DELETE', `${files}?path=from&recursive=true`);
       assert.equal(removed.status, 204, removed.text);
       const used = await waitFor(
         'the usage is known',
         async () => {
-          const { body } = await stage.client.call<{ used: number | null }>(
+          const { body } = await fixture.client.call<{ used: number | null }>(
             'GET',
             `/v2/network-volumes/${Bucket}`,
           );
@@ -179,13 +181,13 @@ await withKubernetes((cluster) => {
     });
 
     test('a claim grows with its volume and is deleted with it', async () => {
-      const grown = await stage.client.call('PATCH', `/v2/network-volumes/${Bucket}`, { size: 12 });
+      const grown = await fixture.client.call('PATCH', `/v2/network-volumes/${Bucket}`, { size: 12 });
       assert.equal(grown.status, 200, grown.text);
       assert.deepEqual(
         (await claims()).map(({ spec }) => spec.resources.requests.storage),
         ['12Gi'],
       );
-      const removed = await stage.client.call('DELETE', `/v2/network-volumes/${Bucket}`);
+      const removed = await fixture.client.call('DELETE', `/v2/network-volumes/${Bucket}`);
       assert.equal(removed.status, 204, removed.text);
       await waitFor('no claim is left', async () => (await claims()).length === 0, WITHIN_MS);
       await waitFor('no pod is left', async () => (await engine.names('pods')).length === 0, WITHIN_MS);

@@ -32,7 +32,7 @@ interface DeliveryView {
 
 for (const kind of DATABASES) {
   describe(`webhooks, on ${kind}`, () => {
-    const stage = serverFixture(kind, {
+    const fixture = serverFixture(kind, {
       BERTH_RATE_LIMITS: 'off',
       BERTH_WEBHOOKS_ALLOW_PRIVATE: 'true',
       BERTH_WEBHOOKS_ATTEMPTS: '2',
@@ -43,7 +43,7 @@ for (const kind of DATABASES) {
     let answer = 200;
     const received: Received[] = [];
     before(async () => {
-      ann = await stage.createAccount('ann');
+      ann = await fixture.createAccount('ann');
       receiver = createServer((request, response) => {
         void text(request).then((body) => {
           received.push({ headers: request.headers, body });
@@ -68,7 +68,7 @@ for (const kind of DATABASES) {
     };
     /** The counters of all servers of this test: there is one. */
     const counted = async (): Promise<Record<string, number>> => {
-      const { text: page } = await stage.server.client().call('GET', '/metrics');
+      const { text: page } = await fixture.server.client().call('GET', '/metrics');
       return Object.fromEntries(
         ['berth_webhook_attempts_total', 'berth_webhooks_delivered_total', 'berth_webhooks_failed_total'].map(
           (name) => [name, Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(page)?.[1])],
@@ -90,7 +90,7 @@ for (const kind of DATABASES) {
       assert.match(body.secret, /^whsec_[0-9a-f]{64}$/);
       assert.deepEqual((await ann.call('GET', '/v2/account/webhook-secret')).body, body);
       assert.notEqual(
-        (await stage.operator.call<{ secret: string }>('GET', '/v2/account/webhook-secret')).body.secret,
+        (await fixture.operator.call<{ secret: string }>('GET', '/v2/account/webhook-secret')).body.secret,
         body.secret,
       );
       for (const settings of [
@@ -98,24 +98,24 @@ for (const kind of DATABASES) {
         { access: 'RESTRICTED', scopes: { rest: 'READ' } },
         { access: 'RESTRICTED', scopes: { serverless: 'WRITE' } },
       ]) {
-        const refused = await stage.client(await keyOf(settings)).call('GET', '/v2/account/webhook-secret');
+        const refused = await fixture.client(await keyOf(settings)).call('GET', '/v2/account/webhook-secret');
         assert.equal(refused.status, 403, JSON.stringify(settings));
         assert.doesNotMatch(refused.text, /whsec/);
       }
       assert.equal(
         (
-          await stage
+          await fixture
             .client(await keyOf({ access: 'RESTRICTED', scopes: { rest: 'WRITE' } }))
             .call('GET', '/v2/account/webhook-secret')
         ).status,
         200,
       );
-      assert.equal((await stage.client(undefined).call('GET', '/v2/account/webhook-secret')).status, 401);
-      assert.equal((await stage.client(ann.key).call('POST', '/v2/account/webhook-secret')).status, 405);
+      assert.equal((await fixture.client(undefined).call('GET', '/v2/account/webhook-secret')).status, 401);
+      assert.equal((await fixture.client(ann.key).call('POST', '/v2/account/webhook-secret')).status, 405);
     });
 
     test('a receiver checks what it got with the secret, and the log and the counters tell of it', async () => {
-      const jobs = await createQueueEndpoint(stage.server.url, ann.key);
+      const jobs = await createQueueEndpoint(fixture.server.url, ann.key);
       const { secret } = (await ann.call<{ secret: string }>('GET', '/v2/account/webhook-secret')).body;
       const before = await counted();
       const id = await ended(jobs, { output: { text: 'Grüße' } });
@@ -143,7 +143,7 @@ for (const kind of DATABASES) {
     });
 
     test('one that fails can be sent once more, and has all its attempts again', async () => {
-      const jobs = await createQueueEndpoint(stage.server.url, ann.key);
+      const jobs = await createQueueEndpoint(fixture.server.url, ann.key);
       const before = await counted();
       answer = 500;
       const id = await ended(jobs, { error: 'no' });
@@ -178,8 +178,8 @@ for (const kind of DATABASES) {
 
     test('a delivery that is unknown or of another account cannot be sent', async () => {
       const [jobs, other] = [
-        await createQueueEndpoint(stage.server.url, ann.key),
-        await createQueueEndpoint(stage.server.url, ann.key),
+        await createQueueEndpoint(fixture.server.url, ann.key),
+        await createQueueEndpoint(fixture.server.url, ann.key),
       ];
       const id = await ended(jobs, { output: 1 });
       await waitUntilPasses(async () => assert.equal((await log(jobs, id)).state, 'delivered'));
@@ -191,7 +191,7 @@ for (const kind of DATABASES) {
         [404, jobs.call<{ error: string }>('POST', `webhooks/${delivery}/forget`)],
         [
           403,
-          queueEndpointClient(createApiClient(stage.server.url, reader), jobs.id, reader).call<{
+          queueEndpointClient(createApiClient(fixture.server.url, reader), jobs.id, reader).call<{
             error: string;
           }>('GET', 'webhooks'),
         ],

@@ -25,13 +25,13 @@ describe('the polls of a worker', { concurrency: true }, () => DATABASES.forEach
 
 function pollsSuite(kind: DatabaseKind): void {
   describe(`the polls of a worker, on ${kind}`, { concurrency: true }, () => {
-    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
+    const fixture = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.createAccount('ann');
+      ann = await fixture.createAccount('ann');
     });
     const endpoint = (settings: Record<string, unknown> = {}): Promise<QueueEndpointClient> =>
-      createQueueEndpoint(stage.server.url, ann.key, settings);
+      createQueueEndpoint(fixture.server.url, ann.key, settings);
 
     test('a poll waits for a job and is woken when one comes', async () => {
       const jobs = await endpoint();
@@ -113,7 +113,7 @@ function pollsSuite(kind: DatabaseKind): void {
 
     test('a job whose answer breaks off on the way goes to another worker at once, as if never taken', async () => {
       const jobs = await endpoint();
-      const { hostname, port } = new URL(stage.server.url);
+      const { hostname, port } = new URL(fixture.server.url);
       // Once as the SDKs ask, and once in a way that is left to Node's HTTP.
       for (const more of ['', 'TE: trailers\r\n']) {
         const socket = connect(Number(port), hostname);

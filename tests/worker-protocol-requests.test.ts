@@ -23,13 +23,13 @@ const MASTER_KEY = '0f'.repeat(32);
 
 for (const kind of DATABASES) {
   describe(`the requests of a worker, on ${kind}`, { concurrency: true }, () => {
-    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off', BERTH_MASTER_KEY: MASTER_KEY });
+    const fixture = serverFixture(kind, { BERTH_RATE_LIMITS: 'off', BERTH_MASTER_KEY: MASTER_KEY });
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.createAccount('ann');
+      ann = await fixture.createAccount('ann');
     });
     const endpoint = (settings: Record<string, unknown> = {}): Promise<QueueEndpointClient> =>
-      createQueueEndpoint(stage.server.url, ann.key, settings);
+      createQueueEndpoint(fixture.server.url, ann.key, settings);
 
     test('idle connections are kept longer than any worker keeps them', async () => {
       const jobs = await endpoint();
@@ -86,7 +86,7 @@ for (const kind of DATABASES) {
 
     test('a wrong key is refused slowly: less than one request a second', async () => {
       const jobs = await endpoint();
-      const bob = await stage.createAccount(`bob of ${kind}`);
+      const bob = await fixture.createAccount(`bob of ${kind}`);
       const readOnly = (
         await ann.call<{ key: string }>('POST', '/v2/account/api-keys', {
           name: 'reader',
@@ -104,7 +104,7 @@ for (const kind of DATABASES) {
       await Promise.all(
         cases.flatMap(([key, status]) => {
           const worker = createPublicProtocolWorker({
-            url: stage.server.url,
+            url: fixture.server.url,
             endpointId: jobs.id,
             workerId: 'w',
             key,
@@ -130,7 +130,7 @@ for (const kind of DATABASES) {
       const [jobs, other] = [await endpoint(), await endpoint()];
       const token = new WorkerTokens(Buffer.from(MASTER_KEY, 'hex')).tokenFor(jobs.id, 'mine');
       const as = (endpointId: string, workerId: string): PublicProtocolWorker =>
-        createPublicProtocolWorker({ url: stage.server.url, endpointId, workerId, key: token });
+        createPublicProtocolWorker({ url: fixture.server.url, endpointId, workerId, key: token });
       const id = await jobs.run();
       const mine = as(jobs.id, 'mine');
       assert.equal((await mine.take()).id, id);
@@ -143,7 +143,7 @@ for (const kind of DATABASES) {
           assert.equal((await stranger.poll()).status, 401),
         ),
       );
-      const client = createApiClient(stage.server.url, token);
+      const client = createApiClient(fixture.server.url, token);
       for (const [method, path] of [
         ['GET', `/v2/${jobs.id}/health`],
         ['POST', `/v2/${jobs.id}/run`],

@@ -14,13 +14,13 @@ const MEGABYTE = 1024 * 1024;
 
 for (const kind of DATABASES) {
   describe(`the results of a worker, on ${kind}`, { concurrency: true }, () => {
-    const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
+    const fixture = serverFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let ann: TestAccount;
     before(async () => {
-      ann = await stage.createAccount('ann');
+      ann = await fixture.createAccount('ann');
     });
     const endpoint = (settings: Record<string, unknown> = {}): Promise<QueueEndpointClient> =>
-      createQueueEndpoint(stage.server.url, ann.key, settings);
+      createQueueEndpoint(fixture.server.url, ann.key, settings);
 
     test('a post under an id that is none changes no job', async () => {
       const jobs = await endpoint();
@@ -170,7 +170,7 @@ for (const kind of DATABASES) {
         },
       });
       const posting = fetch(
-        `${stage.server.url}/v2/${jobs.id}/job-done/${worker.workerId}/${id}?isStream=false`,
+        `${fixture.server.url}/v2/${jobs.id}/job-done/${worker.workerId}/${id}?isStream=false`,
         { method: 'POST', headers: { authorization: ann.key }, duplex: 'half', signal: leaving.signal, body },
       );
       await sent.promise;
@@ -186,10 +186,10 @@ for (const kind of DATABASES) {
 }
 
 describe('a result that is too large', () => {
-  const stage = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });
+  const fixture = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });
 
   test('a result over 64 MB ends its job with the reason', async () => {
-    const jobs = await createQueueEndpoint(stage.server.url, stage.server.key);
+    const jobs = await createQueueEndpoint(fixture.server.url, fixture.server.key);
     const worker = jobs.worker();
     const id = await jobs.run();
     await worker.take();

@@ -7,12 +7,12 @@ import type { TestAccount } from '../packages/testing/src/server-fixture.ts';
 import { waitFor } from '../packages/testing/src/wait-for.ts';
 
 describe('terminals of workers', () => {
-  const stage = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });
+  const fixture = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });
   let ann: TestAccount;
   let bob: TestAccount;
   before(async () => {
-    ann = await stage.createAccount('ann');
-    bob = await stage.createAccount('bob');
+    ann = await fixture.createAccount('ann');
+    bob = await fixture.createAccount('bob');
   });
 
   test('a command runs beside a worker, with its environment; strangers and ended workers are refused', async () => {
@@ -28,7 +28,7 @@ describe('terminals of workers', () => {
       (await listWorkers(ann, endpointId)).find(({ status }) => status === 'IDLE'),
     );
     const path = (workerId: string, query = ''): string =>
-      `${stage.server.url.replace(/^http/, 'ws')}/v2/serverless/${endpointId}/workers/${workerId}/terminal${query}`;
+      `${fixture.server.url.replace(/^http/, 'ws')}/v2/serverless/${endpointId}/workers/${workerId}/terminal${query}`;
     const bearer = { authorization: `Bearer ${ann.key}` };
     const terminal = await openTerminal(
       path(

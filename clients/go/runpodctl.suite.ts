@@ -40,7 +40,7 @@ export function runpodctlSuite(installed: string): void {
   const speaksV2 =
     isInstalled && /^ +logs /m.test(execFileSync(program, ['pod', '--help'], { encoding: 'utf8' }));
   describe(installed, { skip: isInstalled ? false : `${installed} is not installed` }, () => {
-    const stage = clientFixture();
+    const fixture = clientFixture();
     let home: string;
     before(() => {
       home = mkdtempSync(join(tmpdir(), 'berth-runpodctl-'));
@@ -48,7 +48,7 @@ export function runpodctlSuite(installed: string): void {
     after(() => rmSync(home, { recursive: true, force: true }));
 
     const run = async (...args: string[]): Promise<Ran> => {
-      const { url, key } = stage.server;
+      const { url, key } = fixture.server;
       const env = {
         PATH: process.env['PATH'],
         HOME: home,
@@ -62,7 +62,7 @@ export function runpodctlSuite(installed: string): void {
       return ran;
     };
     test('works as its page says', async () => {
-      const { url, key } = stage.server;
+      const { url, key } = fixture.server;
       const block = documentationCode('runpodctl.md', 'sh', 0, { url, key });
       const env = { PATH: `${dirname(program)}:${process.env['PATH']}`, HOME: home };
       const script = block.replace('$(cat .berth/root.key)', key);
@@ -77,8 +77,12 @@ export function runpodctlSuite(installed: string): void {
     const json = async <T = Thing>(...args: string[]): Promise<T> => JSON.parse(await ok(...args)) as T;
     const ids = (things: Thing[]): string[] => things.map(({ id }) => id);
     const template = async (): Promise<string> =>
-      (await stage.client.call<Thing>('POST', '/v2/templates', { ...STAYS, name: `stays ${Math.random()}` }))
-        .body.id;
+      (
+        await fixture.client.call<Thing>('POST', '/v2/templates', {
+          ...STAYS,
+          name: `stays ${Math.random()}`,
+        })
+      ).body.id;
 
     test('gpu list, datacenter list and user', async () => {
       assert.ok((await ok('gpu', 'list')).includes(GPU));
@@ -104,7 +108,7 @@ export function runpodctlSuite(installed: string): void {
       );
       await waitFor(
         'the pod runs',
-        async () => (await stage.client.call('GET', `/v2/pods/${pod.id}`)).body['status'] === 'RUNNING',
+        async () => (await fixture.client.call('GET', `/v2/pods/${pod.id}`)).body['status'] === 'RUNNING',
       );
       assert.ok(ids(await json<Thing[]>('pod', 'list')).includes(pod.id));
       assert.equal((await json('pod', 'get', pod.id)).id, pod.id);
@@ -114,7 +118,7 @@ export function runpodctlSuite(installed: string): void {
       await ok('pod', 'start', pod.id);
       await waitFor(
         'the pod runs again',
-        async () => (await stage.client.call('GET', `/v2/pods/${pod.id}`)).body['status'] === 'RUNNING',
+        async () => (await fixture.client.call('GET', `/v2/pods/${pod.id}`)).body['status'] === 'RUNNING',
       );
       await ok('pod', 'restart', pod.id);
       if (!speaksV2) await ok('pod', 'reset', pod.id);
@@ -297,7 +301,7 @@ export function runpodctlSuite(installed: string): void {
       const id = /pod "(\w+)"/.exec(made)?.[1];
       assert.ok(id !== undefined, made);
       assert.equal(
-        (await stage.client.call<{ gpu?: unknown }>('GET', `/v2/pods/${id}`)).body.gpu ?? null,
+        (await fixture.client.call<{ gpu?: unknown }>('GET', `/v2/pods/${id}`)).body.gpu ?? null,
         null,
       );
       await ok('remove', 'pod', id);

@@ -51,7 +51,7 @@ export function pythonWorkerSuite(
   { stops, fitness, wholeClient }: SdkCapabilities,
 ): void {
   describe('workers of the Python SDK', { concurrency: true }, () => {
-    const stage = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });
+    const fixture = serverFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });
     const programs: PythonProcess[] = [];
     let names = 0;
     after(() => Promise.all(programs.map((program) => program.kill())));
@@ -62,7 +62,7 @@ export function pythonWorkerSuite(
       return program;
     };
     const createEndpoint = (settings?: Record<string, unknown>): Promise<QueueEndpointClient> =>
-      createQueueEndpoint(stage.server.url, stage.server.key, settings);
+      createQueueEndpoint(fixture.server.url, fixture.server.key, settings);
     /** A worker with this handler, on an endpoint of its own or a given one, which may not have started yet. */
     const startWorker = async (source: string, on?: QueueEndpointClient): Promise<SdkWorker> => {
       const jobs = on ?? (await createEndpoint());
@@ -72,7 +72,12 @@ export function pythonWorkerSuite(
         workerId,
         program: start(
           source,
-          workerEnvironment({ url: stage.server.url, endpointId: jobs.id, workerId, key: stage.server.key }),
+          workerEnvironment({
+            url: fixture.server.url,
+            endpointId: jobs.id,
+            workerId,
+            key: fixture.server.key,
+          }),
         ),
       };
     };
@@ -87,8 +92,8 @@ export function pythonWorkerSuite(
     };
     const answersOf = (source: string, jobs: QueueEndpointClient): Promise<Record<string, unknown>> =>
       runPythonForJson(python, source, {
-        RUNPOD_ENDPOINT_BASE_URL: `${stage.server.url}/v2`,
-        KEY: stage.server.key,
+        RUNPOD_ENDPOINT_BASE_URL: `${fixture.server.url}/v2`,
+        KEY: fixture.server.key,
         ENDPOINT: jobs.id,
         WHOLE_CLIENT: String(wholeClient),
       });
@@ -317,7 +322,7 @@ export function pythonWorkerSuite(
         [whole.status, whole.body],
         [200, { object: 'chat.completion', choices: [{ message: { role: 'assistant', content: 'HELLO' } }] }],
       );
-      const streamed = await fetch(`${stage.server.url}/v2/${jobs.id}/openai/v1/chat/completions`, {
+      const streamed = await fetch(`${fixture.server.url}/v2/${jobs.id}/openai/v1/chat/completions`, {
         method: 'POST',
         headers: { authorization: `Bearer ${jobs.key}`, 'content-type': 'application/json' },
         body: JSON.stringify({ model: 'small', messages, stream: true }),
@@ -351,7 +356,7 @@ export function pythonWorkerSuite(
 
     test('a worker with a wrong key asks less than once a second', async () => {
       const jobs = await createEndpoint();
-      const place = { url: stage.server.url, endpointId: jobs.id, workerId: 'stranger', key: 'rpa_WRONG' };
+      const place = { url: fixture.server.url, endpointId: jobs.id, workerId: 'stranger', key: 'rpa_WRONG' };
       const program = start(PLAIN, workerEnvironment(place));
       const refusals = (): number => program.output().split('401').length - 1;
       await waitUntilPasses(() => assert.ok(refusals() >= 3, program.output()), PATIENCE_MS);

@@ -23,7 +23,7 @@ await withKubernetes((cluster) => {
     let engine: KubernetesEngineFixture;
     let members: ClusterPod[];
     let made: ClusterView;
-    const stage = serverlessFixture(async () => {
+    const fixture = serverlessFixture(async () => {
       engine = await kubernetesEngineFixture(cluster, GPUS);
       const resource = { [GPUS.gpuResource]: '1' };
       for (const node of NODES) {
@@ -36,7 +36,7 @@ await withKubernetes((cluster) => {
       return engine;
     });
     const list = async (): Promise<ClusterPod[]> =>
-      (await stage.client.call<{ pods: ClusterPod[] }>('GET', `/v2/clusters/${made.id}/pods`)).body.pods;
+      (await fixture.client.call<{ pods: ClusterPod[] }>('GET', `/v2/clusters/${made.id}/pods`)).body.pods;
     const allAre = (status: string): Promise<ClusterPod[]> =>
       waitFor(
         `all are ${status}`,
@@ -51,7 +51,7 @@ await withKubernetes((cluster) => {
       waitFor(
         `the job is done ${times} times`,
         async () => {
-          const logs = await Promise.all(members.map(({ id }) => containerLogLines(stage.client, id)));
+          const logs = await Promise.all(members.map(({ id }) => containerLogLines(fixture.client, id)));
           return logs.every((lines) =>
             ['sum 3', 'passed on', /^token from/].every(
               (wanted) =>
@@ -64,7 +64,7 @@ await withKubernetes((cluster) => {
       );
 
     before(async () => {
-      const { status, body, text } = await stage.client.call<ClusterView>('POST', '/v2/clusters', {
+      const { status, body, text } = await fixture.client.call<ClusterView>('POST', '/v2/clusters', {
         name: 'c',
         type: 'RAY',
         compute: { gpuTypeId: 'NVIDIA A40', gpuCountPerPod: 1, podCount: NODES.length },
@@ -92,7 +92,7 @@ await withKubernetes((cluster) => {
     });
 
     test('a member has the environment of the documentation', async () => {
-      const lines = await containerLogLines(stage.client, members[1]?.id ?? '');
+      const lines = await containerLogLines(fixture.client, members[1]?.id ?? '');
       const env = Object.fromEntries(lines.map((line) => line.split(/=(.*)/).slice(0, 2))) as Record<
         string,
         string
@@ -117,25 +117,25 @@ await withKubernetes((cluster) => {
     });
 
     test('it is whole after the server was killed, and after all were stopped and started', async () => {
-      await stage.killAndRestart();
+      await fixture.killAndRestart();
       assert.deepEqual(
         (await list()).map(({ id, status, startedAt, cluster: member }) => [id, status, startedAt, member]),
         members.map(({ id, status, startedAt, cluster: member }) => [id, status, startedAt, member]),
       );
-      for (const { id } of members) assert.equal((await podAction(stage.client, id, 'stop')).status, 200);
+      for (const { id } of members) assert.equal((await podAction(fixture.client, id, 'stop')).status, 200);
       const stopped = await allAre('EXITED');
       assert.deepEqual(
         stopped.map((member) => member.cluster.ip),
         [undefined, undefined],
       );
       await waitFor('their Service is gone', async () => (await engine.names('services')).length === 0);
-      for (const { id } of members) assert.equal((await podAction(stage.client, id, 'start')).status, 200);
+      for (const { id } of members) assert.equal((await podAction(fixture.client, id, 'start')).status, 200);
       members = await allAre('RUNNING');
       await summed(2);
     });
 
     test('a delete leaves nothing behind', async () => {
-      assert.equal((await stage.client.call('DELETE', `/v2/clusters/${made.id}`)).status, 204);
+      assert.equal((await fixture.client.call('DELETE', `/v2/clusters/${made.id}`)).status, 204);
       for (const kind of ['pods', 'secrets', 'services'])
         await waitFor(`no ${kind} are left`, async () => (await engine.names(kind)).length === 0);
     });

@@ -14,10 +14,10 @@ import { waitFor } from '../../packages/testing/src/wait-for.ts';
 
 for (const kind of DATABASES)
   describe(`console: audit log, limits, keys and registries, ${kind}`, { skip: withoutBrowser() }, () => {
-    const stage = consoleFixture(kind, { BERTH_RATE_LIMITS: 'off' });
+    const fixture = consoleFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let page: Page;
     before(async () => {
-      page = await stage.signIn();
+      page = await fixture.signIn();
     });
 
     const open = async (path: string, heading: string, on = page): Promise<void> => {
@@ -35,14 +35,14 @@ for (const kind of DATABASES)
       on.getByRole('table', { name: table, exact: true }).locator('tbody tr', { hasText: text });
 
     test('the audit log is filtered by key, action, kind, id, time and account; the address keeps it', async () => {
-      const ci = await stage.operator.call<{ id: string; key: string }>('POST', '/v2/account/api-keys', {
+      const ci = await fixture.operator.call<{ id: string; key: string }>('POST', '/v2/account/api-keys', {
         name: 'ci',
         access: 'ALL',
       });
-      const template = await createResource(stage.operator, '/v2/templates', { name: 'one', image: 'a:1' });
-      const other = await createResource(stage.operator, '/v2/templates', { name: 'two', image: 'a:1' });
-      await stage.client(ci.body.key).call('DELETE', `/v2/templates/${other}`);
-      await (await stage.createAccount('elsewhere')).call('POST', '/v2/templates', {
+      const template = await createResource(fixture.operator, '/v2/templates', { name: 'one', image: 'a:1' });
+      const other = await createResource(fixture.operator, '/v2/templates', { name: 'two', image: 'a:1' });
+      await fixture.client(ci.body.key).call('DELETE', `/v2/templates/${other}`);
+      await (await fixture.createAccount('elsewhere')).call('POST', '/v2/templates', {
         name: 'theirs',
         image: 'a:1',
       });
@@ -86,7 +86,7 @@ for (const kind of DATABASES)
     });
 
     test('an operator sets limits of an account; who nears one sees it before being refused', async () => {
-      const ann = await stage.createAccount('ann');
+      const ann = await fixture.createAccount('ann');
       await open('/billing', 'Billing');
       await choose('ann', 'Set a limit');
       await field('Limit').selectOption('pods');
@@ -108,7 +108,7 @@ for (const kind of DATABASES)
 
       await createResource(ann, '/v2/serverless', queueEndpoint('hers', 'local/echo', { min: 0, max: 0 }));
       await createResource(ann, '/v2/network-volumes', { name: 'full', size: 20, dataCenter: 'LOCAL-1' });
-      const hers = await stage.signIn(ann.key);
+      const hers = await fixture.signIn(ann.key);
       await open('/billing', 'Billing', hers);
       const row = rowOf('Limits', 'Bytes of volumes', hers);
       await row.getByText('near', { exact: true }).waitFor();
@@ -145,12 +145,12 @@ for (const kind of DATABASES)
 
     test('a key for a single endpoint opens that one and nothing else', async () => {
       const one = await createResource(
-        stage.operator,
+        fixture.operator,
         '/v2/serverless',
         queueEndpoint('one', 'local/echo', { min: 0, max: 0 }),
       );
       const two = await createResource(
-        stage.operator,
+        fixture.operator,
         '/v2/serverless',
         queueEndpoint('two', 'local/echo', { min: 0, max: 0 }),
       );
@@ -168,21 +168,21 @@ for (const kind of DATABASES)
       const key = await made.locator('code').innerText();
       await made.getByRole('button', { name: 'Close' }).click();
       await rowOf('API keys', 'only one').getByText('calls 1 endpoint').waitFor();
-      const client = stage.client(key);
+      const client = fixture.client(key);
       assert.equal((await client.call('POST', `/v2/${one}/run`, { input: {} })).status, 200);
       assert.equal((await client.call('POST', `/v2/${two}/run`, { input: {} })).status, 403);
       assert.equal((await client.call('GET', '/v2/pods')).status, 403);
     });
 
     test('the registry of a template is chosen and taken away', async () => {
-      const registry = await createResource(stage.operator, '/v2/registries', {
+      const registry = await createResource(fixture.operator, '/v2/registries', {
         name: 'ghcr',
         username: 'me',
         password: 'hunter2',
       });
       const registryOf = async (id: string): Promise<unknown> =>
-        (await stage.operator.call<{ registry: unknown }>('GET', `/v2/templates/${id}`)).body.registry;
-      const id = await createResource(stage.operator, '/v2/templates', { name: 'private', image: 'a:1' });
+        (await fixture.operator.call<{ registry: unknown }>('GET', `/v2/templates/${id}`)).body.registry;
+      const id = await createResource(fixture.operator, '/v2/templates', { name: 'private', image: 'a:1' });
       for (const chosen of [registry, null]) {
         await open('/templates', 'Templates');
         await choose('private', 'Edit');

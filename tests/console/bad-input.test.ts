@@ -21,17 +21,17 @@ for (const kind of DATABASES)
   describe(`console: what goes wrong is shown, and nothing is lost, ${kind}`, {
     skip: withoutBrowser(),
   }, () => {
-    const stage = consoleFixture(kind, { BERTH_RATE_LIMITS: 'off' });
+    const fixture = consoleFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let page: Page;
     let echo: string;
 
     before(async () => {
       echo = await create('/v2/serverless', queueEndpoint('echo', 'local/echo'));
-      page = await stage.signIn();
+      page = await fixture.signIn();
     });
 
     const create = (path: string, body: unknown): Promise<string> =>
-      createResource(stage.operator, path, body);
+      createResource(fixture.operator, path, body);
     const press = (name: string | RegExp) => page.getByRole('button', { name, exact: true }).click();
     async function assertNothingExecuted(): Promise<void> {
       assert.equal(await page.evaluate('window.executed'), undefined);
@@ -56,7 +56,7 @@ for (const kind of DATABASES)
       assert.equal(await page.getByLabel('Workers at most').inputValue(), '3');
       await press('Save');
       await page.getByText(/^Saved/).waitFor();
-      const { body } = await stage.operator.call<{ name: string; workers: { max: number } }>(
+      const { body } = await fixture.operator.call<{ name: string; workers: { max: number } }>(
         'GET',
         `/v2/serverless/${echo}`,
       );
@@ -68,7 +68,7 @@ for (const kind of DATABASES)
       const id = await create('/v2/serverless', queueEndpoint('gone soon', 'local/echo'));
       await page.goto(`/serverless/${id}/settings`);
       await page.getByLabel('Name', { exact: true }).fill('too late');
-      await stage.operator.call('DELETE', `/v2/serverless/${id}`);
+      await fixture.operator.call('DELETE', `/v2/serverless/${id}`);
       await press('Save');
       await page
         .getByRole('alert')
@@ -104,7 +104,7 @@ for (const kind of DATABASES)
       );
       assert.ok(longest < 5_000, `${longest} characters in one line of the document`);
       await assertNothingExecuted();
-      await stage.operator.call('DELETE', `/v2/serverless/${id}`);
+      await fixture.operator.call('DELETE', `/v2/serverless/${id}`);
     });
 
     test('an input of 10 MB: one too large is refused in words, others run and are looked at', async () => {
@@ -174,7 +174,7 @@ for (const kind of DATABASES)
       await page.getByRole('button', { name: 'New template' }).click();
       await page.getByLabel('Name', { exact: true }).fill('half typed');
       const banner = page.getByText('Berth does not answer. What you see may be out of date');
-      await stage.restart(() => banner.waitFor());
+      await fixture.restart(() => banner.waitFor());
       await banner.waitFor({ state: 'detached' });
       assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'half typed');
       await page.getByLabel('Image', { exact: true }).fill('local/shell');
@@ -210,7 +210,7 @@ for (const kind of DATABASES)
       assert.equal(await submit.isDisabled(), true);
       await page.getByRole('cell', { name: 'ONLY_ONCE', exact: true }).waitFor();
       await devtools.detach();
-      const { body } = await stage.operator.call<{ secrets: unknown[] }>('GET', '/v2/account/secrets');
+      const { body } = await fixture.operator.call<{ secrets: unknown[] }>('GET', '/v2/account/secrets');
       assert.equal(body.secrets.length, 1);
     });
   });

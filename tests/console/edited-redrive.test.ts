@@ -19,21 +19,25 @@ for (const kind of DATABASES)
   describe(`console: failed requests are edited together and sent again, ${kind}`, {
     skip: withoutBrowser(),
   }, () => {
-    const stage = consoleFixture(kind, { BERTH_RATE_LIMITS: 'off' });
+    const fixture = consoleFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let page: Page;
     let failing: string;
     before(async () => {
       failing = await createResource(
-        stage.operator,
+        fixture.operator,
         '/v2/serverless',
         queueEndpoint('failing', 'local/failing'),
       );
-      page = await stage.signIn();
+      page = await fixture.signIn();
     });
 
     const jobs = async (query = ''): Promise<Job[]> =>
-      (await stage.operator.call<{ jobs: Job[] }>('GET', `/v2/serverless/${failing}/jobs?limit=100${query}`))
-        .body.jobs;
+      (
+        await fixture.operator.call<{ jobs: Job[] }>(
+          'GET',
+          `/v2/serverless/${failing}/jobs?limit=100${query}`,
+        )
+      ).body.jobs;
     /** Inputs of the jobs that came after these. */
     const newInputs = async (old: Job[]): Promise<unknown[]> => {
       const known = new Set(old.map(({ id }) => id));
@@ -41,7 +45,7 @@ for (const kind of DATABASES)
       return Promise.all(
         fresh.map(
           async ({ id }) =>
-            (await stage.operator.call<{ input: unknown }>('GET', `/v2/serverless/${failing}/jobs/${id}`))
+            (await fixture.operator.call<{ input: unknown }>('GET', `/v2/serverless/${failing}/jobs/${id}`))
               .body.input,
         ),
       );
@@ -49,7 +53,7 @@ for (const kind of DATABASES)
     const dialog = () => page.getByRole('dialog', { name: 'Edit and send again' });
     const edit = () => page.getByRole('button', { name: 'Edit and send again …' }).click();
     async function fail(...inputs: unknown[]): Promise<void> {
-      for (const input of inputs) await stage.operator.call('POST', `/v2/${failing}/runsync`, { input });
+      for (const input of inputs) await fixture.operator.call('POST', `/v2/${failing}/runsync`, { input });
       await waitFor('they failed', async () => (await jobs()).every(({ status }) => status === 'FAILED'));
     }
 
@@ -117,12 +121,12 @@ for (const kind of DATABASES)
       const count = 130;
       await Promise.all(
         Array.from({ length: count }, (_, index) =>
-          stage.operator.call('POST', `/v2/${failing}/run`, { input: { bulk: true, index } }),
+          fixture.operator.call('POST', `/v2/${failing}/run`, { input: { bulk: true, index } }),
         ),
       );
       const matching = async (): Promise<number> =>
         (
-          await stage.operator.call<{ groups: { count: number }[] }>(
+          await fixture.operator.call<{ groups: { count: number }[] }>(
             'GET',
             `/v2/serverless/${failing}/errors`,
           )

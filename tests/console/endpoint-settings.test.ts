@@ -24,7 +24,7 @@ interface Endpoint {
 
 for (const kind of DATABASES)
   describe(`console: settings of an endpoint, ${kind}`, { skip: withoutBrowser() }, () => {
-    const stage = consoleFixture(kind, {
+    const fixture = consoleFixture(kind, {
       BERTH_RATE_LIMITS: 'off',
       BERTH_GPUS: '2x NVIDIA A40, 2x NVIDIA RTX A6000',
     });
@@ -33,18 +33,18 @@ for (const kind of DATABASES)
     let gpu: string;
     let volume: string;
     before(async () => {
-      cpu = await createResource(stage.operator, '/v2/serverless', queueEndpoint('on CPUs', 'local/echo'));
+      cpu = await createResource(fixture.operator, '/v2/serverless', queueEndpoint('on CPUs', 'local/echo'));
       const { cpu: _, ...rest } = queueEndpoint('on GPUs', 'local/echo');
-      gpu = await createResource(stage.operator, '/v2/serverless', {
+      gpu = await createResource(fixture.operator, '/v2/serverless', {
         ...rest,
         gpu: { pools: ['AMPERE_48'], count: 1 },
       });
-      volume = await createResource(stage.operator, '/v2/network-volumes', {
+      volume = await createResource(fixture.operator, '/v2/network-volumes', {
         name: 'models',
         size: 10,
         dataCenter: 'LOCAL-1',
       });
-      page = await stage.signIn();
+      page = await fixture.signIn();
     });
 
     const open = async (id: string, tab = page): Promise<void> => {
@@ -59,9 +59,9 @@ for (const kind of DATABASES)
       await tab.getByText('Nothing is changed yet.').waitFor();
     };
     const read = async (id: string): Promise<Endpoint> =>
-      (await stage.operator.call<Endpoint>('GET', `/v2/serverless/${id}`)).body;
+      (await fixture.operator.call<Endpoint>('GET', `/v2/serverless/${id}`)).body;
     const releases = async (id: string): Promise<number> =>
-      (await stage.operator.call<{ endpointVersion: number }>('GET', `/v2/serverless/${id}/releases`)).body
+      (await fixture.operator.call<{ endpointVersion: number }>('GET', `/v2/serverless/${id}/releases`)).body
         .endpointVersion;
 
     test('scaling is changed without a new release, and what changes is shown before', async () => {

@@ -44,13 +44,13 @@ function listTabs(path: string): string[] {
 
 for (const kind of DATABASES)
   describe(`console: every page, ${kind}`, { skip: withoutBrowser() }, () => {
-    const stage = consoleFixture(kind, { BERTH_RATE_LIMITS: 'off', BERTH_GPUS: '2x NVIDIA A40' });
+    const fixture = consoleFixture(kind, { BERTH_RATE_LIMITS: 'off', BERTH_GPUS: '2x NVIDIA A40' });
     let page: Page;
     const foreign: string[] = [];
     const ids: Record<string, string> = {};
 
     const create = (path: string, body: unknown): Promise<string> =>
-      createResource(stage.operator, path, body);
+      createResource(fixture.operator, path, body);
 
     before(async () => {
       ids['queue'] = await create('/v2/serverless', queueEndpoint(LONG_NAME, 'local/echo'));
@@ -61,7 +61,7 @@ for (const kind of DATABASES)
       });
       const failing = await create('/v2/serverless', queueEndpoint('failing', 'local/failing'));
       for (const id of [ids['queue'], failing])
-        await stage.operator.call('POST', `/v2/${id}/runsync?wait=60000`, {
+        await fixture.operator.call('POST', `/v2/${id}/runsync?wait=60000`, {
           input: { castle: LONG_NAME },
           retention: KEPT_MS,
         });
@@ -89,13 +89,13 @@ for (const kind of DATABASES)
       await create('/v2/account/secrets', { name: 'HF_TOKEN_'.repeat(5) + 'X', value: 'secret' });
       await create('/v2/account/api-keys', { name: LONG_NAME, access: 'READ_ONLY' });
       await waitFor('the pod runs', async () => {
-        const { body } = await stage.operator.call<{ status: string }>('GET', `/v2/pods/${ids['pod']}`);
+        const { body } = await fixture.operator.call<{ status: string }>('GET', `/v2/pods/${ids['pod']}`);
         return body.status === 'RUNNING';
       });
-      page = await stage.signIn();
+      page = await fixture.signIn();
       page.on('request', (request) => {
         const { protocol, host } = new URL(request.url());
-        if (!['data:', 'blob:'].includes(protocol) && host !== new URL(stage.server.url).host)
+        if (!['data:', 'blob:'].includes(protocol) && host !== new URL(fixture.server.url).host)
           foreign.push(request.url());
       });
       // A violation that is not printed is counted too.
@@ -149,7 +149,7 @@ for (const kind of DATABASES)
               async () => (await page.evaluate<number>('document.documentElement.scrollWidth')) <= width,
             );
           }
-          assert.deepEqual([foreign, stage.problems], [[], []], address);
+          assert.deepEqual([foreign, fixture.problems], [[], []], address);
         }
       });
   });

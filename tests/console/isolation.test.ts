@@ -15,17 +15,17 @@ const SERVER = `require('http').createServer((q, r) => {
 }).listen(process.env.BERTH_PORT_8000 || 8000)`;
 
 describe('pages of pods and the session of the console', () => {
-  const stage = serverFixture('sqlite');
+  const fixture = serverFixture('sqlite');
   let cookie: string;
   let pod: string;
 
   before(async () => {
     const { headers } = await call('POST', '/login', {
       headers: { 'x-berth-console': '1', 'content-type': 'application/json' },
-      body: JSON.stringify({ key: stage.server.key }),
+      body: JSON.stringify({ key: fixture.server.key }),
     });
     cookie = headers['set-cookie']?.[0]?.split(';')[0] ?? '';
-    const made = await stage.operator.call<{ id: string }>('POST', '/v2/pods', {
+    const made = await fixture.operator.call<{ id: string }>('POST', '/v2/pods', {
       name: 'web',
       image: 'local/shell',
       cmd: ['node', '-e', SERVER],
@@ -45,7 +45,7 @@ describe('pages of pods and the session of the console', () => {
     path: string,
     { headers = {}, body }: { headers?: Record<string, string>; body?: string } = {},
   ): Promise<{ status: number; headers: IncomingHttpHeaders; text: string }> {
-    const sent = request(`${stage.server.url}${path}`, { method, headers });
+    const sent = request(`${fixture.server.url}${path}`, { method, headers });
     sent.end(body);
     const [response] = (await once(sent, 'response')) as [IncomingMessage];
     return { status: response.statusCode ?? 0, headers: response.headers, text: await text(response) };
@@ -55,7 +55,7 @@ describe('pages of pods and the session of the console', () => {
     const { status, headers } = await call('GET', `/proxy/${pod}-8000/a?b=1`, {
       headers: { accept: 'text/html', 'sec-fetch-mode': 'navigate' },
     });
-    const { port } = new URL(stage.server.url);
+    const { port } = new URL(fixture.server.url);
     assert.deepEqual([status, headers.location], [307, `//${pod}-8000.localhost:${port}/a?b=1`]);
     const own = await call('GET', '/a', { headers: { host: `${pod}-8000.localhost:${port}` } });
     assert.equal(own.status, 200);

@@ -28,14 +28,14 @@ function reasonToSkip(kind: DatabaseKind): string | false {
 
 for (const kind of DATABASES)
   describe(`console: an account with very much in it, ${kind}`, { skip: reasonToSkip(kind) }, () => {
-    const stage = consoleFixture(kind, { BERTH_RATE_LIMITS: 'off' });
+    const fixture = consoleFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let page: Page;
     let endpointId: string;
     const sizes = new Map<string, number>();
 
     before(async () => {
       endpointId = await create('/v2/serverless', queueEndpoint('busy', 'local/echo', { min: 0, max: 0 }));
-      await stage.operator.call('POST', `/v2/${endpointId}/run`, { input: { castle: 1 } });
+      await fixture.operator.call('POST', `/v2/${endpointId}/run`, { input: { castle: 1 } });
       const pod = await create('/v2/pods', {
         name: 'stopped',
         image: 'local/shell',
@@ -43,16 +43,16 @@ for (const kind of DATABASES)
         cpu: CPU_HARDWARE,
       });
       await waitFor('the pod runs', async () => (await statusOf(pod)) === 'RUNNING');
-      await stage.operator.call('POST', `/v2/pods/${pod}/action`, { action: 'stop' });
+      await fixture.operator.call('POST', `/v2/pods/${pod}/action`, { action: 'stop' });
       await waitFor('the pod is stopped', async () => (await statusOf(pod)) === 'EXITED');
-      await stage.restart(async () => {
-        const copier = await RowCopier.open(stage.database);
+      await fixture.restart(async () => {
+        const copier = await RowCopier.open(fixture.database);
         await copier.copyResources('endpoints', endpointId, ENDPOINTS - 1, 'endpoint ');
         await copier.copyResources('pods', pod, PODS - 1, 'pod ');
         await copier.copyWaitingJob(endpointId, JOBS - 1);
         await copier.close();
       });
-      page = await stage.signIn();
+      page = await fixture.signIn();
       page.on('response', (response) => {
         if (response.url().includes('/v2/') && response.headers()['content-type']?.includes('json') === true)
           void response.body().then(
@@ -63,9 +63,9 @@ for (const kind of DATABASES)
     });
 
     const create = (path: string, body: unknown): Promise<string> =>
-      createResource(stage.operator, path, body);
+      createResource(fixture.operator, path, body);
     async function statusOf(podId: string): Promise<string> {
-      return (await stage.operator.call<{ status: string }>('GET', `/v2/pods/${podId}`)).body.status;
+      return (await fixture.operator.call<{ status: string }>('GET', `/v2/pods/${podId}`)).body.status;
     }
     /** The whole list is there, a few of its rows are in the document, and the rest appears by scrolling. */
     async function scrollToEnd(label: string, rows: number): Promise<void> {
@@ -127,7 +127,7 @@ for (const kind of DATABASES)
       const row = page.getByRole('table', { name: 'Limits' }).getByRole('row');
       await row.filter({ hasText: 'about' }).first().waitFor();
       assert.match(await row.filter({ hasText: '1,000,000' }).first().innerText(), /1,000,000/);
-      const { body } = await stage.operator.call<{
+      const { body } = await fixture.operator.call<{
         limits: { name: string; used: number; estimated: boolean }[];
       }>('GET', '/v2/account/limits');
       const { used = 0, estimated } = body.limits.find(({ name }) => name === 'queuedBytes') ?? {};

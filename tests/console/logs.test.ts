@@ -18,25 +18,26 @@ const PRINT = `echo needle; seq -f 'line %.0f of the log' ${LINES}; echo the end
 
 for (const kind of DATABASES)
   describe(`console: logs of 100,000 lines, ${kind}`, { skip: withoutBrowser() }, () => {
-    const stage = consoleFixture(kind, { BERTH_RATE_LIMITS: 'off' });
+    const fixture = consoleFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let page: Page;
     let pod: string;
     before(async () => {
-      pod = await createResource(stage.operator, '/v2/pods', {
+      pod = await createResource(fixture.operator, '/v2/pods', {
         name: 'talkative',
         image: 'local/shell',
         args: `sh -c "${PRINT}"`,
         cpu: CPU_HARDWARE,
       });
       await printed(`/v2/pods/${pod}/logs`);
-      page = await stage.signIn();
+      page = await fixture.signIn();
     });
 
     /** Waits until the log has its last line. */
     const printed = (path: string): Promise<unknown> =>
       waitFor(
         'all lines are printed',
-        async () => /"the end"/.test((await stage.operator.call('GET', `${path}?tail=1&follow=false`)).text),
+        async () =>
+          /"the end"/.test((await fixture.operator.call('GET', `${path}?tail=1&follow=false`)).text),
         PRINTED_WITHIN_MS,
       );
 
@@ -106,7 +107,7 @@ for (const kind of DATABASES)
     });
 
     test('a level leaves the lines above it, a wrapped line is as high as its text; both are in the address', async () => {
-      const loud = await createResource(stage.operator, '/v2/pods', {
+      const loud = await createResource(fixture.operator, '/v2/pods', {
         name: 'levels',
         image: 'local/shell',
         args: `sh -c "echo INFO all is well; echo WARN nearly full; echo ERROR no space; seq -s ' ' 300; echo the end; sleep 1000"`,
@@ -138,7 +139,7 @@ for (const kind of DATABASES)
       await page.reload();
       await page.getByRole('button', { name: 'Wrapped', exact: true }).click();
       await waitFor('it has one row again', async () => (await height()) === one && (await gap()) === 0);
-      await stage.operator.call('DELETE', `/v2/pods/${loud}`);
+      await fixture.operator.call('DELETE', `/v2/pods/${loud}`);
     });
 
     test('a download has all lines', async () => {
@@ -154,14 +155,14 @@ for (const kind of DATABASES)
     });
 
     test('the log of a worker is read back too', async () => {
-      const endpoint = await createResource(stage.operator, '/v2/serverless', {
+      const endpoint = await createResource(fixture.operator, '/v2/serverless', {
         ...queueEndpoint('talkative', 'local/shell', { min: 1, max: 1 }),
         args: `sh -c "${PRINT}"`,
       });
       const workers = `/v2/serverless/${endpoint}/workers`;
       let worker: string | undefined;
       await waitFor('a worker', async () => {
-        const { body } = await stage.operator.call<{ workers: { id: string }[] }>('GET', workers);
+        const { body } = await fixture.operator.call<{ workers: { id: string }[] }>('GET', workers);
         worker = body.workers[0]?.id;
         return worker !== undefined;
       });

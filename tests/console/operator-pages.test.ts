@@ -23,7 +23,7 @@ for (const kind of DATABASES)
     const folder = createTemporaryFolder('operator', { 'berth.yaml': PRICES });
     after(() => folder.remove());
     const backups = join(folder.path, 'backups');
-    const stage = consoleFixture(kind, {
+    const fixture = consoleFixture(kind, {
       BERTH_RATE_LIMITS: 'off',
       BERTH_PROCESS_ISOLATION: 'none',
       BERTH_CONFIG: join(folder.path, 'berth.yaml'),
@@ -34,31 +34,31 @@ for (const kind of DATABASES)
     let endpoint: string;
     let pod: string;
     before(async () => {
-      ann = await stage.createAccount('ann');
+      ann = await fixture.createAccount('ann');
       endpoint = await createResource(
-        stage.operator,
+        fixture.operator,
         '/v2/serverless',
         queueEndpoint('costly', 'local/echo'),
       );
-      await stage.operator.call('POST', `/v2/${endpoint}/runsync?wait=60000`, { input: {} });
+      await fixture.operator.call('POST', `/v2/${endpoint}/runsync?wait=60000`, { input: {} });
       pod = await createResource(ann, '/v2/pods', {
         name: 'hers',
         image: 'local/shell',
         args: 'sleep 1000',
         cpu: CPU_HARDWARE,
       });
-      await createResource(stage.operator, '/v2/network-volumes', {
+      await createResource(fixture.operator, '/v2/network-volumes', {
         name: 'models',
         size: 10,
         dataCenter: 'LOCAL-1',
       });
-      const costs = async (client: TestAccount | typeof stage.operator, path: string): Promise<boolean> => {
+      const costs = async (client: TestAccount | typeof fixture.operator, path: string): Promise<boolean> => {
         const { body } = await client.call<{ records: { totalAmount?: number }[] }>('GET', path);
         return body.records.some(({ totalAmount = 0 }) => totalAmount > 0.01);
       };
       await waitFor('the pod costs', () => costs(ann, '/v2/billing/pods?lastN=1'));
-      await waitFor('the endpoint costs', () => costs(stage.operator, '/v2/billing/serverless?lastN=1'));
-      page = await stage.signIn();
+      await waitFor('the endpoint costs', () => costs(fixture.operator, '/v2/billing/serverless?lastN=1'));
+      page = await fixture.signIn();
     });
 
     const open = async (path: string, heading: string, on = page): Promise<void> => {
@@ -96,7 +96,7 @@ for (const kind of DATABASES)
     });
 
     test('an account sees its own costs, and nothing of others', async () => {
-      const hers = await stage.signIn(ann.key);
+      const hers = await fixture.signIn(ann.key);
       await open('/billing?by=pod', 'Billing', hers);
       await rows('Costs of pods', hers).filter({ hasText: pod }).first().waitFor();
       await press('Endpoints', hers);
@@ -109,19 +109,19 @@ for (const kind of DATABASES)
 
     test('the system: engines, queues, checks, the version and backups', async () => {
       const paused = await createResource(
-        stage.operator,
+        fixture.operator,
         '/v2/serverless',
         queueEndpoint('paused', 'local/echo', { min: 0, max: 0 }),
       );
       for (let count = 0; count < 3; count += 1)
-        await stage.operator.call('POST', `/v2/${paused}/run`, { input: {} });
+        await fixture.operator.call('POST', `/v2/${paused}/run`, { input: {} });
       await open('/system', 'System');
       await rows('Longest queues').filter({ hasText: paused }).waitFor();
       assert.match(await rows('Longest queues').first().innerText(), /\b3\b/);
       await page.getByRole('heading', { name: /^LOCAL-1/ }).waitFor();
       await page.getByText('1 pod, ').waitFor();
       await rows('Checks').first().waitFor();
-      const { body } = await stage.operator.call<{ version: string }>('GET', '/v2/system');
+      const { body } = await fixture.operator.call<{ version: string }>('GET', '/v2/system');
       await page.getByText(body.version, { exact: true }).first().waitFor();
       await page.getByText(kind === 'sqlite' ? 'SQLite' : 'PostgreSQL', { exact: true }).waitFor();
       // The first backup is made soon after the start.

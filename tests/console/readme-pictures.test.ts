@@ -35,14 +35,14 @@ const BROWSER = { isWhole: true };
 describe('the pictures of the README are what the console looks like', {
   skip: withoutBrowser(BROWSER),
 }, () => {
-  const stage = consoleFixture('sqlite', { BERTH_RATE_LIMITS: 'off' }, BROWSER);
+  const fixture = consoleFixture('sqlite', { BERTH_RATE_LIMITS: 'off' }, BROWSER);
   let snapshots: PageSnapshots;
   let page: Page;
   let images: string;
   let speech: string;
 
   before(async () => {
-    snapshots = new PageSnapshots(stage.browser, FOLDER);
+    snapshots = new PageSnapshots(fixture.browser, FOLDER);
     images = await create('image-generator', 'local/echo', { min: 1, max: 3 });
     // Its worker ends soon, so that no picture has it.
     speech = await create('speech-to-text', 'local/failing', { min: 0, max: 3, idleTimeout: 1 });
@@ -51,15 +51,15 @@ describe('the pictures of the README are what the console looks like', {
       await run(speech, { audio: `https://example.com/${prompt.replaceAll(' ', '-')}.wav` });
     }
     await waitFor('one worker that is idle', async () => {
-      const { body } = await stage.operator.call<{ workers: Record<string, number> }>(
+      const { body } = await fixture.operator.call<{ workers: Record<string, number> }>(
         'GET',
         '/v2/account/overview',
       );
       const { idle, ...others } = body.workers;
       return idle === 1 && others['ready'] === 1 && others['running'] === 0 && others['initializing'] === 0;
     });
-    const context = await stage.browser.newContext({
-      baseURL: stage.server.url,
+    const context = await fixture.browser.newContext({
+      baseURL: fixture.server.url,
       viewport: { width: 1280, height: 800 },
       reducedMotion: 'reduce',
       // The font of the pictures is added to the page.
@@ -67,15 +67,15 @@ describe('the pictures of the README are what the console looks like', {
     });
     page = await context.newPage();
     await page.goto('/login');
-    await page.getByLabel('API key').fill(stage.server.key);
+    await page.getByLabel('API key').fill(fixture.server.key);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
   });
 
   const create = (name: string, image: string, workers: Parameters<typeof queueEndpoint>[2]) =>
-    createResource(stage.operator, '/v2/serverless', queueEndpoint(name, image, workers));
+    createResource(fixture.operator, '/v2/serverless', queueEndpoint(name, image, workers));
   const run = (id: string, input: object) =>
-    stage.operator.call('POST', `/v2/${id}/runsync?wait=60000`, { input, retention: KEPT_MS });
+    fixture.operator.call('POST', `/v2/${id}/runsync?wait=60000`, { input, retention: KEPT_MS });
   const look = async (name: string): Promise<void> => {
     assert.ok(PICTURES.includes(name));
     await waitUntilLoaded(page);

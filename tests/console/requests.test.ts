@@ -24,21 +24,21 @@ for (const kind of DATABASES)
   describe(`console: finding requests and acting on many of them, ${kind}`, {
     skip: withoutBrowser(),
   }, () => {
-    const stage = consoleFixture(kind, { BERTH_RATE_LIMITS: 'off' });
+    const fixture = consoleFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let page: Page;
     let endpoint: string;
 
     before(async () => {
       endpoint = await create('requests', { min: 0, max: 0 });
-      page = await stage.signIn();
+      page = await fixture.signIn();
     });
 
     const create = (name: string, workers: { min: number; max: number }): Promise<string> =>
-      createResource(stage.operator, '/v2/serverless', queueEndpoint(name, 'local/echo', workers));
+      createResource(fixture.operator, '/v2/serverless', queueEndpoint(name, 'local/echo', workers));
     const submit = async (id: string, input: object): Promise<string> =>
-      (await stage.operator.call<{ id: string }>('POST', `/v2/${id}/run`, { input })).body.id;
+      (await fixture.operator.call<{ id: string }>('POST', `/v2/${id}/run`, { input })).body.id;
     const jobs = async (id: string): Promise<Job[]> =>
-      (await stage.operator.call<{ jobs: Job[] }>('GET', `/v2/serverless/${id}/jobs?limit=100`)).body.jobs;
+      (await fixture.operator.call<{ jobs: Job[] }>('GET', `/v2/serverless/${id}/jobs?limit=100`)).body.jobs;
     const open = (query = ''): Promise<unknown> => page.goto(`/serverless/${endpoint}/requests${query}`);
     const table = () => page.getByRole('table', { name: 'Requests' });
     const checkboxes = () => table().getByRole('checkbox', { name: /^Select / });
@@ -61,7 +61,7 @@ for (const kind of DATABASES)
         await submit(endpoint, { word: 'tower' }),
         await submit(endpoint, { word: 'moat' }),
       ];
-      await stage.operator.call('POST', `/v2/${endpoint}/cancel/${moat}`);
+      await fixture.operator.call('POST', `/v2/${endpoint}/cancel/${moat}`);
       await open();
       await shows([castle, tower, moat]);
 
@@ -126,11 +126,11 @@ for (const kind of DATABASES)
       await open(`?job=${id}`);
       const job = page.getByRole('dialog', { name: `Job ${id}` });
       const why = job.locator('.note', { hasText: 'Why it waits' });
-      const { body } = await stage.operator.call<{ reason: string }>('GET', `/v2/${endpoint}/status/${id}`);
+      const { body } = await fixture.operator.call<{ reason: string }>('GET', `/v2/${endpoint}/status/${id}`);
       assert.ok(body.reason.length > 10, body.reason);
       await why.filter({ hasText: body.reason }).waitFor();
       await assertAccessible(page);
-      await stage.operator.call('POST', `/v2/${endpoint}/cancel/${id}`);
+      await fixture.operator.call('POST', `/v2/${endpoint}/cancel/${id}`);
       await job.locator('.badge', { hasText: 'cancelled' }).waitFor();
       await why.waitFor({ state: 'detached' });
     });

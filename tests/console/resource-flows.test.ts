@@ -15,10 +15,10 @@ for (const kind of DATABASES)
   describe(`console: templates, registries, SSH keys, volumes, pods and clusters, ${kind}`, {
     skip: withoutBrowser(),
   }, () => {
-    const stage = consoleFixture(kind, { BERTH_RATE_LIMITS: 'off', BERTH_GPUS: '4x NVIDIA A40' });
+    const fixture = consoleFixture(kind, { BERTH_RATE_LIMITS: 'off', BERTH_GPUS: '4x NVIDIA A40' });
     let page: Page;
     before(async () => {
-      page = await stage.signIn();
+      page = await fixture.signIn();
     });
 
     const open = async (path: string, heading: string): Promise<void> => {
@@ -33,7 +33,7 @@ for (const kind of DATABASES)
       await page.getByRole('button', { name: `Actions of ${row}`, exact: true }).click();
       await page.getByRole('menuitem', { name: action, exact: true }).click();
     };
-    const read = async <T>(path: string): Promise<T> => (await stage.operator.call<T>('GET', path)).body;
+    const read = async <T>(path: string): Promise<T> => (await fixture.operator.call<T>('GET', path)).body;
 
     test('a template is made, changed and deployed; its pod is changed, stopped and started', async () => {
       await open('/templates', 'Templates');
@@ -191,7 +191,7 @@ for (const kind of DATABASES)
       await press('Revoke the key');
       await page.getByRole('heading', { name: 'No S3 keys' }).waitFor();
 
-      const other = await stage.signIn();
+      const other = await fixture.signIn();
       await page.reload();
       const sessions = page.getByRole('table', { name: 'Sessions' }).locator('tbody tr');
       await sessions.nth(1).waitFor();

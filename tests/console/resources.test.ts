@@ -16,10 +16,10 @@ const PICTURES = process.env['BERTH_TEST_PICTURES'];
 
 for (const kind of DATABASES)
   describe(`console: pods, storage, keys and the system, ${kind}`, { skip: withoutBrowser() }, () => {
-    const stage = consoleFixture(kind, { BERTH_RATE_LIMITS: 'off', BERTH_GPUS: '2x NVIDIA A40' });
+    const fixture = consoleFixture(kind, { BERTH_RATE_LIMITS: 'off', BERTH_GPUS: '2x NVIDIA A40' });
     let page: Page;
     before(async () => {
-      page = await stage.signIn();
+      page = await fixture.signIn();
     });
 
     /** Opens a page by its address, waits for it and checks it for barriers. */
@@ -96,7 +96,7 @@ for (const kind of DATABASES)
       await page.getByRole('heading', { name: 'first <b>pod</b>', level: 1 }).waitFor();
       await page.locator('.badge', { hasText: 'running' }).waitFor();
       const id = new URL(page.url()).pathname.split('/')[2] ?? '';
-      const { body } = await stage.operator.call<{ env: Record<string, string>; ports: string[] }>(
+      const { body } = await fixture.operator.call<{ env: Record<string, string>; ports: string[] }>(
         'GET',
         `/v2/pods/${id}`,
       );
@@ -168,12 +168,12 @@ for (const kind of DATABASES)
     });
 
     test('a list of 10,000 has at most 200 rows in the document, and is searched', async () => {
-      const { body } = await stage.operator.call<{ networkVolumes: { id: string }[] }>(
+      const { body } = await fixture.operator.call<{ networkVolumes: { id: string }[] }>(
         'GET',
         '/v2/network-volumes',
       );
       const id = body.networkVolumes[0]?.id ?? '';
-      const folder = join(stage.database.data, 'volumes', id, 'many');
+      const folder = join(fixture.database.data, 'volumes', id, 'many');
       mkdirSync(folder);
       for (let file = 0; file < 10_000; file += 1)
         writeFileSync(join(folder, `f${String(file).padStart(5, '0')}`), '');
@@ -198,7 +198,7 @@ for (const kind of DATABASES)
       const key = (await page.getByRole('dialog').locator('code').textContent()) ?? '';
       await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
       const first = page;
-      page = await stage.signIn(key);
+      page = await fixture.signIn(key);
       for (const [path, heading, button] of [
         ['/secrets', 'Secrets', 'New secret'],
         ['/storage', 'Storage', 'New volume'],
@@ -238,7 +238,7 @@ for (const kind of DATABASES)
       await page.context().clearCookies();
       await press('Create');
       await page.getByRole('heading', { name: 'Your session has ended' }).waitFor();
-      await page.getByLabel('API key').fill(stage.server.key);
+      await page.getByLabel('API key').fill(fixture.server.key);
       await press('Sign in');
       await page.getByRole('heading', { name: 'Your session has ended' }).waitFor({ state: 'detached' });
       assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'half typed');

@@ -17,7 +17,7 @@ const MARKUP = '<img src=x onerror="document.title=1"> Ünïcode 名前 \u202e';
 
 for (const kind of DATABASES)
   describe(`console: the pages of serverless endpoints, ${kind}`, { skip: withoutBrowser() }, () => {
-    const stage = consoleFixture(kind, { BERTH_RATE_LIMITS: 'off' });
+    const fixture = consoleFixture(kind, { BERTH_RATE_LIMITS: 'off' });
     let page: Page;
     let echo: string;
     let failing: string;
@@ -27,11 +27,11 @@ for (const kind of DATABASES)
       echo = await create('echo', 'local/echo');
       failing = await create(MARKUP, 'local/failing');
       paused = await create('paused', 'local/echo', { min: 0, max: 0 });
-      page = await stage.signIn();
+      page = await fixture.signIn();
     });
 
     const create = (name: string, image: string, workers?: { min: number; max: number }): Promise<string> =>
-      createResource(stage.operator, '/v2/serverless', queueEndpoint(name, image, workers));
+      createResource(fixture.operator, '/v2/serverless', queueEndpoint(name, image, workers));
 
     async function openTab(id: string, tab: string): Promise<void> {
       await page.goto(`/serverless/${id}/${tab}`);
@@ -57,7 +57,10 @@ for (const kind of DATABASES)
 
     test('a name with markup is text, and what fails is grouped, filtered, sent again and retried', async () => {
       for (let count = 0; count < 3; count += 1)
-        await stage.operator.call('POST', `/v2/${failing}/runsync`, { input: { count }, retention: KEPT_MS });
+        await fixture.operator.call('POST', `/v2/${failing}/runsync`, {
+          input: { count },
+          retention: KEPT_MS,
+        });
       await page.goto('/serverless');
       await page.getByRole('link', { name: '<img' }).click();
       await page.getByRole('heading', { name: '<img' }).waitFor();
@@ -86,7 +89,9 @@ for (const kind of DATABASES)
     });
 
     test('cancelling and retrying a job ask first, and say what is lost', async () => {
-      const { body } = await stage.operator.call<{ id: string }>('POST', `/v2/${paused}/run`, { input: {} });
+      const { body } = await fixture.operator.call<{ id: string }>('POST', `/v2/${paused}/run`, {
+        input: {},
+      });
       await page.goto(`/serverless/${paused}/requests?job=${body.id}`);
       const job = page.getByRole('dialog', { name: `Job ${body.id}` });
       await job.getByRole('button', { name: 'Cancel', exact: true }).click();
@@ -99,18 +104,18 @@ for (const kind of DATABASES)
       await question.getByRole('button', { name: 'Cancel the job' }).click();
       await job.locator('.badge', { hasText: 'cancelled' }).waitFor();
 
-      const failed = await stage.operator.call<{ id: string }>('POST', `/v2/${failing}/runsync`, {
+      const failed = await fixture.operator.call<{ id: string }>('POST', `/v2/${failing}/runsync`, {
         input: {},
         retention: KEPT_MS,
       });
       const path = `/serverless/${failing}/requests?job=${failed.body.id}`;
       // A key that runs jobs and only reads through REST may retry, but not change what is sent.
-      const runner = await stage.operator.call<{ key: string }>('POST', '/v2/account/api-keys', {
+      const runner = await fixture.operator.call<{ key: string }>('POST', '/v2/account/api-keys', {
         name: 'runner',
         access: 'RESTRICTED',
         scopes: { rest: 'READ', serverless: 'WRITE' },
       });
-      const other = await stage.signIn(runner.body.key);
+      const other = await fixture.signIn(runner.body.key);
       await other.goto(path);
       await other.getByRole('dialog').getByRole('button', { name: 'Retry', exact: true }).waitFor();
       assert.equal(await other.getByRole('button', { name: 'Edit and send again' }).count(), 0);
@@ -142,7 +147,7 @@ for (const kind of DATABASES)
 
     test('the log of a worker arrives live and is searched', async () => {
       await openTab(echo, 'logs');
-      const { body } = await stage.operator.call<{ id: string }>('POST', `/v2/${echo}/runsync`, {
+      const { body } = await fixture.operator.call<{ id: string }>('POST', `/v2/${echo}/runsync`, {
         input: { tower: 'of London' },
         retention: KEPT_MS,
       });
@@ -160,13 +165,13 @@ for (const kind of DATABASES)
     });
 
     test('a cold start in its phases, and the log of a worker that has ended', async () => {
-      const id = await createResource(stage.operator, '/v2/serverless', {
+      const id = await createResource(fixture.operator, '/v2/serverless', {
         ...queueEndpoint('short-lived worker', 'local/echo'),
         workers: { min: 0, max: 1, idleTimeout: 1 },
       });
       await openTab(id, 'logs');
       await page.getByRole('heading', { name: 'No worker has run yet' }).waitFor();
-      const job = await stage.operator.call<{ id: string }>('POST', `/v2/${id}/runsync`, {
+      const job = await fixture.operator.call<{ id: string }>('POST', `/v2/${id}/runsync`, {
         input: { tower: 'of Pisa' },
         retention: KEPT_MS,
       });
@@ -178,7 +183,7 @@ for (const kind of DATABASES)
         'no worker',
         async () => {
           const path = `/v2/serverless/${id}/workers?ended=true`;
-          const { body } = await stage.operator.call<{ workers: object[]; ended: object[] }>('GET', path);
+          const { body } = await fixture.operator.call<{ workers: object[]; ended: object[] }>('GET', path);
           return body.workers.length === 0 && body.ended.length === 1;
         },
         60_000,
@@ -196,7 +201,7 @@ for (const kind of DATABASES)
 
     test('what a running job sends appears piece by piece; its worker keeps a release waiting', async () => {
       const id = await create('streaming', 'local/streaming', { min: 0, max: 1 });
-      const { body } = await stage.operator.call<{ id: string }>('POST', `/v2/${id}/run`, {
+      const { body } = await fixture.operator.call<{ id: string }>('POST', `/v2/${id}/run`, {
         input: { text: 'tower moat castle '.repeat(200), pauseMs: 100 },
       });
       await page.goto(`/serverless/${id}/requests?job=${body.id}`);
@@ -204,17 +209,17 @@ for (const kind of DATABASES)
       await stream.filter({ hasText: 'castle' }).waitFor();
       const before = (await stream.innerText()).length;
       await waitFor('more of it', async () => (await stream.innerText()).length > before);
-      await stage.operator.call('PATCH', `/v2/serverless/${id}`, { env: { COLOUR: 'red' } });
+      await fixture.operator.call('PATCH', `/v2/serverless/${id}`, { env: { COLOUR: 'red' } });
       await openTab(id, 'releases');
       await page.getByRole('progressbar', { name: 'Rollout' }).waitFor();
       await page.getByText(/^Release 1 is rolled out: \d of \d worker/).waitFor();
       await page.goto(`/serverless/${id}/requests?job=${body.id}`);
-      await stage.operator.call('POST', `/v2/${id}/cancel/${body.id}`);
+      await fixture.operator.call('POST', `/v2/${id}/cancel/${body.id}`);
       await page.locator('.badge', { hasText: 'cancelled' }).first().waitFor();
     });
 
     test('a request is written as a form, made from the last input', async () => {
-      await stage.operator.call('POST', `/v2/${echo}/runsync`, {
+      await fixture.operator.call('POST', `/v2/${echo}/runsync`, {
         input: { castle: 'Leeds', towers: 4, moat: false },
         retention: KEPT_MS,
       });
@@ -233,7 +238,7 @@ for (const kind of DATABASES)
 
     test('the overview names failed jobs', async () => {
       const id = await create('forgetful', 'local/failing');
-      await stage.operator.call('POST', `/v2/${id}/run`, { input: {} });
+      await fixture.operator.call('POST', `/v2/${id}/run`, { input: {} });
       await page.goto('/');
       const concern = page.getByRole('listitem').filter({ hasText: /forgetful.*failed/ });
       await concern.getByText('1 job failed').waitFor();
@@ -281,7 +286,7 @@ for (const kind of DATABASES)
 
       // One more than a page has.
       await Promise.all(
-        Array.from({ length: 101 }, () => stage.operator.call('POST', `/v2/${paused}/run`, { input: {} })),
+        Array.from({ length: 101 }, () => fixture.operator.call('POST', `/v2/${paused}/run`, { input: {} })),
       );
       await openTab(paused, 'requests');
       await page.getByRole('button', { name: 'Older' }).click();

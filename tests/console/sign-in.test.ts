@@ -9,15 +9,15 @@ import { DATABASES } from '../../packages/testing/src/test-database.ts';
 
 for (const kind of DATABASES)
   describe(`signing in to the console, ${kind}`, { skip: withoutBrowser() }, () => {
-    const stage = consoleFixture(kind);
+    const fixture = consoleFixture(kind);
 
     test('a browser is sent to the login page, and from there to where it wanted to go', async () => {
-      const page = await stage.visit();
+      const page = await fixture.visit();
       await page.goto('/');
       assert.equal(new URL(page.url()).pathname, '/login');
       await assertAccessible(page);
       await page.goto('/serverless');
-      await page.locator('input[name=key]').fill(stage.server.key);
+      await page.locator('input[name=key]').fill(fixture.server.key);
       await page.getByRole('button', { name: 'Sign in' }).click();
       await page.getByRole('heading', { name: 'Serverless' }).waitFor();
       const [cookie] = await page.context().cookies();
@@ -31,7 +31,7 @@ for (const kind of DATABASES)
     });
 
     test('a wrong key is refused in words', async () => {
-      const page = await stage.visit();
+      const page = await fixture.visit();
       await page.goto('/login');
       await page.getByLabel('API key').fill('rpa_WRONG');
       await page.getByRole('button', { name: 'Sign in' }).click();
@@ -40,12 +40,12 @@ for (const kind of DATABASES)
     });
 
     test('a link signs in once', async () => {
-      const { body } = await stage.operator.call<{ url: string }>('POST', '/v2/sessions/links');
-      const page = await stage.visit();
+      const { body } = await fixture.operator.call<{ url: string }>('POST', '/v2/sessions/links');
+      const page = await fixture.visit();
       await page.goto(body.url);
       await page.getByRole('heading', { name: 'Overview' }).waitFor();
       assert.doesNotMatch(page.url(), /token/);
-      const second = await stage.visit();
+      const second = await fixture.visit();
       await second.goto(body.url);
       await second.getByText('this link was used already').waitFor();
       await page.context().close();
@@ -53,12 +53,12 @@ for (const kind of DATABASES)
     });
 
     test('a session ends with its key, keeps what was typed, and goes on after signing in again', async () => {
-      const ann = await stage.createAccount('ann');
+      const ann = await fixture.createAccount('ann');
       const made = await ann.call<{ id: string; key: string }>('POST', '/v2/account/api-keys', {
         name: 'short',
         access: 'ALL',
       });
-      const page = await stage.signIn(made.body.key);
+      const page = await fixture.signIn(made.body.key);
       await page.goto('/serverless/new');
       await page.getByLabel('Name', { exact: true }).fill('half typed');
       assert.equal((await ann.call('DELETE', `/v2/account/api-keys/${made.body.id}`)).status, 204);
@@ -82,7 +82,7 @@ for (const kind of DATABASES)
     });
 
     test('a read-only key sees no button that it may not press', async () => {
-      const ann = await stage.createAccount('reader');
+      const ann = await fixture.createAccount('reader');
       const made = await ann.call<{ key: string }>('POST', '/v2/account/api-keys', {
         name: 'looks',
         access: 'READ_ONLY',
@@ -95,7 +95,7 @@ for (const kind of DATABASES)
         workers: { min: 0, max: 1 },
         scaling: { type: 'QUEUE_DELAY', queueDelay: 4 },
       });
-      const page = await stage.signIn(made.body.key);
+      const page = await fixture.signIn(made.body.key);
       await page.goto('/serverless');
       await page.getByRole('link', { name: 'seen' }).waitFor();
       assert.equal(await page.getByRole('link', { name: 'New endpoint' }).count(), 0);
@@ -108,7 +108,7 @@ for (const kind of DATABASES)
     });
 
     test('the browser asks for what the first page shows together with its scripts, and once', async () => {
-      const page = await stage.signIn();
+      const page = await fixture.signIn();
       const asked: string[] = [];
       page.on('request', (request) => asked.push(new URL(request.url()).pathname));
       await page.goto('/');
@@ -122,11 +122,11 @@ for (const kind of DATABASES)
     });
 
     test('signing out ends the session', async () => {
-      const page = await stage.signIn();
+      const page = await fixture.signIn();
       const [cookie] = await page.context().cookies();
       await page.getByRole('button', { name: 'Sign out' }).click();
       await page.getByRole('heading', { name: 'Sign in to Berth' }).waitFor();
-      const answer = await fetch(`${stage.server.url}/v2/session`, {
+      const answer = await fetch(`${fixture.server.url}/v2/session`, {
         headers: { cookie: `${cookie?.name}=${cookie?.value}` },
       });
       assert.equal(answer.status, 401);

@@ -23,18 +23,18 @@ const THEMES = ['light', 'dark'] as const;
 for (const kind of DATABASES)
   describe(`console: 12 key screens look as they did, ${kind}`, { skip: withoutBrowser(BROWSER) }, () => {
     const env = { BERTH_RATE_LIMITS: 'off', BERTH_GPUS: '2x NVIDIA A40' };
-    const stage = consoleFixture(kind, env, BROWSER);
+    const fixture = consoleFixture(kind, env, BROWSER);
     let snapshots: PageSnapshots;
     let page: Page;
     const ids: Record<string, string> = {};
 
     before(async () => {
-      snapshots = new PageSnapshots(stage.browser, FOLDER);
+      snapshots = new PageSnapshots(fixture.browser, FOLDER);
       ids['echo'] = await create('/v2/serverless', queueEndpoint('echo', 'local/echo', WORKERS));
       ids['failing'] = await create('/v2/serverless', queueEndpoint('thumbnails', 'local/failing', WORKERS));
       await create('/v2/serverless', queueEndpoint('chat', 'local/openai', { min: 0, max: 1 }));
       const run = (id: string | undefined, input: object): Promise<unknown> =>
-        stage.operator.call('POST', `/v2/${id}/runsync`, { input, retention: KEPT_MS });
+        fixture.operator.call('POST', `/v2/${id}/runsync`, { input, retention: KEPT_MS });
       await run(ids['echo'], { castle: 1 });
       for (const count of [1, 2, 3]) await run(ids['failing'], { count });
       ids['pod'] = await create('/v2/pods', {
@@ -44,9 +44,9 @@ for (const kind of DATABASES)
         cpu: CPU_HARDWARE,
         ports: ['8888/http'],
       });
-      await stage.operator.call('POST', `/v2/pods/${ids['pod']}/action`, { action: 'stop' });
+      await fixture.operator.call('POST', `/v2/pods/${ids['pod']}/action`, { action: 'stop' });
       await waitFor('the pod is stopped', async () => {
-        const { body } = await stage.operator.call<{ status: string }>('GET', `/v2/pods/${ids['pod']}`);
+        const { body } = await fixture.operator.call<{ status: string }>('GET', `/v2/pods/${ids['pod']}`);
         return body.status === 'EXITED';
       });
       ids['volume'] = await create('/v2/network-volumes', {
@@ -54,18 +54,18 @@ for (const kind of DATABASES)
         size: 10,
         dataCenter: 'LOCAL-1',
       });
-      const session = await stage.operator.call<{ key: { id: string } }>('GET', '/v2/session');
+      const session = await fixture.operator.call<{ key: { id: string } }>('GET', '/v2/session');
       ids['key'] = session.body.key.id;
       await create('/v2/account/secrets', { name: 'HF_TOKEN', value: 'secret' });
       await waitFor('no worker is left', async () => {
-        const { body } = await stage.operator.call<{ workers: Record<string, number> }>(
+        const { body } = await fixture.operator.call<{ workers: Record<string, number> }>(
           'GET',
           '/v2/account/overview',
         );
         return Object.values(body.workers).every((count) => count === 0);
       });
-      const context = await stage.browser.newContext({
-        baseURL: stage.server.url,
+      const context = await fixture.browser.newContext({
+        baseURL: fixture.server.url,
         viewport: { width: 1280, height: 850 },
         deviceScaleFactor: 0.5,
         reducedMotion: 'reduce',
@@ -76,7 +76,7 @@ for (const kind of DATABASES)
     });
 
     const create = (path: string, body: unknown): Promise<string> =>
-      createResource(stage.operator, path, body);
+      createResource(fixture.operator, path, body);
 
     /** Opens a page in both themes and compares it. */
     async function look(name: string, path: string, ready: () => Promise<unknown>): Promise<void> {
@@ -93,7 +93,7 @@ for (const kind of DATABASES)
 
     test('login', async () => {
       await look('login', '/login', heading('Sign in to Berth'));
-      await page.getByLabel('API key').fill(stage.server.key);
+      await page.getByLabel('API key').fill(fixture.server.key);
       await page.getByRole('button', { name: 'Sign in' }).click();
       await page.getByRole('heading', { name: 'Overview' }).waitFor();
     });

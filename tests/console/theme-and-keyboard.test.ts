@@ -13,10 +13,10 @@ import { waitFor } from '../../packages/testing/src/wait-for.ts';
 const MAX_TABS = 60;
 
 describe('console: themes, the keyboard and small screens', { skip: withoutBrowser() }, () => {
-  const stage = consoleFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });
+  const fixture = consoleFixture('sqlite', { BERTH_RATE_LIMITS: 'off' });
   let page: Page;
   before(async () => {
-    page = await stage.signIn();
+    page = await fixture.signIn();
   });
 
   const background = (): Promise<string> => page.evaluate('getComputedStyle(document.body).backgroundColor');
@@ -70,11 +70,11 @@ describe('console: themes, the keyboard and small screens', { skip: withoutBrows
 
   test('with the keyboard alone: from signing in to a first result, and the deletion of what was made', async () => {
     await page.context().close();
-    page = await stage.visit();
+    page = await fixture.visit();
     await page.goto('/serverless/new');
     await page.getByRole('heading', { name: 'Sign in to Berth' }).waitFor();
     await tabTo('API key');
-    await page.keyboard.type(stage.server.key);
+    await page.keyboard.type(fixture.server.key);
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'New endpoint' }).waitFor();
     await waitUntilLoaded(page);
@@ -161,7 +161,7 @@ describe('console: themes, the keyboard and small screens', { skip: withoutBrows
     await page.setViewportSize({ width: 1280, height: 850 });
     for (const name of ['first', 'second', 'third', 'fourth', 'fifth', 'sixth'])
       await createResource(
-        stage.operator,
+        fixture.operator,
         '/v2/serverless',
         queueEndpoint(name, 'local/echo', { min: 0, max: 0 }),
       );

@@ -18,7 +18,7 @@ for (const kind of DATABASES)
   describe(`console: terminals, chat, webhooks, workers and files, ${kind}`, {
     skip: withoutBrowser(),
   }, () => {
-    const stage = consoleFixture(kind, {
+    const fixture = consoleFixture(kind, {
       BERTH_RATE_LIMITS: 'off',
       BERTH_WEBHOOKS_ALLOW_PRIVATE: 'true',
       BERTH_WEBHOOKS_ATTEMPTS: '1',
@@ -43,12 +43,12 @@ for (const kind of DATABASES)
         args: 'sleep 1000',
         cpu: CPU_HARDWARE,
       });
-      page = await stage.signIn();
+      page = await fixture.signIn();
     });
     after(() => receiver?.close());
 
     const create = (path: string, body: unknown): Promise<string> =>
-      createResource(stage.operator, path, body);
+      createResource(fixture.operator, path, body);
     const press = (name: string | RegExp) => page.getByRole('button', { name, exact: true }).click();
 
     test('keys that are typed before the shell is there are not lost', async () => {
@@ -145,7 +145,7 @@ for (const kind of DATABASES)
 
     test('a webhook that was refused is delivered again', async () => {
       const { port } = receiver.address() as AddressInfo;
-      await stage.operator.call('POST', `/v2/${echo}/run`, {
+      await fixture.operator.call('POST', `/v2/${echo}/run`, {
         input: {},
         webhook: `http://127.0.0.1:${port}/hook`,
       });
@@ -166,7 +166,7 @@ for (const kind of DATABASES)
     });
 
     test('on a phone the open tab is in view, and nothing is wider than the screen', async () => {
-      const phone = await stage.signIn();
+      const phone = await fixture.signIn();
       await phone.setViewportSize({ width: 390, height: 800 });
       for (const path of [
         `/serverless/${echo}/settings`,
@@ -202,7 +202,7 @@ for (const kind of DATABASES)
       await waitFor(
         'the history of the worker',
         async () => {
-          const { body } = await stage.operator.call<{ total: { memory: unknown } }>(
+          const { body } = await fixture.operator.call<{ total: { memory: unknown } }>(
             'GET',
             `/v2/serverless/${echo}/workers/${worker}/history`,
           );
@@ -234,8 +234,8 @@ for (const kind of DATABASES)
         return shown.length === 1 && shown[0]?.trim() !== worker;
       });
       const path = `/v2/serverless/${echo}/workers/${worker}`;
-      assert.equal((await stage.operator.call('POST', `${path}/stop`)).status, 404);
-      assert.equal((await stage.operator.call('GET', `${path}/metrics`)).status, 404);
-      assert.equal((await stage.operator.call('GET', `${path}/history`)).status, 200);
+      assert.equal((await fixture.operator.call('POST', `${path}/stop`)).status, 404);
+      assert.equal((await fixture.operator.call('GET', `${path}/metrics`)).status, 404);
+      assert.equal((await fixture.operator.call('GET', `${path}/history`)).status, 200);
     });
   });

@@ -9,12 +9,17 @@ import { waitFor } from '../../packages/testing/src/wait-for.ts';
 const LARGE_BYTES = 6_000_000;
 
 /** What must pass through a proxy in front of Berth. `origin` is the https address of the proxy. */
-export function proxySuite(stage: { server(): ServerProcess; origin(): string; httpOrigin(): string }): void {
-  const open = (): Promise<QueueEndpointClient> => createQueueEndpoint(stage.origin(), stage.server().key);
+export function proxySuite(fixture: {
+  server(): ServerProcess;
+  origin(): string;
+  httpOrigin(): string;
+}): void {
+  const open = (): Promise<QueueEndpointClient> =>
+    createQueueEndpoint(fixture.origin(), fixture.server().key);
   const take = 'job-take/w1?gpu=none&job_in_progress=0';
 
   test('HTTP is redirected to HTTPS', async () => {
-    const { status, headers } = await fetch(`${stage.httpOrigin()}/v2/x?y=1`, { redirect: 'manual' });
+    const { status, headers } = await fetch(`${fixture.httpOrigin()}/v2/x?y=1`, { redirect: 'manual' });
     assert.equal(status, 308);
     assert.match(headers.get('location') ?? '', /^https:\/\/.*\/v2\/x\?y=1$/);
   });
@@ -38,8 +43,8 @@ export function proxySuite(stage: { server(): ServerProcess; origin(): string; h
     const endpoint = await open();
     const id = await endpoint.run({});
     await endpoint.call('GET', take);
-    const response = await fetch(`${stage.origin()}/v2/${endpoint.id}/stream/${id}`, {
-      headers: { authorization: `Bearer ${stage.server().key}`, accept: 'text/event-stream' },
+    const response = await fetch(`${fixture.origin()}/v2/${endpoint.id}/stream/${id}`, {
+      headers: { authorization: `Bearer ${fixture.server().key}`, accept: 'text/event-stream' },
     });
     const events = response.body?.pipeThrough(new TextDecoderStream()).getReader();
     await endpoint.call('POST', `job-stream/w1/${id}?gpu=none&isStream=true`, { output: 'first' });
@@ -54,7 +59,7 @@ export function proxySuite(stage: { server(): ServerProcess; origin(): string; h
   });
 
   test('a terminal over a WebSocket', async () => {
-    const client = stage.server().client();
+    const client = fixture.server().client();
     const pod = await client.call<{ id: string }>('POST', '/v2/pods', {
       name: 'shell',
       image: 'local/shell',
@@ -62,9 +67,9 @@ export function proxySuite(stage: { server(): ServerProcess; origin(): string; h
       args: 'sleep 600',
     });
     assert.equal(pod.status, 201, pod.text);
-    const url = `${stage.origin().replace('https', 'wss')}/v2/pods/${pod.body.id}/terminal?cmd=cat`;
+    const url = `${fixture.origin().replace('https', 'wss')}/v2/pods/${pod.body.id}/terminal?cmd=cat`;
     const terminal = await waitFor('the pod has a terminal', () =>
-      openTerminal(url, { authorization: `Bearer ${stage.server().key}` }).catch(() => undefined),
+      openTerminal(url, { authorization: `Bearer ${fixture.server().key}` }).catch(() => undefined),
     );
     await terminal.typeUntilOutput('through the proxy\n', 'through the proxy');
     terminal.terminate();

@@ -43,7 +43,7 @@ describe('the sample configurations of proxies', () => {
   });
 
   describe('nginx', { skip: nginxMissing }, () => {
-    const stage = proxyStage(
+    const fixture = proxyStage(
       (http, https) => {
         const conf = sample('nginx/berth.conf')
           .replace('127.0.0.1:8484', new URL(server.url).host)
@@ -65,11 +65,11 @@ describe('the sample configurations of proxies', () => {
       },
       () => server,
     );
-    proxySuite(stage);
+    proxySuite(fixture);
   });
 
   describe('Caddy', { skip: 'reason' in caddy && caddy.reason }, () => {
-    const stage = proxyStage(
+    const fixture = proxyStage(
       (http, https) => {
         folder.write({
           Caddyfile: (
@@ -84,7 +84,7 @@ describe('the sample configurations of proxies', () => {
       },
       () => server,
     );
-    proxySuite(stage);
+    proxySuite(fixture);
   });
 });
 

@@ -91,28 +91,28 @@ const familyOf = (name: string, families: ReadonlyMap<string, unknown>): string 
 
 for (const kind of DATABASES)
   describe(`the families of /metrics, on ${kind}`, () => {
-    const stage = serverFixture(kind, {
+    const fixture = serverFixture(kind, {
       BERTH_RATE_LIMITS: 'off',
       BERTH_GPUS: '1x NVIDIA A40',
       BERTH_LIMITS_ACCOUNT: 'pods=4',
       BERTH_LIMITS_INSTALLATION: 'pods=6',
     });
-    const read = async (): Promise<string> => (await stage.server.client().call('GET', '/metrics')).text;
+    const read = async (): Promise<string> => (await fixture.server.client().call('GET', '/metrics')).text;
 
     before(async () => {
-      const { operator } = stage;
+      const { operator } = fixture;
       const echo = await createResource(operator, '/v2/serverless', queueEndpoint('echo', 'local/echo'));
       const { body } = await operator.call<{ status: string }>('POST', `/v2/${echo}/runsync?wait=60000`, {
         input: 1,
       });
       assert.equal(body.status, 'COMPLETED');
-      const { id: podId } = await createRunningPod(stage.server.client(), { ports: ['8000/http'] });
+      const { id: podId } = await createRunningPod(fixture.server.client(), { ports: ['8000/http'] });
       // Nothing listens there.
-      await stage.server.client().call('GET', `/proxy/${podId}-8000/`);
-      await stage.server.client().call('GET', '/s3/');
-      const waiting = await createQueueEndpoint(stage.server.url, stage.server.key);
+      await fixture.server.client().call('GET', `/proxy/${podId}-8000/`);
+      await fixture.server.client().call('GET', '/s3/');
+      const waiting = await createQueueEndpoint(fixture.server.url, fixture.server.key);
       await waiting.run();
-      const worker = await createQueueEndpoint(stage.server.url, stage.server.key);
+      const worker = await createQueueEndpoint(fixture.server.url, fixture.server.key);
       const id = await worker.run();
       await worker.worker().take();
       await worker.worker().done(id, { error: 'no' });
@@ -155,7 +155,7 @@ for (const kind of DATABASES)
 
     test('however many endpoints there are, the labels are bounded', async () => {
       for (let count = 0; count < ENDPOINTS; count += 1) {
-        const endpoint = await createQueueEndpoint(stage.server.url, stage.server.key);
+        const endpoint = await createQueueEndpoint(fixture.server.url, fixture.server.key);
         await endpoint.run();
       }
       const text = await waitFor('the others together', async () => {
@@ -180,13 +180,13 @@ for (const kind of DATABASES)
 describe('the families of a cluster and of traces', () => {
   const folder = createTemporaryFolder('kube', { config: SILENT_CLUSTER });
   after(() => folder.remove());
-  const stage = serverFixture('sqlite', {
+  const fixture = serverFixture('sqlite', {
     BERTH_KUBECONFIG: join(folder.path, 'config'),
     OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9',
   });
 
   test('are there with them', async () => {
-    const { text } = await stage.server.client().call('GET', '/metrics');
+    const { text } = await fixture.server.client().call('GET', '/metrics');
     for (const family of CONDITIONAL) assert.match(text, new RegExp(`^# TYPE ${family} `, 'm'));
   });
 });

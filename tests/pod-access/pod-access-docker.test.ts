@@ -16,14 +16,14 @@ import { waitFor } from '../../packages/testing/src/wait-for.ts';
 
 await withDocker((host) => {
   describe('access to pods, on Docker', () => {
-    const stage = podAccessFixture(() => dockerEngineFixture(host), {
+    const fixture = podAccessFixture(() => dockerEngineFixture(host), {
       dataCenterId: 'DOCKER-1',
       sharesPorts: false,
     });
-    podPortsSuite(stage);
-    podTerminalSuite(stage);
-    podSelfAccessSuite(stage);
-    podUsageSuite(stage);
+    podPortsSuite(fixture);
+    podTerminalSuite(fixture);
+    podSelfAccessSuite(fixture);
+    podUsageSuite(fixture);
 
     describe('an image with nothing but its program', () => {
       const docker = new DockerClient(host);
@@ -35,10 +35,10 @@ await withDocker((host) => {
 
       test('has no shell, and says so; its own commands run, and end with their client', async () => {
         const program = '/bin/node';
-        const id = await stage.createPod({ image, cmd: [program, '-e', 'setInterval(() => {}, 1000)'] });
-        const bearer = { authorization: `Bearer ${stage.server().key}` };
+        const id = await fixture.createPod({ image, cmd: [program, '-e', 'setInterval(() => {}, 1000)'] });
+        const bearer = { authorization: `Bearer ${fixture.server().key}` };
         const path = (query = ''): string =>
-          `${stage.server().url.replace(/^http/, 'ws')}/v2/pods/${id}/terminal${query}`;
+          `${fixture.server().url.replace(/^http/, 'ws')}/v2/pods/${id}/terminal${query}`;
         const refused = await openRefusedTerminal(path(), bearer);
         assert.deepEqual(
           [refused.status, /there is no shell in .*: neither bash nor sh/.test(refused.detail)],

@@ -7,12 +7,12 @@ import { podUsageSuite } from './pod-usage.suite.ts';
 import { processEngineFixture } from '../../packages/testing/src/engine-fixture.ts';
 
 describe('access to pods, as processes', () => {
-  const stage = podAccessFixture(async () => processEngineFixture(), {
+  const fixture = podAccessFixture(async () => processEngineFixture(), {
     dataCenterId: 'LOCAL-1',
     sharesPorts: true,
   });
-  podPortsSuite(stage);
-  podTerminalSuite(stage);
-  podSelfAccessSuite(stage);
-  podUsageSuite(stage);
+  podPortsSuite(fixture);
+  podTerminalSuite(fixture);
+  podSelfAccessSuite(fixture);
+  podUsageSuite(fixture);
 });

@@ -17,10 +17,10 @@ interface RequestEcho {
 }
 
 /** The HTTP ports of pods, through the gateway: by path and by host name. */
-export function podPortsSuite(stage: PodAccessFixture): void {
+export function podPortsSuite(fixture: PodAccessFixture): void {
   describe('HTTP ports of a pod', () => {
     const served = async (more: Record<string, unknown> = {}): Promise<string> => {
-      const id = await stage.createPod({
+      const id = await fixture.createPod({
         cmd: ['node', '-e', POD_HTTP_SERVER_SOURCE],
         ports: ['8000/http', '9000/tcp'],
         ...more,
@@ -30,7 +30,7 @@ export function podPortsSuite(stage: PodAccessFixture): void {
     };
     /** Without a key. */
     const visit = (id: string, path: string, options: RequestInit = {}, port = 8000): Promise<Response> =>
-      fetch(`${stage.server().url}/proxy/${id}-${port}${path}`, { redirect: 'manual', ...options });
+      fetch(`${fixture.server().url}/proxy/${id}-${port}${path}`, { redirect: 'manual', ...options });
     const about = async (response: Response): Promise<RequestEcho> => (await response.json()) as RequestEcho;
 
     test('a request goes through by path, without a key, and its prefix is cut off', async () => {
@@ -51,7 +51,7 @@ export function podPortsSuite(stage: PodAccessFixture): void {
           'x-mine': 'yes',
           'x-forwarded-prefix': `/proxy/${id}-8000`,
           'x-forwarded-proto': 'http',
-          'x-forwarded-host': new URL(stage.server().url).host,
+          'x-forwarded-host': new URL(fixture.server().url).host,
         },
       });
       const answer = await visit(id, '/');
@@ -82,23 +82,23 @@ export function podPortsSuite(stage: PodAccessFixture): void {
         404,
         `pod ${id} has no HTTP port 9000; it declares 8000`,
       ]);
-      assert.equal((await fetch(`${stage.server().url}/proxy/${id}/`)).status, 404);
-      assert.equal((await fetch(`${stage.server().url}/proxy/`)).status, 404);
-      const silent = await stage.createPod({ ports: ['8000/http'] });
+      assert.equal((await fetch(`${fixture.server().url}/proxy/${id}/`)).status, 404);
+      assert.equal((await fetch(`${fixture.server().url}/proxy/`)).status, 404);
+      const silent = await fixture.createPod({ ports: ['8000/http'] });
       assert.deepEqual(await refusal(await visit(silent, '/')), [
         502,
         `nothing listens on port 8000 of pod ${silent} yet`,
       ]);
-      await podAction(stage.client(), id, 'stop');
-      await waitForPodStatus(stage.client(), id, 'EXITED');
+      await podAction(fixture.client(), id, 'stop');
+      await waitForPodStatus(fixture.client(), id, 'EXITED');
       assert.deepEqual(await refusal(await visit(id, '/')), [502, `pod ${id} does not run: it is EXITED`]);
-      await stage.client().call('DELETE', `/v2/pods/${id}`);
+      await fixture.client().call('DELETE', `/v2/pods/${id}`);
       assert.equal((await visit(id, '/')).status, 404);
     });
 
     test('bodies and events stream, both ways', async () => {
       const id = await served();
-      const asking = request(`${stage.server().url}/proxy/${id}-8000/back`, { method: 'POST' });
+      const asking = request(`${fixture.server().url}/proxy/${id}-8000/back`, { method: 'POST' });
       asking.write('piece 0');
       const [answer] = (await once(asking, 'response')) as [IncomingMessage];
       for (let number = 0; number < 5; number += 1) {
@@ -120,7 +120,7 @@ export function podPortsSuite(stage: PodAccessFixture): void {
     test('a WebSocket talks through', async () => {
       const id = await served();
       const socket = new WebSocket(
-        `${stage.server().url.replace(/^http/, 'ws')}/proxy/${id}-8000/chat?room=1`,
+        `${fixture.server().url.replace(/^http/, 'ws')}/proxy/${id}-8000/chat?room=1`,
       );
       await once(socket, 'open');
       for (const word of ['hello', 'again']) {
@@ -130,14 +130,14 @@ export function podPortsSuite(stage: PodAccessFixture): void {
       }
       socket.close();
       await once(socket, 'close');
-      const refused = new WebSocket(`${stage.server().url.replace(/^http/, 'ws')}/proxy/${id}-8001/`);
+      const refused = new WebSocket(`${fixture.server().url.replace(/^http/, 'ws')}/proxy/${id}-8001/`);
       const [, answer] = (await once(refused, 'unexpected-response')) as [unknown, IncomingMessage];
       assert.equal(answer.statusCode, 404);
     });
 
     test("by host name the whole path is the pod's, also one that looks like Berth's own", async () => {
       const id = await served();
-      const { port } = new URL(stage.server().url);
+      const { port } = new URL(fixture.server().url);
       const visited = async (path: string): Promise<RequestEcho> => {
         const asking = request({
           host: '127.0.0.1',
@@ -155,15 +155,15 @@ export function podPortsSuite(stage: PodAccessFixture): void {
 
     test('a stopped pod that runs again is found again', async () => {
       const id = await served();
-      await podAction(stage.client(), id, 'restart');
+      await podAction(fixture.client(), id, 'restart');
       await waitFor('it is reached again', async () => {
         const answer = await visit(id, '/');
         await answer.body?.cancel();
-        return (await waitForPodStatus(stage.client(), id, 'RUNNING')) && answer.status === 200;
+        return (await waitForPodStatus(fixture.client(), id, 'RUNNING')) && answer.status === 200;
       });
     });
 
-    if (stage.sharesPorts) {
+    if (fixture.sharesPorts) {
       test('a server may listen on the number that it is told, and two pods have the same port', async () => {
         const ids = [
           await served({ env: { LISTEN_AS: 'RUNPOD_TCP_PORT_8000' } }),
@@ -175,7 +175,7 @@ export function podPortsSuite(stage: PodAccessFixture): void {
 
     test("a pod of another account is as public as one's own, and its management is not", async () => {
       const id = await served();
-      assert.equal((await createPod(stage.client('rpa_NOBODY'))).status, 401);
+      assert.equal((await createPod(fixture.client('rpa_NOBODY'))).status, 401);
       assert.equal((await visit(id, '/')).status, 200);
     });
   });

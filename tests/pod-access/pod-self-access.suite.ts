@@ -7,12 +7,12 @@ import { openTerminal } from '../../packages/testing/src/terminal-client.ts';
 import { waitFor } from '../../packages/testing/src/wait-for.ts';
 
 /** What a pod finds in its environment, and what it may do with it. */
-export function podSelfAccessSuite(stage: PodAccessFixture): void {
+export function podSelfAccessSuite(fixture: PodAccessFixture): void {
   describe('a pod about itself', () => {
     const inside = async (id: string, script: string): Promise<string> => {
       const terminal = await openTerminal(
-        `${stage.server().url.replace(/^http/, 'ws')}/v2/pods/${id}/terminal?cmd=node&cmd=-e&cmd=${encodeURIComponent(script)}`,
-        { authorization: `Bearer ${stage.server().key}` },
+        `${fixture.server().url.replace(/^http/, 'ws')}/v2/pods/${id}/terminal?cmd=node&cmd=-e&cmd=${encodeURIComponent(script)}`,
+        { authorization: `Bearer ${fixture.server().key}` },
       );
       await terminal.ended;
       assert.equal(terminal.stderr().toString(), '');
@@ -41,15 +41,15 @@ export function podSelfAccessSuite(stage: PodAccessFixture): void {
 
     test("the variables of the reference are there, and a pod's own go over what is offered", async () => {
       const key = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJlcnRoYmVydGhiZXJ0aGJlcnRoYmVydGhiZXJ0aGJl me@here';
-      assert.equal((await stage.client().call('PUT', '/v2/account/ssh-keys', { keys: [key] })).status, 200);
+      assert.equal((await fixture.client().call('PUT', '/v2/account/ssh-keys', { keys: [key] })).status, 200);
       const volume = (
-        await stage.client().call<{ id: string }>('POST', '/v2/network-volumes', {
+        await fixture.client().call<{ id: string }>('POST', '/v2/network-volumes', {
           name: 'shared',
           size: 10,
-          dataCenter: stage.dataCenterId,
+          dataCenter: fixture.dataCenterId,
         })
       ).body.id;
-      const id = await stage.createPod({
+      const id = await fixture.createPod({
         startSsh: true,
         startJupyter: true,
         ports: ['8000/http', '22/tcp', '70001/tcp'],
@@ -59,7 +59,7 @@ export function podSelfAccessSuite(stage: PodAccessFixture): void {
       assert.partialDeepStrictEqual(env, {
         RUNPOD_POD_ID: id,
         RUNPOD_POD_HOSTNAME: id,
-        RUNPOD_DC_ID: stage.dataCenterId,
+        RUNPOD_DC_ID: fixture.dataCenterId,
         RUNPOD_GPU_COUNT: '0',
         RUNPOD_CPU_COUNT: '2',
         RUNPOD_PUBLIC_IP: '127.0.0.1',
@@ -71,18 +71,18 @@ export function podSelfAccessSuite(stage: PodAccessFixture): void {
       for (const port of [22, 70001])
         assert.match(env[`RUNPOD_TCP_PORT_${port}`] ?? '', /^\d+$/, String(port));
       const own = await environment(
-        await stage.createPod({
+        await fixture.createPod({
           startSsh: true,
           env: { RUNPOD_API_KEY: 'mine', SSH_PUBLIC_KEY: 'another key', RUNPOD_POD_ID: 'not this' },
         }),
       );
       assert.partialDeepStrictEqual(own, { RUNPOD_API_KEY: 'mine', PUBLIC_KEY: 'another key' });
       assert.notEqual(own['RUNPOD_POD_ID'], 'not this');
-      await stage.client().call('PUT', '/v2/account/ssh-keys', { keys: [] });
+      await fixture.client().call('PUT', '/v2/account/ssh-keys', { keys: [] });
     });
 
     test('its own key opens itself in all three interfaces, and nothing else', async () => {
-      const [id, other] = [await stage.createPod(), await stage.createPod()];
+      const [id, other] = [await fixture.createPod(), await fixture.createPod()];
       const seen = await asks(id, 'RUNPOD_REST_V2_URL', `/pods/${id}`);
       assert.equal(seen.status, 200, seen.text);
       assert.equal((JSON.parse(seen.text) as { id: string }).id, id);
@@ -120,19 +120,19 @@ export function podSelfAccessSuite(stage: PodAccessFixture): void {
         assert.match((await graphql(id, query)).text, /access denied|"errors"|"myself":null/, query);
         assert.doesNotMatch((await graphql(id, query)).text, /"(?:id|pubKey)":"/, query);
       }
-      assert.equal((await getPod(stage.client(), other)).status, 'RUNNING');
+      assert.equal((await getPod(fixture.client(), other)).status, 'RUNNING');
       const { RUNPOD_API_KEY: token = '' } = await environment(id);
       for (const [method, path] of [
         ['GET', '/v2/x/health'],
         ['GET', `/v2/pods/${id}/terminal`],
         ['POST', '/v2/x/run'],
       ] as const) {
-        const { status } = await stage.client(token).call(method, path);
+        const { status } = await fixture.client(token).call(method, path);
         assert.ok(status >= 400, `${path}: ${status}`);
       }
       assert.equal(
         (
-          await stage
+          await fixture
             .client(`${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`)
             .call('GET', `/v2/pods/${id}`)
         ).status,
@@ -141,30 +141,30 @@ export function podSelfAccessSuite(stage: PodAccessFixture): void {
     });
 
     test('it can stop, restart and terminate itself; after its end its key opens nothing', async () => {
-      const id = await stage.createPod();
+      const id = await fixture.createPod();
       const { RUNPOD_API_KEY: token = '' } = await environment(id);
-      const itself = stage.client(token);
+      const itself = fixture.client(token);
       assert.equal((await itself.call('POST', `/v1/pods/${id}/restart`)).status, 200);
-      await waitForPodStatus(stage.client(), id, 'RUNNING');
+      await waitForPodStatus(fixture.client(), id, 'RUNNING');
       const script =
         `fetch(process.env.RUNPOD_GRAPHQL_URL, { method: 'POST', headers: { authorization: 'Bearer ' ` +
         `+ process.env.RUNPOD_API_KEY }, body: JSON.stringify({ query: 'mutation { podStop(input: { ` +
         `podId: "${id}" }) { id } }' }) })`;
       const stopping = await waitFor('it runs anew', async () =>
         openTerminal(
-          `${stage.server().url.replace(/^http/, 'ws')}/v2/pods/${id}/terminal?cmd=node&cmd=-e&cmd=${encodeURIComponent(script)}`,
-          { authorization: `Bearer ${stage.server().key}` },
+          `${fixture.server().url.replace(/^http/, 'ws')}/v2/pods/${id}/terminal?cmd=node&cmd=-e&cmd=${encodeURIComponent(script)}`,
+          { authorization: `Bearer ${fixture.server().key}` },
         ).catch(() => undefined),
       );
       await stopping.ended;
-      await waitForPodStatus(stage.client(), id, 'EXITED');
+      await waitForPodStatus(fixture.client(), id, 'EXITED');
       assert.ok(
-        (await listAuditLog(stage.client())).some(
+        (await listAuditLog(fixture.client())).some(
           (entry) => entry['action'] === 'stop' && entry['keyId'] === `pod:${id}`,
         ),
       );
       assert.equal((await itself.call('POST', `/v2/pods/${id}/action`, { action: 'start' })).status, 200);
-      await waitForPodStatus(stage.client(), id, 'RUNNING');
+      await waitForPodStatus(fixture.client(), id, 'RUNNING');
       assert.equal((await itself.call('DELETE', `/v2/pods/${id}`)).status, 204);
       assert.equal((await itself.call('GET', `/v2/pods/${id}`)).status, 401);
       assert.equal((await podAction(itself, id, 'start')).status, 401);

@@ -10,15 +10,15 @@ import { openTerminal, openRefusedTerminal } from '../../packages/testing/src/te
 import { waitFor } from '../../packages/testing/src/wait-for.ts';
 
 /** Terminals and commands in pods, over WebSockets. */
-export function podTerminalSuite(stage: PodAccessFixture): void {
+export function podTerminalSuite(fixture: PodAccessFixture): void {
   describe('terminals of a pod', () => {
     const path = (id: string, query = ''): string =>
-      `${stage.server().url.replace(/^http/, 'ws')}/v2/pods/${id}/terminal${query}`;
-    const key = (): string => stage.server().key;
+      `${fixture.server().url.replace(/^http/, 'ws')}/v2/pods/${id}/terminal${query}`;
+    const key = (): string => fixture.server().key;
     const bearer = (): Record<string, string> => ({ authorization: `Bearer ${key()}` });
 
     test('a shell in a terminal: it echoes, has a size, is resized, and ends with its exit code', async () => {
-      const id = await stage.createPod({ env: { GREETING: 'hello' } });
+      const id = await fixture.createPod({ env: { GREETING: 'hello' } });
       const terminal = await openTerminal(path(id, '?columns=91&rows=33'), bearer());
       assert.equal(terminal.opened.tty, true);
       assert.match(terminal.opened.command[0] ?? '', /^(bash|sh)$/);
@@ -33,14 +33,14 @@ export function podTerminalSuite(stage: PodAccessFixture): void {
         exit: { type: 'exit', exitCode: 7, signal: null },
       });
       assert.ok(
-        (await listAuditLog(stage.client())).some(
+        (await listAuditLog(fixture.client())).some(
           (entry) => entry['action'] === 'terminal' && entry['resourceId'] === id,
         ),
       );
     });
 
     test('a command through pipes: bytes in and out, standard error apart, its exit code', async () => {
-      const id = await stage.createPod();
+      const id = await fixture.createPod();
       const terminal = await openTerminal(
         path(id, `?cmd=sh&cmd=-c&cmd=${encodeURIComponent('cat; echo oops >&2; exit 3')}`),
         bearer(),
@@ -57,7 +57,7 @@ export function podTerminalSuite(stage: PodAccessFixture): void {
     });
 
     test('the key may be in a header, in the address or among the protocols, and must be one that writes', async () => {
-      const id = await stage.createPod();
+      const id = await fixture.createPod();
       const ways: [string, Record<string, string>, string[]][] = [
         ['', bearer(), []],
         [`&api_key=${key()}`, {}, []],
@@ -72,12 +72,12 @@ export function podTerminalSuite(stage: PodAccessFixture): void {
         assert.equal((await terminal.ended).exit?.exitCode, 5);
       }
       const reader = (
-        await stage
+        await fixture
           .client()
           .call<{ key: string }>('POST', '/v2/account/api-keys', { name: 'reader', access: 'READ_ONLY' })
       ).body.key;
       const stranger = (
-        await stage.client().call<{ key: string }>('POST', '/v2/accounts', { name: `other ${id}` })
+        await fixture.client().call<{ key: string }>('POST', '/v2/accounts', { name: `other ${id}` })
       ).body.key;
       assert.equal((await openRefusedTerminal(path(id))).status, 401);
       assert.equal((await openRefusedTerminal(path(id, '?api_key=wrong'))).status, 401);
@@ -91,7 +91,7 @@ export function podTerminalSuite(stage: PodAccessFixture): void {
     });
 
     test('an invalid request is refused with a message', async () => {
-      const id = await stage.createPod();
+      const id = await fixture.createPod();
       for (const query of ['?tty=maybe', '?columns=0', '?rows=9999', '?cmd=', '?term=%00'])
         assert.equal((await openRefusedTerminal(path(id, query), bearer())).status, 422, query);
       const missing = await openRefusedTerminal(path(id, '?cmd=no-such-command'), bearer());
@@ -100,11 +100,11 @@ export function podTerminalSuite(stage: PodAccessFixture): void {
       const odd = await openTerminal(path(id), bearer());
       odd.sendControl({ type: 'dance' });
       assert.equal((await odd.ended).code, 1007);
-      await podAction(stage.client(), id, 'stop');
-      await waitForPodStatus(stage.client(), id, 'EXITED');
+      await podAction(fixture.client(), id, 'stop');
+      await waitForPodStatus(fixture.client(), id, 'EXITED');
       const stopped = await openRefusedTerminal(path(id), bearer());
       assert.deepEqual([stopped.status, /EXITED/.test(stopped.detail)], [409, true]);
-      assert.equal((await stage.client().call('GET', `/v2/pods/${id}/terminal`)).status, 400);
+      assert.equal((await fixture.client().call('GET', `/v2/pods/${id}/terminal`)).status, 400);
     });
 
     /** Whether a command with this mark in its environment runs in a pod. */
@@ -121,10 +121,10 @@ export function podTerminalSuite(stage: PodAccessFixture): void {
     };
 
     test('closes when its key is revoked, disabled or may no longer write; others stay', async () => {
-      const id = await stage.createPod();
+      const id = await fixture.createPod();
       const newKey = async (name: string): Promise<{ id: string; key: string }> =>
         (
-          await stage
+          await fixture
             .client()
             .call<{ id: string; key: string }>('POST', '/v2/account/api-keys', { name, access: 'ALL' })
         ).body;
@@ -140,7 +140,7 @@ export function podTerminalSuite(stage: PodAccessFixture): void {
         const made = await newKey('short');
         const terminal = await open(made.key);
         const before = performance.now();
-        const { status } = await stage.client().call(method, `/v2/account/api-keys/${made.id}`, change);
+        const { status } = await fixture.client().call(method, `/v2/account/api-keys/${made.id}`, change);
         assert.equal(Math.floor(status / 100), 2, `${method} ${JSON.stringify(change)}`);
         assert.deepEqual(await terminal.ended, { code: 4401, exit: undefined });
         // Each ping looks at the key, too, but those are 20 seconds apart.
@@ -156,9 +156,9 @@ export function podTerminalSuite(stage: PodAccessFixture): void {
     });
 
     test('a command ends with the key that opened it, also where its client does not listen', async () => {
-      const id = await stage.createPod();
+      const id = await fixture.createPod();
       const made = (
-        await stage
+        await fixture
           .client()
           .call<{ id: string; key: string }>('POST', '/v2/account/api-keys', { name: 'deaf', access: 'ALL' })
       ).body;
@@ -172,13 +172,13 @@ export function podTerminalSuite(stage: PodAccessFixture): void {
       await terminal.waitForOutput('up');
       assert.equal(await alive(id, 'revoked'), true);
       terminal.pause();
-      await stage.client().call('DELETE', `/v2/account/api-keys/${made.id}`);
+      await fixture.client().call('DELETE', `/v2/account/api-keys/${made.id}`);
       await waitFor('the command ends', async () => !(await alive(id, 'revoked')));
       terminal.terminate();
     });
 
     test('a client that goes away ends its command, also one that does not want to end', async () => {
-      const id = await stage.createPod();
+      const id = await fixture.createPod();
       for (const [mark, query] of [
         ['pipes', '&tty=false'],
         ['terminal', '&tty=true'],
@@ -196,7 +196,7 @@ export function podTerminalSuite(stage: PodAccessFixture): void {
     });
 
     test('much output arrives whole at a client that reads slowly, and much input at the command', async () => {
-      const id = await stage.createPod();
+      const id = await fixture.createPod();
       const megabytes = 20;
       const terminal = await openTerminal(
         path(
@@ -223,16 +223,16 @@ export function podTerminalSuite(stage: PodAccessFixture): void {
     });
 
     test('a terminal ends with its pod', async () => {
-      const id = await stage.createPod();
+      const id = await fixture.createPod();
       const terminal = await openTerminal(path(id, '?cmd=sleep&cmd=1000'), bearer());
-      await stage.client().call('DELETE', `/v2/pods/${id}`);
+      await fixture.client().call('DELETE', `/v2/pods/${id}`);
       const { code, exit } = await terminal.ended;
       assert.equal(code, 1000);
       assert.notEqual(exit?.exitCode, 0);
     });
 
     test('another protocol is not spoken here', async () => {
-      const id = await stage.createPod();
+      const id = await fixture.createPod();
       const asking = request(path(id).replace(/^ws/, 'http'), {
         headers: { ...bearer(), connection: 'Upgrade', upgrade: 'chat' },
       }).end();

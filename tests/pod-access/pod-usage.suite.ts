@@ -16,20 +16,20 @@ interface OlderRuntime {
 }
 
 /** What a pod uses, and where its ports are. */
-export function podUsageSuite(stage: PodAccessFixture): void {
+export function podUsageSuite(fixture: PodAccessFixture): void {
   describe('the use of a pod', () => {
     test('its usage is measured and reported in all three APIs; virtual GPUs show none', async () => {
       const hungry =
         'const kept = Buffer.alloc(400 * 1048576, 1); setInterval(() => { for (const end = Date.now() ' +
         '+ 45; Date.now() < end; ); }, 50); console.log(kept.length)';
-      const id = await stage.createPod({
+      const id = await fixture.createPod({
         cpu: undefined,
         gpu: { id: 'NVIDIA GeForce RTX 4090' },
         cmd: ['node', '-e', hungry],
         ports: ['8000/http'],
       });
       const busy = await waitFor('its use shows', async () => {
-        const { runtime } = await getPod(stage.client(), id);
+        const { runtime } = await getPod(fixture.client(), id);
         return (
           runtime !== null && runtime.cpu.util > 0 && runtime.memory.util > 0 && runtime.uptime > 0 && runtime
         );
@@ -37,7 +37,7 @@ export function podUsageSuite(stage: PodAccessFixture): void {
       assert.ok(busy.cpu.util <= 100 && busy.memory.util < 50, JSON.stringify(busy));
       assert.deepEqual(busy.gpus, [{ util: 0, memoryUtil: 0 }]);
       const older = (
-        await stage.client().call<{ uptimeSeconds: number; runtime: OlderRuntime }>('GET', `/v1/pods/${id}`)
+        await fixture.client().call<{ uptimeSeconds: number; runtime: OlderRuntime }>('GET', `/v1/pods/${id}`)
       ).body;
       assert.ok(
         older.uptimeSeconds > 0 &&
@@ -45,7 +45,7 @@ export function podUsageSuite(stage: PodAccessFixture): void {
           older.runtime.container.memoryPercent > 0,
         JSON.stringify(older.runtime),
       );
-      const { body } = await stage.client().graphql<{ pod: { runtime: OlderRuntime } }>(
+      const { body } = await fixture.client().graphql<{ pod: { runtime: OlderRuntime } }>(
         `{ pod(input: { podId: "${id}" }) { runtime { uptimeInSeconds container { cpuPercent
             memoryPercent } gpus { gpuUtilPercent memoryUtilPercent } ports { privatePort } } } }`,
       );
@@ -62,16 +62,16 @@ export function podUsageSuite(stage: PodAccessFixture): void {
         'require("node:net").createServer((s) => ' +
         's.end(process.env.RUNPOD_TCP_PORT_22)).listen(process.env.LISTEN ?? 22)';
       // A port below 1024 may not be this user's to listen on, where pods share the machine.
-      const id = await stage.createPod({
+      const id = await fixture.createPod({
         cmd: [
           'sh',
           '-c',
-          `${stage.sharesPorts ? 'export LISTEN=$RUNPOD_TCP_PORT_22; ' : ''}exec node -e '${script}'`,
+          `${fixture.sharesPorts ? 'export LISTEN=$RUNPOD_TCP_PORT_22; ' : ''}exec node -e '${script}'`,
         ],
         ports: ['22/tcp'],
       });
       const port = await waitFor('it is mapped', async () =>
-        (await getPod(stage.client(), id)).runtime?.ports.find(({ public: outside }) => outside !== null),
+        (await getPod(fixture.client(), id)).runtime?.ports.find(({ public: outside }) => outside !== null),
       );
       // The way in may be open before the pod listens.
       const answer = await waitFor(
@@ -80,7 +80,7 @@ export function podUsageSuite(stage: PodAccessFixture): void {
       );
       assert.equal(answer, String(port.public));
       const { ssh } = (
-        await stage
+        await fixture
           .client()
           .call<{ ssh: { direct: { host: string; port: number; username: string; command: string } } }>(
             'GET',
@@ -94,12 +94,12 @@ export function podUsageSuite(stage: PodAccessFixture): void {
         command: `ssh root@${port.ip} -p ${port.public}`,
       });
       const older = (
-        await stage
+        await fixture
           .client()
           .call<{ publicIp: string; portMappings: Record<string, number> }>('GET', `/v1/pods/${id}`)
       ).body;
       assert.deepEqual([older.publicIp, older.portMappings], [port.ip, { 22: port.public }]);
-      const { body } = await stage
+      const { body } = await fixture
         .client()
         .graphql<{ pod: { runtime: OlderRuntime } }>(
           `{ pod(input: { podId: "${id}" }) { runtime { ports { ip isIpPublic privatePort publicPort type } } } }`,

@@ -14,15 +14,15 @@ const MEGABYTES = repeats({ usually: 20, long: 100 });
  */
 export function faultyWorkersSuite(name: string, open: () => Promise<EngineFixture>): void {
   describe(`bad workers of the ${name} engine`, { concurrency: 2 }, () => {
-    const stage = serverlessFixture(open);
+    const fixture = serverlessFixture(open);
 
     test('one that crashes at once: the last thing it said is the reason of what waits', async () => {
-      const endpoint = await stage.deploy('broken', "throw new Error('the model file is missing');");
-      const job = await stage.run(endpoint, 1);
-      const fine = await stage.deploy('fine', queueWorkerSource('async (n) => n'));
-      assert.equal((await stage.runSync(fine, 7)).output, 7);
-      assert.match(await stage.waitForReason(endpoint, job, /the model file is missing/), /in a row/);
-      const { body } = await stage.client.call<{ reason: string }>(
+      const endpoint = await fixture.deploy('broken', "throw new Error('the model file is missing');");
+      const job = await fixture.run(endpoint, 1);
+      const fine = await fixture.deploy('fine', queueWorkerSource('async (n) => n'));
+      assert.equal((await fixture.runSync(fine, 7)).output, 7);
+      assert.match(await fixture.waitForReason(endpoint, job, /the model file is missing/), /in a row/);
+      const { body } = await fixture.client.call<{ reason: string }>(
         'GET',
         `/v2/serverless/${endpoint}/workers`,
       );
@@ -30,22 +30,22 @@ export function faultyWorkersSuite(name: string, open: () => Promise<EngineFixtu
       await waitFor(
         'it counts as unhealthy',
         async () =>
-          (await stage.client.call<{ workers: { unhealthy: number } }>('GET', `/v2/${endpoint}/health`)).body
-            .workers.unhealthy > 0,
+          (await fixture.client.call<{ workers: { unhealthy: number } }>('GET', `/v2/${endpoint}/health`))
+            .body.workers.unhealthy > 0,
       );
-      await stage.remove(endpoint);
+      await fixture.remove(endpoint);
     });
 
     test('one that exits after each job: another does the next', async () => {
-      const endpoint = await stage.deploy(
+      const endpoint = await fixture.deploy(
         'mayfly',
         queueWorkerSource('async (n) => (setTimeout(() => process.exit(0), 100), n)'),
       );
       for (let n = 0; n < 3; n += 1) {
-        assert.equal((await stage.runSync(endpoint, n)).output, n);
-        await waitFor('it is gone', async () => (await listWorkers(stage.client, endpoint)).length === 0);
+        assert.equal((await fixture.runSync(endpoint, n)).output, n);
+        await waitFor('it is gone', async () => (await listWorkers(fixture.client, endpoint)).length === 0);
       }
-      await stage.remove(endpoint);
+      await fixture.remove(endpoint);
     });
 
     test('one that never answers its health check: it is reported, and requests get 503 with Retry-After', async () => {
@@ -53,7 +53,7 @@ export function faultyWorkersSuite(name: string, open: () => Promise<EngineFixtu
         '(request, response) => response.end()',
         '(request, response) => response.writeHead(500).end()',
       );
-      const endpoint = await stage.deploy('mute', code, {
+      const endpoint = await fixture.deploy('mute', code, {
         type: 'LOAD_BALANCER',
         scaling: { type: 'REQUEST_COUNT', requestCount: 1 },
         workers: { min: 1, max: 1, idleTimeout: 5 },
@@ -63,10 +63,10 @@ export function faultyWorkersSuite(name: string, open: () => Promise<EngineFixtu
         'the reason is told',
         async () =>
           (
-            await stage.client.call<{ reason: string | null }>('GET', `/v2/serverless/${endpoint}/workers`)
+            await fixture.client.call<{ reason: string | null }>('GET', `/v2/serverless/${endpoint}/workers`)
           ).body.reason?.includes('not ready within 1 s') === true,
       );
-      await stage.remove(endpoint);
+      await fixture.remove(endpoint);
     });
 
     test(`one that writes ${MEGABYTES} MB to its log: the job ends, the last line is there, others are not affected`, {
@@ -79,17 +79,17 @@ export function faultyWorkersSuite(name: string, open: () => Promise<EngineFixtu
         await write('that was all\\n');
         return lines;
       }`);
-      const endpoint = await stage.deploy('talker', code);
-      const fine = await stage.deploy('listener', queueWorkerSource('async (n) => n'), {
+      const endpoint = await fixture.deploy('talker', code);
+      const fine = await fixture.deploy('listener', queueWorkerSource('async (n) => n'), {
         workers: { min: 1, max: 1 },
       });
-      await waitForReadyWorkers(stage, fine, 1);
-      const job = await stage.run(endpoint, { lines: MEGABYTES * 1024 });
+      await waitForReadyWorkers(fixture, fine, 1);
+      const job = await fixture.run(endpoint, { lines: MEGABYTES * 1024 });
       let slowest = 0;
-      const done = stage.waitForEnd(endpoint, job, 100_000);
+      const done = fixture.waitForEnd(endpoint, job, 100_000);
       for (let over = false; !over; ) {
         const from = performance.now();
-        assert.equal((await stage.runSync(fine, 1)).output, 1);
+        assert.equal((await fixture.runSync(fine, 1)).output, 1);
         slowest = Math.max(slowest, performance.now() - from);
         over = await Promise.race([
           done.then(() => true),
@@ -103,14 +103,14 @@ export function faultyWorkersSuite(name: string, open: () => Promise<EngineFixtu
         'the last line is there',
         async () =>
           (
-            await stage.client.call(
+            await fixture.client.call(
               'GET',
               `/v2/serverless/${endpoint}/workers/${worker}/logs?tail=3&follow=false`,
             )
           ).text.includes('that was all'),
         60_000,
       );
-      await stage.remove(endpoint);
+      await fixture.remove(endpoint);
     });
 
     test('one that ignores SIGTERM is killed when it is idle, and at once when its endpoint is removed', {
@@ -120,15 +120,19 @@ export function faultyWorkersSuite(name: string, open: () => Promise<EngineFixtu
         /process\.on\('SIGTERM', \(\) => \{[^}]*\}\)/,
         "process.on('SIGTERM', () => undefined)",
       );
-      const endpoint = await stage.deploy('deaf', deaf, {
+      const endpoint = await fixture.deploy('deaf', deaf, {
         scaling: { type: 'QUEUE_DELAY', queueDelay: 4 },
         workers: { min: 0, max: 1, idleTimeout: 1 },
       });
-      assert.equal((await stage.runSync(endpoint, 1)).output, 1);
-      await waitFor('it is gone', async () => (await stage.engine.instancesOf(endpoint)).size === 0, 30_000);
-      assert.equal((await stage.runSync(endpoint, 2)).output, 2);
+      assert.equal((await fixture.runSync(endpoint, 1)).output, 1);
+      await waitFor(
+        'it is gone',
+        async () => (await fixture.engine.instancesOf(endpoint)).size === 0,
+        30_000,
+      );
+      assert.equal((await fixture.runSync(endpoint, 2)).output, 2);
       const from = performance.now();
-      await stage.remove(endpoint);
+      await fixture.remove(endpoint);
       assert.ok(performance.now() - from < 5_000);
     });
 
@@ -137,14 +141,14 @@ export function faultyWorkersSuite(name: string, open: () => Promise<EngineFixtu
         "import { spawn } from 'node:child_process';\nfor (let n = 0; n < 3; n += 1) " +
         "spawn(process.execPath, ['-e', \"process.on('SIGTERM', () => undefined); setInterval(() => " +
         "undefined, 1000)\"], { detached: true, stdio: 'ignore' }).unref();";
-      const endpoint = await stage.deploy('parent', queueWorkerSource('async (n) => n', before), {
+      const endpoint = await fixture.deploy('parent', queueWorkerSource('async (n) => n', before), {
         scaling: { type: 'QUEUE_DELAY', queueDelay: 4 },
         workers: { min: 0, max: 1, idleTimeout: 1 },
       });
-      assert.equal((await stage.runSync(endpoint, 1)).output, 1);
-      await waitFor('all of it is gone', async () => (await stage.engine.instancesOf(endpoint)).size === 0);
-      assert.equal((await stage.runSync(endpoint, 2)).output, 2);
-      await stage.remove(endpoint);
+      assert.equal((await fixture.runSync(endpoint, 1)).output, 1);
+      await waitFor('all of it is gone', async () => (await fixture.engine.instancesOf(endpoint)).size === 0);
+      assert.equal((await fixture.runSync(endpoint, 2)).output, 2);
+      await fixture.remove(endpoint);
     });
   });
 }

@@ -36,28 +36,28 @@ async function requestAroundIdleTimeout(ask: (n: number) => Promise<number>): Pr
 
 export function idleTimeoutRaceSuite(name: string, open: () => Promise<EngineFixture>): void {
   describe(`requests around the idle timeout on the ${name} engine`, { concurrency: true }, () => {
-    const stage = serverlessFixture(open);
+    const fixture = serverlessFixture(open);
     const workers = { min: 0, max: 2, idleTimeout: IDLE_SECONDS };
 
     test('none fails on a queue endpoint', { timeout: 150_000 }, async () => {
-      const endpoint = await stage.deploy('edge', queueWorkerSource('async (n) => n'), {
+      const endpoint = await fixture.deploy('edge', queueWorkerSource('async (n) => n'), {
         scaling: { type: 'QUEUE_DELAY', queueDelay: 4 },
         workers,
       });
-      await requestAroundIdleTimeout(async (n) => (await stage.runSync(endpoint, n)).output as number);
+      await requestAroundIdleTimeout(async (n) => (await fixture.runSync(endpoint, n)).output as number);
     });
 
     test('none is lost on a load balancing endpoint', { timeout: 150_000 }, async () => {
       const code = loadBalancedWorkerSource(
         "(request, response) => response.end(request.url.split('/').at(-1))",
       );
-      const endpoint = await stage.deploy('balanced-edge', code, {
+      const endpoint = await fixture.deploy('balanced-edge', code, {
         type: 'LOAD_BALANCER',
         scaling: { type: 'REQUEST_COUNT', requestCount: 100 },
         workers,
       });
       await requestAroundIdleTimeout(async (n) => {
-        const { status, text } = await stage.client.call('GET', `/v2/${endpoint}/number/${n}`);
+        const { status, text } = await fixture.client.call('GET', `/v2/${endpoint}/number/${n}`);
         assert.equal(status, 200, text);
         return Number(text);
       });

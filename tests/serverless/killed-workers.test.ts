@@ -24,12 +24,12 @@ export default ({ input }: { input: { wait?: boolean } }) =>
 `;
 
 describe('a worker whose process was killed', { concurrency: true }, () => {
-  const stage = serverFixture('postgres', { BERTH_RATE_LIMITS: 'off' });
+  const fixture = serverFixture('postgres', { BERTH_RATE_LIMITS: 'off' });
   let database: Client;
   let other: QueueEndpointClient;
   before(async () => {
-    other = await createQueueEndpoint(stage.server.url, stage.server.key);
-    database = new Client({ connectionString: stage.database.url });
+    other = await createQueueEndpoint(fixture.server.url, fixture.server.key);
+    database = new Client({ connectionString: fixture.database.url });
     // It ends with the database, which is dropped first.
     database.on('error', () => undefined);
     await database.connect();
@@ -41,7 +41,7 @@ describe('a worker whose process was killed', { concurrency: true }, () => {
     (await database.query('select 1 from job_workers where worker_id = $1', [workerId])).rows.length > 0;
   /** Where the endpoint still has a worker: in the list, and by the counts. */
   const look = async (jobs: QueueEndpointClient): Promise<{ listed: boolean; counted: boolean }> => {
-    const listed = (await listWorkers(stage.operator, jobs.id)).length > 0;
+    const listed = (await listWorkers(fixture.operator, jobs.id)).length > 0;
     const counted = (await jobs.health()).workers.ready > 0;
     await other.run();
     return { listed, counted };
@@ -49,13 +49,13 @@ describe('a worker whose process was killed', { concurrency: true }, () => {
 
   for (const work of ['has nothing to do', 'runs a job'])
     test(`leaves the list and /health together: it ${work}`, async () => {
-      const id = await deployHandler(stage.operator, 'echo', HANDLER, {
+      const id = await deployHandler(fixture.operator, 'echo', HANDLER, {
         scaling: { type: 'QUEUE_DELAY', queueDelay: 4 },
         workers: { min: 0, max: 1, idleTimeout: 300 },
         // Nothing is left to do, so that no other worker comes in its place.
         maxRetries: 0,
       });
-      const jobs = queueEndpointClient(stage.operator, id, stage.server.key);
+      const jobs = queueEndpointClient(fixture.operator, id, fixture.server.key);
       const { workerId = '' } = await jobs.waitForEnd(await jobs.run({}));
       const running = work === 'runs a job' ? await jobs.run({ wait: true }) : undefined;
       if (running !== undefined)
@@ -83,6 +83,6 @@ describe('a worker whose process was killed', { concurrency: true }, () => {
         seen = await look(jobs);
       }
       if (running !== undefined) assert.equal((await jobs.waitForEnd(running)).status, 'FAILED');
-      await stage.operator.call('DELETE', `/v2/serverless/${id}`);
+      await fixture.operator.call('DELETE', `/v2/serverless/${id}`);
     });
 });

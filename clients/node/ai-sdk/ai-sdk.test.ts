@@ -29,7 +29,7 @@ interface ProviderModule {
 }
 
 describe('the Vercel AI SDK on the OpenAI route', () => {
-  const stage = clientFixture();
+  const fixture = clientFixture();
   let endpointId: string;
   let ai: AiModule;
   let model: unknown;
@@ -41,11 +41,11 @@ describe('the Vercel AI SDK on the OpenAI route', () => {
     const { createOpenAICompatible } = (await load(
       '@ai-sdk/openai-compatible/dist/index.js',
     )) as ProviderModule;
-    endpointId = await deployHandler(stage.client, 'parrot', TOOL_CALLING_HANDLER, {
+    endpointId = await deployHandler(fixture.client, 'parrot', TOOL_CALLING_HANDLER, {
       workers: { min: 1, max: 1 },
     });
-    const baseURL = `${stage.server.url}/v2/${endpointId}/openai/v1`;
-    model = createOpenAICompatible({ name: 'berth', baseURL, apiKey: stage.server.key })('parrot');
+    const baseURL = `${fixture.server.url}/v2/${endpointId}/openai/v1`;
+    model = createOpenAICompatible({ name: 'berth', baseURL, apiKey: fixture.server.key })('parrot');
     const inputSchema = ai.jsonSchema({
       type: 'object',
       properties: { text: { type: 'string' } },
@@ -59,7 +59,7 @@ describe('the Vercel AI SDK on the OpenAI route', () => {
   });
 
   test('runs what its page says', async () => {
-    const { url, key } = stage.server;
+    const { url, key } = fixture.server;
     const code = documentationCode('frameworks.md', 'js', 0, { url, key, endpointId });
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', code], {
       cwd: npmFile('ai-sdk', ''),

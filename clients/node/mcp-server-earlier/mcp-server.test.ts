@@ -27,11 +27,11 @@ const STAYS = {
 /** Version 3 speaks REST v2 unless it is told otherwise, and can be told to speak v1. */
 for (const version of ['v2', 'v1'] as const) {
   describe(`@runpod/mcp-server 3 over REST ${version}`, () => {
-    const stage = clientFixture();
+    const fixture = clientFixture();
     let mcp: McpServerProcess;
     before(async () => {
       mcp = await startMcpServer('mcp-server-earlier', {
-        ...mcpEnvironment(stage.server),
+        ...mcpEnvironment(fixture.server),
         RUNPOD_REST_VERSION: version,
       });
     });
@@ -65,7 +65,7 @@ for (const version of ['v2', 'v1'] as const) {
     });
 
     test('rents a pod, stops it and gives it back', async () => {
-      const template = await stage.client.call<Thing>('POST', '/v2/templates', STAYS);
+      const template = await fixture.client.call<Thing>('POST', '/v2/templates', STAYS);
       const order = version === 'v2' ? { templateId: template.body.id } : { imageName: 'local/shell' };
       const pod = await mcp.ask<Thing>('create-pod', {
         name: 'mcp',
@@ -171,7 +171,7 @@ for (const version of ['v2', 'v1'] as const) {
     });
 
     test('sends jobs and reads what they stream', async () => {
-      const streaming = await stage.deployExample('streaming');
+      const streaming = await fixture.deployExample('streaming');
       assert.equal(
         (
           await mcp.ask<Thing>('runsync-endpoint', {
@@ -205,7 +205,7 @@ for (const version of ['v2', 'v1'] as const) {
     });
 
     test('cancels, retries and purges jobs', async () => {
-      const failing = await stage.deployExample('failing');
+      const failing = await fixture.deployExample('failing');
       const failed = await mcp.ask<Thing>('runsync-endpoint', {
         endpointId: failing,
         input: { how: 'error' },
@@ -214,7 +214,7 @@ for (const version of ['v2', 'v1'] as const) {
         (await mcp.ask<Thing>('retry-job', { endpointId: failing, jobId: failed.id })).status,
         'IN_QUEUE',
       );
-      const idle = await stage.deployExample('echo', { min: 0, max: 0 });
+      const idle = await fixture.deployExample('echo', { min: 0, max: 0 });
       const { id } = await mcp.ask<Thing>('run-endpoint', { endpointId: idle, input: {} });
       assert.equal((await mcp.ask<Thing>('cancel-job', { endpointId: idle, jobId: id })).status, 'CANCELLED');
       assert.equal(

@@ -17,10 +17,10 @@ const CLUSTER_GPU = 'NVIDIA A100 80GB PCIe';
 const STAYS = ['sh', '-c', 'echo up; exec sleep 1000'];
 
 describe('@runpod/mcp-server', () => {
-  const stage = clientFixture();
+  const fixture = clientFixture();
   let mcp: McpServerProcess;
   before(async () => {
-    mcp = await startMcpServer('mcp-server', mcpEnvironment(stage.server));
+    mcp = await startMcpServer('mcp-server', mcpEnvironment(fixture.server));
   });
   after(() => mcp.stop());
 
@@ -208,7 +208,7 @@ describe('@runpod/mcp-server', () => {
   });
 
   test('sends jobs, waits for them and reads what they stream', async () => {
-    const echo = await stage.deployExample('echo');
+    const echo = await fixture.deployExample('echo');
     const ran = await mcp.ask<Thing>('runsync-endpoint', {
       endpointId: echo,
       input: { say: 'hello' },
@@ -223,7 +223,7 @@ describe('@runpod/mcp-server', () => {
     const ended = await mcp.ask<Thing>('get-job-status', { endpointId: echo, jobId: sent.id, wait: 20_000 });
     assert.deepEqual([ended.status, ended['output']], ['COMPLETED', { n: 1 }]);
 
-    const streaming = await stage.deployExample('streaming');
+    const streaming = await fixture.deployExample('streaming');
     const { id } = await mcp.ask<Thing>('run-endpoint', {
       endpointId: streaming,
       input: { text: 'one two', pauseMs: 20 },
@@ -257,11 +257,11 @@ describe('@runpod/mcp-server', () => {
   });
 
   test('cancels, retries and purges jobs', async () => {
-    const failing = await stage.deployExample('failing');
+    const failing = await fixture.deployExample('failing');
     const { id } = await mcp.ask<Thing>('runsync-endpoint', { endpointId: failing, input: { how: 'error' } });
     assert.equal((await mcp.ask<Thing>('retry-job', { endpointId: failing, jobId: id })).status, 'IN_QUEUE');
 
-    const idle = await stage.deployExample('echo', { min: 0, max: 0 });
+    const idle = await fixture.deployExample('echo', { min: 0, max: 0 });
     const [first] = [
       await mcp.ask<Thing>('run-endpoint', { endpointId: idle, input: {} }),
       await mcp.ask<Thing>('run-endpoint', { endpointId: idle, input: {} }),
@@ -389,7 +389,7 @@ describe('@runpod/mcp-server', () => {
 
   test('a key that opens nothing is told apart from a thing that is not there', async () => {
     const stranger = await startMcpServer('mcp-server', {
-      ...mcpEnvironment(stage.server),
+      ...mcpEnvironment(fixture.server),
       RUNPOD_API_KEY: 'rpa_WRONG',
     });
     try {

@@ -55,7 +55,7 @@ const SHOUT = {
 };
 
 describe("OpenAI's JavaScript client", () => {
-  const stage = clientFixture();
+  const fixture = clientFixture();
   let open: (key?: string) => OpenAi;
   let withTools: OpenAi;
   before(async () => {
@@ -63,13 +63,13 @@ describe("OpenAI's JavaScript client", () => {
       pathToFileURL(npmFile('openai-node', 'openai/index.mjs')).href
     )) as OpenAiModule;
     const deploy = async (handler: string): Promise<string> => {
-      const id = await deployHandler(stage.client, 'parrot', handler, { workers: { min: 1, max: 1 } });
-      return `${stage.server.url}/v2/${id}/openai/v1`;
+      const id = await deployHandler(fixture.client, 'parrot', handler, { workers: { min: 1, max: 1 } });
+      return `${fixture.server.url}/v2/${id}/openai/v1`;
     };
     const baseURL = await deploy(HANDLER);
-    open = (apiKey = stage.server.key) => new Client({ apiKey, baseURL, maxRetries: 0 });
+    open = (apiKey = fixture.server.key) => new Client({ apiKey, baseURL, maxRetries: 0 });
     withTools = new Client({
-      apiKey: stage.server.key,
+      apiKey: fixture.server.key,
       baseURL: await deploy(TOOL_CALLING_HANDLER),
       maxRetries: 0,
     });

@@ -34,15 +34,16 @@ interface Sdk {
 }
 
 describe('runpod-sdk', () => {
-  const stage = clientFixture();
+  const fixture = clientFixture();
   let of: (id: string, key?: string) => SdkEndpoint;
   let echo: SdkEndpoint;
   before(async () => {
     const { default: runpodSdk } = (await import(
       pathToFileURL(npmFile('runpod-sdk', 'runpod-sdk/dist/src/index.js')).href
     )) as Sdk;
-    of = (id, key = stage.server.key) => runpodSdk(key, { baseUrl: `${stage.server.url}/v2` }).endpoint(id);
-    echo = of(await stage.deployExample('echo'));
+    of = (id, key = fixture.server.key) =>
+      runpodSdk(key, { baseUrl: `${fixture.server.url}/v2` }).endpoint(id);
+    echo = of(await fixture.deployExample('echo'));
   });
 
   test('runSync waits for the output', async () => {
@@ -74,7 +75,7 @@ describe('runpod-sdk', () => {
   });
 
   test('stream yields every chunk in order, then ends', async () => {
-    const streaming = of(await stage.deployExample('streaming'));
+    const streaming = of(await fixture.deployExample('streaming'));
     const { id } = await streaming.run({ input: { text: 'one two three', pauseMs: 50 } });
     const seen: unknown[] = [];
     for await (const { output } of streaming.stream(id)) seen.push(output);
@@ -86,13 +87,13 @@ describe('runpod-sdk', () => {
   });
 
   test('a job that fails is completed and not succeeded', async () => {
-    const job = await of(await stage.deployExample('failing')).runSync({ input: { how: 'error' } });
+    const job = await of(await fixture.deployExample('failing')).runSync({ input: { how: 'error' } });
     assert.deepEqual([job.status, job.completed, job.succeeded], ['FAILED', true, false]);
     assert.equal(job.error, 'the handler says no');
   });
 
   test('cancel ends a job that runs, also for whoever waits for it', async () => {
-    const slow = of(await stage.deployExample('progress'));
+    const slow = of(await fixture.deployExample('progress'));
     const { id } = await slow.run({ input: { steps: 1000, stepMs: 50 } });
     await waitFor('the job runs', async () => (await slow.status(id)).status === 'IN_PROGRESS');
     const waiting = slow.statusSync(id);
@@ -116,14 +117,17 @@ describe('runpod-sdk', () => {
   });
 
   test('purgeQueue removes what waits', async () => {
-    const idle = of(await stage.deployExample('echo', { min: 0, max: 0 }));
+    const idle = of(await fixture.deployExample('echo', { min: 0, max: 0 }));
     await Promise.all([1, 2, 3].map((n) => idle.run({ input: n })));
     assert.deepEqual(await idle.purgeQueue(), { removed: 3, status: 'completed' });
     assert.equal((await idle.health()).jobs['inQueue'], 0);
   });
 
   test('runSync gives up waiting when its own time is over', async () => {
-    const job = await of(await stage.deployExample('echo', { min: 0, max: 0 })).runSync({ input: {} }, 1000);
+    const job = await of(await fixture.deployExample('echo', { min: 0, max: 0 })).runSync(
+      { input: {} },
+      1000,
+    );
     assert.deepEqual([job.status, job.started, job.completed], ['IN_QUEUE', true, false]);
   });
 

@@ -15,16 +15,16 @@ interface S3Module {
 }
 
 describe('the AWS S3 client', { concurrency: false }, () => {
-  const stage = clientFixture();
+  const fixture = clientFixture();
   let ask: (command: string, input?: Record<string, unknown>) => Promise<Record<string, unknown>>;
   let bucket = '';
   before(async () => {
     const { code, json } = await runBerth<{ accessId: string; secret: string }>(
       ['key', 'create', '--s3', '--name', 's3', '--json'],
-      { BERTH_URL: stage.server.url, BERTH_API_KEY: stage.server.key },
+      { BERTH_URL: fixture.server.url, BERTH_API_KEY: fixture.server.key },
     );
     assert.equal(code, 0);
-    const volume = await stage.client.call<{ id: string }>('POST', '/v2/network-volumes', {
+    const volume = await fixture.client.call<{ id: string }>('POST', '/v2/network-volumes', {
       name: 's3',
       size: 10,
       dataCenter: 'LOCAL-1',
@@ -34,7 +34,7 @@ describe('the AWS S3 client', { concurrency: false }, () => {
       pathToFileURL(npmFile('s3', '@aws-sdk/client-s3/dist-cjs/index.js')).href
     )) as S3Module;
     const client = new module.S3Client({
-      endpoint: `${stage.server.url}/s3`,
+      endpoint: `${fixture.server.url}/s3`,
       region: 'LOCAL-1',
       forcePathStyle: true,
       credentials: { accessKeyId: json.accessId, secretAccessKey: json.secret },

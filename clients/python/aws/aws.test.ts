@@ -34,7 +34,7 @@ print("SAID " + json.dumps({"part": part, "keys": keys, "metadata": metadata, "l
 `;
 
 describe('AWS clients on a network volume', { concurrency: false }, () => {
-  const stage = clientFixture();
+  const fixture = clientFixture();
   let folder: string;
   let env: Record<string, string>;
   let aws: (...words: string[]) => Promise<string>;
@@ -42,9 +42,9 @@ describe('AWS clients on a network volume', { concurrency: false }, () => {
     folder = mkdtempSync(join(tmpdir(), 'berth-aws-'));
     const { json } = await runBerth<{ accessId: string; secret: string }>(
       ['key', 'create', '--s3', '--name', 'aws', '--json'],
-      { BERTH_URL: stage.server.url, BERTH_API_KEY: stage.server.key },
+      { BERTH_URL: fixture.server.url, BERTH_API_KEY: fixture.server.key },
     );
-    const made = await stage.client.call<{ id: string }>('POST', '/v2/network-volumes', {
+    const made = await fixture.client.call<{ id: string }>('POST', '/v2/network-volumes', {
       name: 'aws',
       size: 10,
       dataCenter: 'LOCAL-1',
@@ -54,7 +54,7 @@ describe('AWS clients on a network volume', { concurrency: false }, () => {
       HOME: folder,
       AWS_ACCESS_KEY_ID: json.accessId,
       AWS_SECRET_ACCESS_KEY: json.secret,
-      AWS_ENDPOINT_URL: `${stage.server.url}/s3`,
+      AWS_ENDPOINT_URL: `${fixture.server.url}/s3`,
       AWS_DEFAULT_REGION: 'LOCAL-1',
       VOLUME: made.body.id,
     };

@@ -19,7 +19,7 @@ const LIMIT_MS = 120_000;
 
 await withDocker((host) => {
   describe('flash deploy, on Docker', () => {
-    const stage = clearedServerFixture({ BERTH_DOCKER: host });
+    const fixture = clearedServerFixture({ BERTH_DOCKER: host });
     const home = mkdtempSync(join(tmpdir(), 'berth-flash-'));
     let image: Awaited<ReturnType<typeof makePythonImage>>;
     before(async () => {
@@ -30,7 +30,7 @@ await withDocker((host) => {
         readFileSync(new URL('deployed-worker.py', import.meta.url), 'utf8'),
       );
       await waitFor('DOCKER-1 is there', async () =>
-        (await stage.operator.call('GET', '/v2/catalog/datacenters')).text.includes('DOCKER-1'),
+        (await fixture.operator.call('GET', '/v2/catalog/datacenters')).text.includes('DOCKER-1'),
       );
     });
     after(async () => {
@@ -43,12 +43,15 @@ await withDocker((host) => {
       mkdirSync(folder);
       writeFileSync(
         join(folder, 'main.py'),
-        documentationCode('flash.md', 'python', 0, stage.server).replace('workers=(0, 1)', 'workers=(1, 1)'),
+        documentationCode('flash.md', 'python', 0, fixture.server).replace(
+          'workers=(0, 1)',
+          'workers=(1, 1)',
+        ),
       );
       const env = {
         PATH: `${dirname(python.path)}:${process.env['PATH']}`,
         HOME: home,
-        ...flashEnvironment(stage.server),
+        ...flashEnvironment(fixture.server),
         FLASH_CPU_IMAGE: image.name,
         FLASH_NO_UPDATE_CHECK: '1',
       };

@@ -15,13 +15,13 @@ const run = promisify(execFile);
 const LIMIT_MS = 120_000;
 
 describe('flash deploy', { concurrency: false }, () => {
-  const stage = clearedServerFixture();
+  const fixture = clearedServerFixture();
   const home = mkdtempSync(join(tmpdir(), 'berth-flash-'));
   const folder = join(home, 'greetings');
   let env: Record<string, string>;
   before(async () => {
     mkdirSync(folder);
-    const image = await uploadStandInImage(stage.operator, python, 'flash', 'deployed-worker.py');
+    const image = await uploadStandInImage(fixture.operator, python, 'flash', 'deployed-worker.py');
     env = {
       PATH: `${dirname(python.path)}:${process.env['PATH']}`,
       HOME: home,
@@ -33,7 +33,10 @@ describe('flash deploy', { concurrency: false }, () => {
 
   /** After the lines of the page that point flash at Berth. */
   const shell = async (command: string): Promise<string> => {
-    const lines = documentationCode('flash.md', 'sh', 0, { url: stage.server.url, key: stage.server.key });
+    const lines = documentationCode('flash.md', 'sh', 0, {
+      url: fixture.server.url,
+      key: fixture.server.key,
+    });
     const { stdout, stderr } = await run('sh', ['-ec', `${lines}\n${command}`], {
       cwd: folder,
       env,
@@ -43,7 +46,10 @@ describe('flash deploy', { concurrency: false }, () => {
   };
   const call = (name: string): Promise<string> => shell(`python main.py ${name}`);
   const write = async (greeting: string): Promise<void> => {
-    const page = documentationCode('flash.md', 'python', 0, { url: stage.server.url, key: stage.server.key });
+    const page = documentationCode('flash.md', 'python', 0, {
+      url: fixture.server.url,
+      key: fixture.server.key,
+    });
     writeFileSync(join(folder, 'main.py'), page.replace('hello', greeting));
   };
   const deploy = async (greeting: string): Promise<void> => {
@@ -53,7 +59,7 @@ describe('flash deploy', { concurrency: false }, () => {
 
   test('builds, uploads and deploys an app, and its function is called by name', async () => {
     await write('hello');
-    const { url, key } = stage.server;
+    const { url, key } = fixture.server;
     const said = await shell(documentationCode('flash.md', 'sh', 1, { url, key }));
     assert.match(said, /deployed to production[^]*^\{'greeting': 'hello world'\}$/m);
   });
@@ -61,14 +67,14 @@ describe('flash deploy', { concurrency: false }, () => {
   test('a second deployment reaches the workers', async () => {
     await deploy('welcome');
     assert.match(await call('world'), /^\{'greeting': 'welcome world'\}$/m);
-    const { body } = await stage.operator.call<{ endpoints: unknown[] }>('GET', '/v2/serverless');
+    const { body } = await fixture.operator.call<{ endpoints: unknown[] }>('GET', '/v2/serverless');
     assert.equal(body.endpoints.length, 1);
   });
 
   test('lists the app and its environment, and removes both', async () => {
     assert.match(await shell('flash app list'), /greetings/);
     assert.match(await shell('flash env list'), /production/);
-    const address = `${stage.server.url}/v2/flash/runsync`;
+    const address = `${fixture.server.url}/v2/flash/runsync`;
     const named = (name: string, key: string): Promise<Response> =>
       fetch(address, {
         method: 'POST',
@@ -82,8 +88,8 @@ describe('flash deploy', { concurrency: false }, () => {
       });
     assert.deepEqual(
       [
-        (await named('other', stage.server.key)).status,
-        (await named('greeter', (await stage.createAccount('stranger')).key)).status,
+        (await named('other', fixture.server.key)).status,
+        (await named('greeter', (await fixture.createAccount('stranger')).key)).status,
         (await named('greeter', 'rpa_WRONG')).status,
       ],
       [404, 404, 401],
@@ -92,7 +98,7 @@ describe('flash deploy', { concurrency: false }, () => {
       (
         await fetch(address, {
           method: 'POST',
-          headers: { authorization: `Bearer ${stage.server.key}` },
+          headers: { authorization: `Bearer ${fixture.server.key}` },
           body: '{}',
         })
       ).status,

@@ -55,12 +55,12 @@ asyncio.run(main())
 `;
 
 describe('flash', { concurrency: false }, () => {
-  const stage = clearedServerFixture();
+  const fixture = clearedServerFixture();
   let image: string;
   before(
-    async () => void (image = await uploadStandInImage(stage.operator, python, 'flash', 'live-worker.py')),
+    async () => void (image = await uploadStandInImage(fixture.operator, python, 'flash', 'live-worker.py')),
   );
-  const environment = (): Record<string, string> => flashEnvironment(stage.server);
+  const environment = (): Record<string, string> => flashEnvironment(fixture.server);
 
   test('makes an endpoint of a function and calls it, on GPUs and on CPUs', async () => {
     const told = await runPythonForJson(python, CALLS, {
@@ -75,7 +75,7 @@ describe('flash', { concurrency: false }, () => {
       half: 0.5,
       raised: 'Remote execution failed: division by zero',
     });
-    const { body } = await stage.operator.call<{
+    const { body } = await fixture.operator.call<{
       endpoints: {
         name: string;
         gpu?: { pools: string[] };
@@ -89,7 +89,7 @@ describe('flash', { concurrency: false }, () => {
   });
 
   test('finds the ready workers and their last lines', async () => {
-    const client = stage.server.client();
+    const client = fixture.server.client();
     const { body } = await client.call<{ endpoints: { id: string; name: string }[] }>(
       'GET',
       '/v2/serverless',
@@ -112,7 +112,7 @@ describe('flash', { concurrency: false }, () => {
       'unhealthy',
     ]);
     const [worker = ''] = metrics.body.readyWorkers;
-    const logs = await stage.operator.call<{ container: string[]; system: string[] }>(
+    const logs = await fixture.operator.call<{ container: string[]; system: string[] }>(
       'GET',
       `/v1/pod/${worker}/logs`,
     );
@@ -121,9 +121,9 @@ describe('flash', { concurrency: false }, () => {
       logs.body.container.some((line) => /^\d{4}-\d\d-\d\dT[\d:.]+Z .*Finished/.test(line)),
       logs.text,
     );
-    assert.equal((await stage.operator.call('GET', '/v1/pod/nosuchworker/logs')).status, 404);
+    assert.equal((await fixture.operator.call('GET', '/v1/pod/nosuchworker/logs')).status, 404);
     assert.equal(
-      (await (await stage.createAccount('stranger')).call('GET', `/v1/pod/${worker}/logs`)).status,
+      (await (await fixture.createAccount('stranger')).call('GET', `/v1/pod/${worker}/logs`)).status,
       404,
     );
   });
@@ -131,7 +131,7 @@ describe('flash', { concurrency: false }, () => {
   test('calls an endpoint that is there already', async () => {
     const make = async (max: number): Promise<string> =>
       (
-        await stage.operator.call<{ id: string }>('POST', '/v2/serverless', {
+        await fixture.operator.call<{ id: string }>('POST', '/v2/serverless', {
           name: 'echo',
           type: 'QUEUE',
           image: 'local/echo',

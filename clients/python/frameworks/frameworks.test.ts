@@ -47,14 +47,14 @@ print("SAID " + json.dumps(told))
 `;
 
 describe('frameworks on the OpenAI route', () => {
-  const stage = clientFixture();
+  const fixture = clientFixture();
   let endpointId: string;
   let env: Record<string, string>;
   before(async () => {
-    endpointId = await deployHandler(stage.client, 'parrot', TOOL_CALLING_HANDLER, {
+    endpointId = await deployHandler(fixture.client, 'parrot', TOOL_CALLING_HANDLER, {
       workers: { min: 1, max: 1 },
     });
-    env = { BASE: `${stage.server.url}/v2/${endpointId}/openai/v1`, KEY: stage.server.key };
+    env = { BASE: `${fixture.server.url}/v2/${endpointId}/openai/v1`, KEY: fixture.server.key };
   });
 
   test('LangChain chats, streams and calls tools', async () => {
@@ -77,7 +77,7 @@ describe('frameworks on the OpenAI route', () => {
 
   for (const [number, framework] of ['LangChain', 'LlamaIndex'].entries())
     test(`${framework} runs what its page says`, async () => {
-      const { url, key } = stage.server;
+      const { url, key } = fixture.server;
       const code = documentationCode('frameworks.md', 'python', number, { url, key, endpointId });
       const program = startPython(python, code);
       assert.equal(await program.ended, 0, program.output());

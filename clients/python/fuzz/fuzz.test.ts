@@ -36,16 +36,16 @@ const CHECKS = [
 describe('whatever is asked, nothing answers 500 and every answer is as its document says', {
   concurrency: true,
 }, () => {
-  const stage = clearedServerFixture();
+  const fixture = clearedServerFixture();
 
   for (const version of ['v1', 'v2']) {
     test(version, { timeout: SECONDS * 1000 + 120_000 }, async () => {
       const place = mkdtempSync(join(tmpdir(), 'berth-fuzz-'));
       const args = [
         'run',
-        `${stage.server.url}/${version}/openapi.json`,
+        `${fixture.server.url}/${version}/openapi.json`,
         '--header',
-        `Authorization: Bearer ${stage.server.key}`,
+        `Authorization: Bearer ${fixture.server.key}`,
         '--checks',
         CHECKS.join(','),
         '--phases',

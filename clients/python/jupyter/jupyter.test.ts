@@ -34,15 +34,15 @@ async function isKernelIdle(url: string, password: string): Promise<boolean> {
 }
 
 describe('JupyterLab in a pod, through the proxy', { skip: withoutBrowser() }, () => {
-  const stage = clientFixture();
+  const fixture = clientFixture();
 
   test('a cell runs in a browser', { timeout: LIMIT_MS }, async () => {
-    const { id } = await createRunningPod(stage.client, {
+    const { id } = await createRunningPod(fixture.client, {
       startJupyter: true,
       ports: ['8888/http'],
       cmd: ['bash', '-c', START],
     });
-    const env = { BERTH_URL: stage.server.url, BERTH_API_KEY: stage.server.key };
+    const env = { BERTH_URL: fixture.server.url, BERTH_API_KEY: fixture.server.key };
     const password = (await runBerth(['exec', id, 'printenv', 'JUPYTER_PASSWORD'], env)).stdout.trim();
     const { url } = (await runBerth<{ url: string }>(['pod', 'open', id, '--json'], env)).json;
     await waitFor(

@@ -103,11 +103,11 @@ print("SAID " + json.dumps(told))
 `;
 
 describe("OpenAI's Python client", () => {
-  const stage = clearedServerFixture();
+  const fixture = clearedServerFixture();
   let endpointId: string;
   let env: Record<string, string>;
   before(async () => {
-    const made = await stage.operator.call<{ id: string }>('POST', '/v2/serverless', {
+    const made = await fixture.operator.call<{ id: string }>('POST', '/v2/serverless', {
       name: 'parrot',
       type: 'QUEUE',
       image: 'local/openai',
@@ -118,9 +118,9 @@ describe("OpenAI's Python client", () => {
     assert.equal(made.status, 201, made.text);
     endpointId = made.body.id;
     env = {
-      BASE: `${stage.server.url}/v2/${endpointId}/openai/v1`,
-      NOWHERE: `${stage.server.url}/v2/nosuchendpoint/openai/v1`,
-      KEY: stage.server.key,
+      BASE: `${fixture.server.url}/v2/${endpointId}/openai/v1`,
+      NOWHERE: `${fixture.server.url}/v2/nosuchendpoint/openai/v1`,
+      KEY: fixture.server.key,
     };
   });
 
@@ -141,12 +141,12 @@ describe("OpenAI's Python client", () => {
   });
 
   test('streams the arguments of a tool in pieces, and takes its result', async () => {
-    const id = await deployHandler(stage.operator, 'tools', TOOL_CALLING_HANDLER, {
+    const id = await deployHandler(fixture.operator, 'tools', TOOL_CALLING_HANDLER, {
       workers: { min: 1, max: 1 },
     });
     const told = await runPythonForJson(python, CALLS_A_TOOL, {
       ...env,
-      BASE: `${stage.server.url}/v2/${id}/openai/v1`,
+      BASE: `${fixture.server.url}/v2/${id}/openai/v1`,
     });
     assert.deepEqual([told['finished'], told['call']], ['tool_calls', ['call_1', 'function', 'shout']]);
     const pieces = told['pieces'] as string[];
@@ -159,7 +159,7 @@ describe("OpenAI's Python client", () => {
   test('cancels the job by closing its stream', async () => {
     await runPythonForJson(python, LEAVES, env);
     await waitFor('the job is cancelled', async () => {
-      const { body } = await stage.server
+      const { body } = await fixture.server
         .client()
         .call<{ requests: { status: string }[] }>('GET', `/v2/${endpointId}/requests?limit=1`);
       return body.requests[0]?.status === 'CANCELLED';
@@ -167,7 +167,7 @@ describe("OpenAI's Python client", () => {
   });
 
   test('is installed and served as its page says', async () => {
-    const { url, key } = stage.server;
+    const { url, key } = fixture.server;
     const { stdout } = await promisify(execFile)(
       'bash',
       ['--norc', '-ec', documentationCode('openai.md', 'sh', 0, { url, key })],
@@ -187,8 +187,8 @@ describe("OpenAI's Python client", () => {
     const program = startPython(
       python,
       documentationCode('openai.md', 'python', 0, {
-        url: stage.server.url,
-        key: stage.server.key,
+        url: fixture.server.url,
+        key: fixture.server.key,
         endpointId,
       }),
     );

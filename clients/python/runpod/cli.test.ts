@@ -38,7 +38,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 `;
 
 describe('the command line of the Python SDK', { concurrency: false }, () => {
-  const stage = clearedServerFixture();
+  const fixture = clearedServerFixture();
   const home = mkdtempSync(join(tmpdir(), 'berth-runpod-cli-'));
   after(() => rmSync(home, { recursive: true }));
 
@@ -50,7 +50,7 @@ describe('the command line of the Python SDK', { concurrency: false }, () => {
       HOME: home,
       FOLDER: home,
       TERM: 'xterm',
-      RUNPOD_API_BASE_URL: stage.server.url,
+      RUNPOD_API_BASE_URL: fixture.server.url,
       COMMAND: JSON.stringify([join(python.path, '../runpod'), ...args]),
       ANSWERS: JSON.stringify(answers),
     });
@@ -65,9 +65,9 @@ describe('the command line of the Python SDK', { concurrency: false }, () => {
 
   test('config keeps the key', async () => {
     assert.equal((await runpod(['config', '--check'])).code, 1);
-    assert.match(await done(['config', stage.server.key]), /Credentials set/);
+    assert.match(await done(['config', fixture.server.key]), /Credentials set/);
     assert.match(await done(['config', '--check']), /already set/);
-    assert.match(readFileSync(join(home, '.runpod/config.toml'), 'utf8'), new RegExp(stage.server.key));
+    assert.match(readFileSync(join(home, '.runpod/config.toml'), 'utf8'), new RegExp(fixture.server.key));
   });
 
   test('ssh add-key makes a key and adds it, and list-keys shows it', async () => {
@@ -81,7 +81,7 @@ describe('the command line of the Python SDK', { concurrency: false }, () => {
       ),
       /has been added/,
     );
-    const { body } = await stage.operator.call<{ keys: string[] }>('GET', '/v2/account/ssh-keys');
+    const { body } = await fixture.operator.call<{ keys: string[] }>('GET', '/v2/account/ssh-keys');
     assert.match(JSON.stringify(body), /ssh-rsa AAAA\S+ my-key/);
     assert.match(await done(['ssh', 'list-keys']), /my-key +\| ssh-rsa +\| SHA256:/);
   });
@@ -90,7 +90,7 @@ describe('the command line of the Python SDK', { concurrency: false }, () => {
     const { code, output } = await runpod(['pod', 'create', 'default'], [['default pod?', 'y']]);
     assert.notEqual(code, 0);
     assert.match(output, /runpod\/base:0\.0\.0.*needs a container engine/);
-    await stage.operator.call('POST', '/v2/pods', {
+    await fixture.operator.call('POST', '/v2/pods', {
       name: 'listed',
       image: 'local/shell',
       cmd: ['sleep', '1000'],
@@ -102,7 +102,7 @@ describe('the command line of the Python SDK', { concurrency: false }, () => {
   test('project new asks for one of the network volumes and writes the project', async () => {
     const { code, output } = await runpod(['project', 'new', '--name', 'hello']);
     assert.deepEqual([code, output.includes('You do not have any network volumes')], [1, true]);
-    const { body } = await stage.operator.call<{ id: string }>('POST', '/v1/networkvolumes', {
+    const { body } = await fixture.operator.call<{ id: string }>('POST', '/v1/networkvolumes', {
       name: 'disk',
       size: 10,
       dataCenterId: 'LOCAL-1',

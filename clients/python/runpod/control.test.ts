@@ -101,12 +101,12 @@ told["not_there"] = refused(runpod.delete_container_registry_auth, deleted["id"]
 `;
 
 describe('the control half of the Python SDK', () => {
-  const stage = clearedServerFixture();
+  const fixture = clearedServerFixture();
   const told = (source: string, key: string): Promise<Record<string, unknown>> =>
-    runPythonForJson(python, HEAD + source + TAIL, { RUNPOD_API_BASE_URL: stage.server.url, KEY: key });
+    runPythonForJson(python, HEAD + source + TAIL, { RUNPOD_API_BASE_URL: fixture.server.url, KEY: key });
 
   test('get_user, update_user_settings, get_gpus, get_gpu', async () => {
-    const { key, id } = await stage.createAccount('account');
+    const { key, id } = await fixture.createAccount('account');
     const { user, updated, again, wrong, gpus, gpu, no_gpu: noGpu } = await told(ACCOUNT, key);
     assert.deepEqual(user, { id, pubKey: '', networkVolumes: [] });
     assert.deepEqual(updated, { id, pubKey: 'ssh-ed25519 AAAA one\n\nssh-ed25519 BBBB two' });
@@ -126,7 +126,7 @@ describe('the control half of the Python SDK', () => {
   });
 
   test('create_pod, get_pod, get_pods, stop_pod, resume_pod, terminate_pod', async () => {
-    const account = await stage.createAccount('pods');
+    const account = await fixture.createAccount('pods');
     const volume = await account.call<{ id: string }>('POST', '/v1/networkvolumes', {
       name: 'disk',
       size: 10,
@@ -193,7 +193,7 @@ describe('the control half of the Python SDK', () => {
   });
 
   test('templates, endpoints and registry credentials are created, listed and updated', async () => {
-    const { key, id: userId } = await stage.createAccount('serverless');
+    const { key, id: userId } = await fixture.createAccount('serverless');
     const {
       auth,
       renewed,

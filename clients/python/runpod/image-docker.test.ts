@@ -36,15 +36,15 @@ import { waitFor, waitUntilPasses } from '../../../packages/testing/src/wait-for
 
 await withDocker((host) => {
   describe('a worker image with the Python SDK, on Docker', { concurrency: false }, () => {
-    const stage = clearedServerFixture({ BERTH_DOCKER: host });
+    const fixture = clearedServerFixture({ BERTH_DOCKER: host });
     let image: Awaited<ReturnType<typeof makePythonImage>>;
     let jobs: QueueEndpointClient;
     before(async () => {
       image = await makePythonImage(host, `localhost/berth-python-worker:p${process.pid}`, 'runpod', HANDLER);
       await waitFor('DOCKER-1 is there', async () =>
-        (await stage.operator.call('GET', '/v2/catalog/datacenters')).text.includes('DOCKER-1'),
+        (await fixture.operator.call('GET', '/v2/catalog/datacenters')).text.includes('DOCKER-1'),
       );
-      const made = await stage.operator.call<{ id: string }>('POST', '/v2/serverless', {
+      const made = await fixture.operator.call<{ id: string }>('POST', '/v2/serverless', {
         name: 'python',
         type: 'QUEUE',
         image: image.name,
@@ -54,7 +54,7 @@ await withDocker((host) => {
         workers: { min: 0, max: 1, idleTimeout: 2 },
       });
       assert.equal(made.status, 201, made.text);
-      jobs = queueEndpointClient(stage.server.client(), made.body.id, stage.server.key);
+      jobs = queueEndpointClient(fixture.server.client(), made.body.id, fixture.server.key);
     });
     after(() => image.remove());
 
@@ -65,7 +65,7 @@ await withDocker((host) => {
         ['COMPLETED', [{ worker: body.workerId, model: 'small', version: '1.12.0' }]],
         JSON.stringify(body),
       );
-      const [worker] = await listWorkers(stage.operator, jobs.id);
+      const [worker] = await listWorkers(fixture.operator, jobs.id);
       assert.equal(worker?.id, body.workerId);
     });
 
@@ -100,7 +100,7 @@ await withDocker((host) => {
       assert.equal((await jobs.waitForEnd(endless)).status, 'CANCELLED');
       await waitFor(
         'the idle worker is gone',
-        async () => (await listWorkers(stage.operator, jobs.id)).length === 0,
+        async () => (await listWorkers(fixture.operator, jobs.id)).length === 0,
         30_000,
       );
       // It comes again for the next job.

@@ -16,18 +16,18 @@ const run = promisify(execFile);
 const LIMIT_MS = 120_000;
 
 describe('the pages of the Python SDK', () => {
-  const stage = clearedServerFixture();
+  const fixture = clearedServerFixture();
   const home = mkdtempSync(join(tmpdir(), 'berth-pages-'));
   const env = { PATH: `${dirname(python.path)}:${process.env['PATH']}`, HOME: home };
   after(() => rmSync(home, { recursive: true }));
   const reader = (endpointId?: string) => ({
-    url: stage.server.url,
-    key: stage.server.key,
+    url: fixture.server.url,
+    key: fixture.server.key,
     ...(endpointId !== undefined && { endpointId }),
   });
 
   test('python-worker.md: the handler runs where its reader starts it', async () => {
-    const jobs = await createQueueEndpoint(stage.server.url, stage.server.key);
+    const jobs = await createQueueEndpoint(fixture.server.url, fixture.server.key);
     writeFileSync(join(home, 'handler.py'), documentationCode('python-worker.md', 'python', 0, reader()));
     const worker = spawn(
       'sh',
@@ -50,7 +50,7 @@ describe('the pages of the Python SDK', () => {
   });
 
   test('python-sdk.md: two variables, and both halves of the SDK and its command line are here', async () => {
-    const { body } = await stage.operator.call<{ id: string }>('POST', '/v2/serverless', {
+    const { body } = await fixture.operator.call<{ id: string }>('POST', '/v2/serverless', {
       name: 'echo',
       type: 'QUEUE',
       image: 'local/echo',

@@ -17,13 +17,13 @@ print("SAID " + json.dumps({"statuses": [job.status() for _ in range(5)]}))
 `;
 
 describe('the Python client under rate limits', () => {
-  const stage = serverFixture('sqlite', { BERTH_JOB_LIMITS_STATUS: '2/2' });
+  const fixture = serverFixture('sqlite', { BERTH_JOB_LIMITS_STATUS: '2/2' });
 
   test('asks again when it is told to, and gets all its answers', async () => {
-    const jobs = await createQueueEndpoint(stage.server.url, stage.server.key);
+    const jobs = await createQueueEndpoint(fixture.server.url, fixture.server.key);
     const { statuses } = await runPythonForJson(python, IMPATIENT_CLIENT, {
-      RUNPOD_ENDPOINT_BASE_URL: `${stage.server.url}/v2`,
-      KEY: stage.server.key,
+      RUNPOD_ENDPOINT_BASE_URL: `${fixture.server.url}/v2`,
+      KEY: fixture.server.key,
       ENDPOINT: jobs.id,
     });
     assert.deepEqual(

@@ -29,7 +29,7 @@ exec /usr/sbin/sshd -D -e -f /dev/null -h "$PWD/host_key" -p "$RUNPOD_TCP_PORT_2
 `;
 
 describe('OpenSSH into a pod', () => {
-  const stage = clientFixture();
+  const fixture = clientFixture();
   const folder = mkdtempSync(join(tmpdir(), 'berth-openssh-'));
   let options: string[];
   let address: string;
@@ -39,9 +39,9 @@ describe('OpenSSH into a pod', () => {
     const identity = join(folder, 'key');
     await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', identity]);
     const keys = [readFileSync(`${identity}.pub`, 'utf8').trim()];
-    assert.equal((await stage.client.call('PUT', '/v2/account/ssh-keys', { keys })).status, 200);
+    assert.equal((await fixture.client.call('PUT', '/v2/account/ssh-keys', { keys })).status, 200);
     sitePort = await freePort();
-    const { id } = await createRunningPod(stage.client, {
+    const { id } = await createRunningPod(fixture.client, {
       startSsh: true,
       ports: ['22/tcp'],
       env: { SITE_PORT: String(sitePort) },
@@ -49,7 +49,7 @@ describe('OpenSSH into a pod', () => {
     });
     podId = id;
     const mapped = await waitFor('its server listens', async () =>
-      (await getPod(stage.client, id)).runtime?.ports.find(({ public: outside }) => outside !== null),
+      (await getPod(fixture.client, id)).runtime?.ports.find(({ public: outside }) => outside !== null),
     );
     // A configuration file, as people have one for each machine.
     const config = join(folder, 'config');

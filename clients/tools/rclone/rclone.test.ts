@@ -11,7 +11,7 @@ import { runBerth } from '../../../packages/testing/src/berth-command.ts';
 const run = promisify(execFile);
 
 describe('rclone on a network volume', () => {
-  const stage = clientFixture();
+  const fixture = clientFixture();
   let folder: string;
   let volume: string;
   let rclone: (...words: string[]) => Promise<string>;
@@ -19,9 +19,9 @@ describe('rclone on a network volume', () => {
     folder = mkdtempSync(join(tmpdir(), 'berth-rclone-'));
     const { json } = await runBerth<{ accessId: string; secret: string }>(
       ['key', 'create', '--s3', '--name', 'rclone', '--json'],
-      { BERTH_URL: stage.server.url, BERTH_API_KEY: stage.server.key },
+      { BERTH_URL: fixture.server.url, BERTH_API_KEY: fixture.server.key },
     );
-    const made = await stage.client.call<{ id: string }>('POST', '/v2/network-volumes', {
+    const made = await fixture.client.call<{ id: string }>('POST', '/v2/network-volumes', {
       name: 'rclone',
       size: 10,
       dataCenter: 'LOCAL-1',
@@ -33,7 +33,7 @@ describe('rclone on a network volume', () => {
       RCLONE_CONFIG: join(folder, 'rclone.conf'),
       RCLONE_CONFIG_BERTH_TYPE: 's3',
       RCLONE_CONFIG_BERTH_PROVIDER: 'Other',
-      RCLONE_CONFIG_BERTH_ENDPOINT: `${stage.server.url}/s3`,
+      RCLONE_CONFIG_BERTH_ENDPOINT: `${fixture.server.url}/s3`,
       RCLONE_CONFIG_BERTH_REGION: 'LOCAL-1',
       RCLONE_CONFIG_BERTH_FORCE_PATH_STYLE: 'true',
       RCLONE_CONFIG_BERTH_ACCESS_KEY_ID: json.accessId,

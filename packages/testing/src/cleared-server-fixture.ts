@@ -10,19 +10,19 @@ export function clearedServerFixture(
   env: Record<string, string> = {},
   kind: DatabaseKind = 'sqlite',
 ): ServerFixture {
-  // Hooks run in the order in which they are named, so this one comes before that of the stage.
+  // Hooks run in the order in which they are named, so this one comes before that of the fixture.
   after(async () => {
-    if (stage.server === undefined) return;
+    if (fixture.server === undefined) return;
     try {
-      await deleteAll(stage.server.client());
+      await deleteAll(fixture.server.client());
     } catch (error) {
       // The hooks after one that failed do not run.
-      await stage.server.stop();
+      await fixture.server.stop();
       throw error;
     }
   });
-  const stage = serverFixture(kind, { BERTH_RATE_LIMITS: 'off', ...env });
-  return stage;
+  const fixture = serverFixture(kind, { BERTH_RATE_LIMITS: 'off', ...env });
+  return fixture;
 }
 
 async function deleteAll(client: ApiClient): Promise<void> {

@@ -17,14 +17,14 @@ export interface ClientFixture {
 
 /** Everything goes before the server does: workers and pods outlive it. */
 export function clientFixture(env: Record<string, string> = {}): ClientFixture {
-  const stage = {} as ClientFixture;
+  const fixture = {} as ClientFixture;
   let place: TestDatabase;
   before(async () => {
     place = await createTestDatabase('sqlite');
-    stage.server = await startServerProcess(place, env);
-    stage.client = stage.server.client();
-    stage.deployExample = async (name, workers = { min: 1, max: 1 }) => {
-      const made = await stage.client.call<{ id: string }>('POST', '/v2/serverless', {
+    fixture.server = await startServerProcess(place, env);
+    fixture.client = fixture.server.client();
+    fixture.deployExample = async (name, workers = { min: 1, max: 1 }) => {
+      const made = await fixture.client.call<{ id: string }>('POST', '/v2/serverless', {
         name,
         type: 'QUEUE',
         image: `local/${name}`,
@@ -37,14 +37,15 @@ export function clientFixture(env: Record<string, string> = {}): ClientFixture {
     };
   });
   after(async () => {
-    if (stage.server === undefined) return;
-    const { endpoints } = (await stage.client.call<{ endpoints: { id: string }[] }>('GET', '/v2/serverless'))
-      .body;
-    for (const { id } of endpoints) await stage.client.call('DELETE', `/v2/serverless/${id}`);
-    const { pods } = (await stage.client.call<{ pods: { id: string }[] }>('GET', '/v2/pods')).body;
-    for (const { id } of pods) await stage.client.call('DELETE', `/v2/pods/${id}`);
-    await stage.server.stop();
+    if (fixture.server === undefined) return;
+    const { endpoints } = (
+      await fixture.client.call<{ endpoints: { id: string }[] }>('GET', '/v2/serverless')
+    ).body;
+    for (const { id } of endpoints) await fixture.client.call('DELETE', `/v2/serverless/${id}`);
+    const { pods } = (await fixture.client.call<{ pods: { id: string }[] }>('GET', '/v2/pods')).body;
+    for (const { id } of pods) await fixture.client.call('DELETE', `/v2/pods/${id}`);
+    await fixture.server.stop();
     await place.drop();
   });
-  return stage;
+  return fixture;
 }

@@ -52,18 +52,18 @@ export function consoleFixture(
   before(buildConsole);
   // Before the server stops: pages would continue asking for it.
   after(async () => Promise.all((await browser)?.contexts().map((context) => context.close()) ?? []));
-  const stage = serverFixture(kind, env) as ConsoleFixture;
-  stage.problems = [];
+  const fixture = serverFixture(kind, env) as ConsoleFixture;
+  fixture.problems = [];
   const newContext = async (): Promise<BrowserContext> => {
-    const context = await openContext(stage);
+    const context = await openContext(fixture);
     if (kind !== databaseOfFirst) withoutBarrierChecks.add(context);
     return context;
   };
   before(async () => {
     browser ??= launchChromium(options);
-    stage.browser = await browser;
-    stage.visit = async () => (await newContext()).newPage();
-    stage.signIn = async (key = stage.server.key) => {
+    fixture.browser = await browser;
+    fixture.visit = async () => (await newContext()).newPage();
+    fixture.signIn = async (key = fixture.server.key) => {
       const context = await newContext();
       const page = await context.newPage();
       await page.goto('/login');
@@ -73,24 +73,24 @@ export function consoleFixture(
       return page;
     };
   });
-  after(() => assert.deepEqual(stage.problems, []));
-  return stage;
+  after(() => assert.deepEqual(fixture.problems, []));
+  return fixture;
 }
 
 /** At the end of the file. */
 after(async () => (await browser)?.close());
 
-async function openContext(stage: ConsoleFixture): Promise<BrowserContext> {
-  const context = await stage.browser.newContext({
-    baseURL: stage.server.url,
+async function openContext(fixture: ConsoleFixture): Promise<BrowserContext> {
+  const context = await fixture.browser.newContext({
+    baseURL: fixture.server.url,
     viewport: { width: 1280, height: 850 },
     reducedMotion: 'reduce',
   });
   context.setDefaultTimeout(PAGE_TIMEOUT_MS);
-  context.on('weberror', (error) => stage.problems.push(String(error.error())));
+  context.on('weberror', (error) => fixture.problems.push(String(error.error())));
   context.on('console', (message) => {
     if (message.type() === 'error' && /Content.Security.Policy|Uncaught/i.test(message.text()))
-      stage.problems.push(message.text());
+      fixture.problems.push(message.text());
   });
   return context;
 }

@@ -16,17 +16,17 @@ export function deployedFolderStories(
   name: string,
   open: () => Promise<EngineFixture>,
   runnerImage: () => string,
-  ownTests: (stage: ServerlessFixture, deploy: Deploy) => void = () => undefined,
+  ownTests: (fixture: ServerlessFixture, deploy: Deploy) => void = () => undefined,
 ): void {
   describe(`folders that were deployed, on ${name}`, () => {
-    const stage = serverlessFixture(async () => {
+    const fixture = serverlessFixture(async () => {
       const engine = await open();
       return { ...engine, env: { ...engine.env, BERTH_RUNNER_IMAGE: runnerImage() } };
     });
     const deploy: Deploy = async (folder, ...more) => {
       const { code, json, stderr } = await runBerth<{ id: string }>(
-        ['deploy', folder, '--data-center', stage.engine.dataCenterId, ...more],
-        { BERTH_URL: stage.server.url, BERTH_API_KEY: stage.server.key },
+        ['deploy', folder, '--data-center', fixture.engine.dataCenterId, ...more],
+        { BERTH_URL: fixture.server.url, BERTH_API_KEY: fixture.server.key },
       );
       assert.equal(code, 0, stderr);
       return json.id;
@@ -39,19 +39,19 @@ export function deployedFolderStories(
         'lib/factor.ts': 'export const factor: number = 2;',
       });
       const endpoint = await deploy(folder.path);
-      const first = await stage.runSync(endpoint, { value: 21 });
+      const first = await fixture.runSync(endpoint, { value: 21 });
       assert.deepEqual(
         [first.status, first.output],
         ['COMPLETED', { result: 42 }],
         first.error ?? first.reason,
       );
       // A second one is started for a job that waits long, as for the first worker of a busy machine.
-      assert.ok((await stage.engine.instancesOf(endpoint)).size >= 1, `it runs on ${name}`);
+      assert.ok((await fixture.engine.instancesOf(endpoint)).size >= 1, `it runs on ${name}`);
       folder.write({ 'lib/factor.ts': 'export const factor: number = 3;' });
       assert.equal(await deploy(folder.path, '--wait', '--min', '1'), endpoint);
-      const second = await stage.runSync(endpoint, { value: 21 });
+      const second = await fixture.runSync(endpoint, { value: 21 });
       assert.deepEqual([second.status, second.output], ['COMPLETED', { result: 63 }], second.error);
-      await stage.remove(endpoint);
+      await fixture.remove(endpoint);
       folder.remove();
     });
 
@@ -62,14 +62,14 @@ export function deployedFolderStories(
           console.log('url ' + String(process.env.BERTH_SNAPSHOT_URL)); setInterval(() => {}, 1000);`,
       });
       const endpoint = await deploy(folder.path, '--min', '1');
-      const { body } = await stage.client.call<{ image: string }>('GET', `/v2/serverless/${endpoint}`);
+      const { body } = await fixture.client.call<{ image: string }>('GET', `/v2/serverless/${endpoint}`);
       const [, image = '', digest = ''] = /^local\/([^:]+):(.+)$/.exec(body.image) ?? [];
-      const refused = await fetch(`${stage.server.url}/snapshots/${image}/${digest}/${'a'.repeat(43)}`);
+      const refused = await fetch(`${fixture.server.url}/snapshots/${image}/${digest}/${'a'.repeat(43)}`);
       assert.equal(refused.status, 401);
-      await stage.remove(endpoint);
+      await fixture.remove(endpoint);
       folder.remove();
     });
 
-    ownTests(stage, deploy);
+    ownTests(fixture, deploy);
   });
 }

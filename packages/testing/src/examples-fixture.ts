@@ -36,18 +36,18 @@ export interface ExamplesFixture {
 }
 
 export function examplesFixture(env: Record<string, string> = {}): ExamplesFixture {
-  const stage = {
-    berth: (...args: string[]) => runBerth([...args, '--data', stage.database.data]),
+  const fixture = {
+    berth: (...args: string[]) => runBerth([...args, '--data', fixture.database.data]),
   } as ExamplesFixture;
   before(async () => {
-    stage.database = await createTestDatabase('sqlite');
-    stage.server = await startServerProcess(stage.database, { BERTH_RATE_LIMITS: 'off', ...env });
+    fixture.database = await createTestDatabase('sqlite');
+    fixture.server = await startServerProcess(fixture.database, { BERTH_RATE_LIMITS: 'off', ...env });
   });
   after(async () => {
-    const { json } = await stage.berth<{ endpoints: { id: string }[] }>('ps');
-    for (const { id } of json.endpoints) await stage.berth('rm', id, '--yes');
-    await stage.server.stop();
-    await stage.database.drop();
+    const { json } = await fixture.berth<{ endpoints: { id: string }[] }>('ps');
+    for (const { id } of json.endpoints) await fixture.berth('rm', id, '--yes');
+    await fixture.server.stop();
+    await fixture.database.drop();
   });
-  return stage;
+  return fixture;
 }

@@ -56,26 +56,26 @@ export interface LoadBalancerEndpoint {
 }
 
 export function loadBalancerFixture(): LoadBalancerFixture {
-  const stage = {} as LoadBalancerFixture;
+  const fixture = {} as LoadBalancerFixture;
   let place: TestDatabase;
   let image: string;
   const made: string[] = [];
   before(async () => {
     place = await createTestDatabase('sqlite');
-    stage.server = await startServerProcess(place, {
+    fixture.server = await startServerProcess(place, {
       BERTH_RATE_LIMITS: 'off',
       BERTH_DOMAIN: DOMAIN,
       BERTH_PUBLIC_URL: `http://${PUBLIC_HOST}`,
     });
-    stage.client = stage.server.client();
-    image = await uploadWorker(stage.client);
+    fixture.client = fixture.server.client();
+    image = await uploadWorker(fixture.client);
   });
-  stage.endpoint = async ({ workers = { min: 1, max: 1 }, env = {}, requestCount = 100 } = {}) => {
+  fixture.endpoint = async ({ workers = { min: 1, max: 1 }, env = {}, requestCount = 100 } = {}) => {
     const {
       status,
       body,
       text: said,
-    } = await stage.client.call<{ id: string }>('POST', '/v2/serverless', {
+    } = await fixture.client.call<{ id: string }>('POST', '/v2/serverless', {
       name: 'balanced',
       type: 'LOAD_BALANCER',
       image,
@@ -86,14 +86,14 @@ export function loadBalancerFixture(): LoadBalancerFixture {
     });
     assert.equal(status, 201, said);
     made.push(body.id);
-    return endpointOf(stage, body.id);
+    return endpointOf(fixture, body.id);
   };
   after(async () => {
-    for (const id of made) await stage.client.call('DELETE', `/v2/serverless/${id}`);
-    await stage.server?.stop();
+    for (const id of made) await fixture.client.call('DELETE', `/v2/serverless/${id}`);
+    await fixture.server?.stop();
     await place?.drop();
   });
-  return stage;
+  return fixture;
 }
 
 async function uploadWorker(client: ApiClient): Promise<string> {

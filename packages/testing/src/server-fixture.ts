@@ -31,31 +31,31 @@ export interface TestAccount extends ApiClient {
 
 /** Sets a server up for the tests of a suite. It must not have met a defect by their end. */
 export function serverFixture(kind: DatabaseKind, env: Record<string, string> = {}): ServerFixture {
-  const stage = {} as ServerFixture;
+  const fixture = {} as ServerFixture;
   before(async () => {
-    stage.database = await createTestDatabase(kind);
-    stage.server = await startServerProcess(stage.database, env);
-    stage.contract = await loadOpenApiContract(stage.server.client());
-    stage.client = (key) => validatingClient(createApiClient(stage.server.url, key), stage.contract);
-    stage.operator = stage.client(stage.server.key);
-    stage.createAccount = (name) => createAccount(stage, name);
-    stage.restart = async (meanwhile) => {
-      const { port } = new URL(stage.server.url);
-      await stage.server.stop();
+    fixture.database = await createTestDatabase(kind);
+    fixture.server = await startServerProcess(fixture.database, env);
+    fixture.contract = await loadOpenApiContract(fixture.server.client());
+    fixture.client = (key) => validatingClient(createApiClient(fixture.server.url, key), fixture.contract);
+    fixture.operator = fixture.client(fixture.server.key);
+    fixture.createAccount = (name) => createAccount(fixture, name);
+    fixture.restart = async (meanwhile) => {
+      const { port } = new URL(fixture.server.url);
+      await fixture.server.stop();
       await meanwhile?.();
-      stage.server = await startServerProcess(stage.database, env, ['--port', port]);
+      fixture.server = await startServerProcess(fixture.database, env, ['--port', port]);
     };
   });
   after(async () => {
-    await stage.server?.stop();
-    await stage.database?.drop();
-    if (stage.server !== undefined)
+    await fixture.server?.stop();
+    await fixture.database?.drop();
+    if (fixture.server !== undefined)
       assert.deepEqual(
-        parseLogLines(stage.server).filter(({ level }) => level === 'error' || level === 'fatal'),
+        parseLogLines(fixture.server).filter(({ level }) => level === 'error' || level === 'fatal'),
         [],
       );
   });
-  return stage;
+  return fixture;
 }
 
 async function createAccount({ operator, client }: ServerFixture, name: string): Promise<TestAccount> {

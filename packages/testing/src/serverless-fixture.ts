@@ -44,26 +44,28 @@ export function serverlessFixture(
   env: Record<string, string> = {},
 ): ServerlessFixture {
   const start = async (flags?: string[]): Promise<void> => {
-    stage.server = await startServerProcess(
-      stage.database,
-      { BERTH_RATE_LIMITS: 'off', ...stage.engine.env, ...env },
+    fixture.server = await startServerProcess(
+      fixture.database,
+      { BERTH_RATE_LIMITS: 'off', ...fixture.engine.env, ...env },
       flags,
     );
-    stage.client = stage.server.client();
+    fixture.client = fixture.server.client();
     await waitFor('the data center is there', async () =>
-      (await stage.client.call('GET', '/v2/catalog/datacenters')).text.includes(stage.engine.dataCenterId),
+      (await fixture.client.call('GET', '/v2/catalog/datacenters')).text.includes(
+        fixture.engine.dataCenterId,
+      ),
     );
   };
-  const stage: ServerlessFixture = {
+  const fixture: ServerlessFixture = {
     engine: undefined as never,
     database: undefined as never,
     server: undefined as never,
     client: undefined as never,
     deploy: async (name, code, settings = {}) => {
-      const { status, body, text } = await stage.client.call<{ id: string }>('POST', '/v2/serverless', {
+      const { status, body, text } = await fixture.client.call<{ id: string }>('POST', '/v2/serverless', {
         name,
         type: 'QUEUE',
-        image: stage.engine.image,
+        image: fixture.engine.image,
         args: JSON.stringify(nodeCommand(code)),
         cpu: [{ id: 'cpu3c', vcpuCount: 2 }],
         scaling: { type: 'REQUEST_COUNT', requestCount: 1 },
@@ -74,60 +76,60 @@ export function serverlessFixture(
       return body.id;
     },
     run: async (endpointId, input) =>
-      (await stage.client.call<JobView>('POST', `/v2/${endpointId}/run`, { input })).body.id,
+      (await fixture.client.call<JobView>('POST', `/v2/${endpointId}/run`, { input })).body.id,
     runSync: async (endpointId, input) =>
-      (await stage.client.call<JobView>('POST', `/v2/${endpointId}/runsync?wait=60000`, { input })).body,
+      (await fixture.client.call<JobView>('POST', `/v2/${endpointId}/runsync?wait=60000`, { input })).body,
     status: async (endpointId, id) =>
-      (await stage.client.call<JobView>('GET', `/v2/${endpointId}/status/${id}`)).body,
+      (await fixture.client.call<JobView>('GET', `/v2/${endpointId}/status/${id}`)).body,
     waitForEnd: (endpointId, id, withinMs = 60_000) =>
       waitFor(
         `job ${id} has ended`,
         async () => {
-          const job = await stage.status(endpointId, id);
+          const job = await fixture.status(endpointId, id);
           return ['IN_QUEUE', 'IN_PROGRESS'].includes(job.status) ? undefined : job;
         },
         withinMs,
       ),
     waitForReason: (endpointId, id, wanted) =>
       waitFor(`the reason is told: ${wanted}`, async () => {
-        const { reason = '' } = await stage.status(endpointId, id);
+        const { reason = '' } = await fixture.status(endpointId, id);
         return wanted.test(reason) ? reason : undefined;
       }),
     remove: async (endpointId) => {
-      const { status, text } = await stage.client.call('DELETE', `/v2/serverless/${endpointId}`);
+      const { status, text } = await fixture.client.call('DELETE', `/v2/serverless/${endpointId}`);
       assert.equal(status, 204, text);
-      assert.deepEqual([...(await stage.engine.instancesOf(endpointId)).keys()], []);
+      assert.deepEqual([...(await fixture.engine.instancesOf(endpointId)).keys()], []);
     },
     killAndRestart: async () => {
-      const { port } = new URL(stage.server.url);
-      await stage.server.kill();
+      const { port } = new URL(fixture.server.url);
+      await fixture.server.kill();
       await start(['--port', port]);
     },
   };
   before(async () => {
-    stage.engine = await open();
-    stage.database = await createTestDatabase('sqlite');
+    fixture.engine = await open();
+    fixture.database = await createTestDatabase('sqlite');
     await start();
   });
   after(async () => {
-    const { body } = await stage.client.call<{ endpoints: { id: string }[] }>('GET', '/v2/serverless');
-    for (const { id } of body.endpoints) await stage.remove(id);
-    await stage.server.stop();
-    await stage.database.drop();
-    await stage.engine.close();
+    const { body } = await fixture.client.call<{ endpoints: { id: string }[] }>('GET', '/v2/serverless');
+    for (const { id } of body.endpoints) await fixture.remove(id);
+    await fixture.server.stop();
+    await fixture.database.drop();
+    await fixture.engine.close();
   });
-  return stage;
+  return fixture;
 }
 
 export async function waitForReadyWorkers(
-  stage: ServerlessFixture,
+  fixture: ServerlessFixture,
   endpointId: string,
   count: number,
 ): Promise<string[]> {
   return waitFor(
     `${count} workers are ready`,
     async () => {
-      const ready = (await listWorkers(stage.client, endpointId)).filter(
+      const ready = (await listWorkers(fixture.client, endpointId)).filter(
         ({ status }) => status === 'IDLE' || status === 'RUNNING',
       );
       return ready.length === count ? ready.map(({ id }) => id).sort() : undefined;

@@ -42,7 +42,7 @@ class Writer implements GuardedInstance {
   }
 }
 
-function stage(...ids: string[]) {
+function fixture(...ids: string[]) {
   const clock = new ManualClock();
   const disk = { disk: 'one', freeBytes: 100e9, totalBytes: 250e9 };
   const writers = ids.map((id) => new Writer(id));
@@ -71,7 +71,7 @@ function stage(...ids: string[]) {
 
 describe('the disk guard', () => {
   test('ends an instance that has written more than its container disk, and says how much', async () => {
-    const { writers, ended, write } = stage('small', 'large');
+    const { writers, ended, write } = fixture('small', 'large');
     await write(9 * GB, 1 * GB);
     assert.deepEqual(ended, []);
     await write(2 * GB, 0);
@@ -85,7 +85,7 @@ describe('the disk guard', () => {
   });
 
   test('measures seldom while the free space stays, and again after some time', async () => {
-    const { clock, writers, write } = stage('idle');
+    const { clock, writers, write } = fixture('idle');
     for (let looks = 0; looks < 50; looks += 1) assert.equal(await write(0), 5_000);
     assert.equal(writers[0]?.measured, 1);
     clock.advance(30_000);
@@ -94,7 +94,7 @@ describe('the disk guard', () => {
   });
 
   test('looks more often the less is free', async () => {
-    const { disk, write } = stage('one');
+    const { disk, write } = fixture('one');
     assert.equal(await write(0), 5_000);
     disk.freeBytes = 1e9 + RESERVE;
     assert.equal(await write(0), 500);
@@ -103,7 +103,7 @@ describe('the disk guard', () => {
   });
 
   test('below the reserve, ends the instance that grew most since there was enough, and no other', async () => {
-    const { disk, writers, ended, write } = stage('old', 'slow', 'fast');
+    const { disk, writers, ended, write } = fixture('old', 'slow', 'fast');
     for (const writer of writers) writer.limitInGb = undefined;
     await write(30 * GB, 0, 0);
     disk.freeBytes = RESERVE + 500e6;
@@ -126,7 +126,7 @@ describe('the disk guard', () => {
   });
 
   test('ends what fills a volume over its size, but not what finds it full', async () => {
-    const { clock, writers, ended, write } = stage('starts on a full volume');
+    const { clock, writers, ended, write } = fixture('starts on a full volume');
     const [writer] = writers;
     assert.ok(writer !== undefined);
     writer.volumeBytes = 25 * GB;
@@ -150,7 +150,7 @@ describe('the disk guard', () => {
   });
 
   test('ends early what would fill the disk within a second, and nothing else for its sake', async () => {
-    const { disk, writers, ended, write } = stage('fast', 'slow');
+    const { disk, writers, ended, write } = fixture('fast', 'slow');
     disk.freeBytes = disk.totalBytes = 600e6;
     await write(0, 0);
     await write(10e6, 2e6);
@@ -194,7 +194,7 @@ describe('the disk guard', () => {
   });
 
   test('measuring a large folder takes no more than a part of the time', async () => {
-    const { clock, disk, writers, write } = stage('one');
+    const { clock, disk, writers, write } = fixture('one');
     const [writer] = writers;
     assert.ok(writer !== undefined);
     const measure = writer.measureDisk.bind(writer);

@@ -17,18 +17,18 @@ import type { GatewayFixture } from './gateway.fixture.ts';
 const ok = (_request: IncomingMessage, response: ServerResponse): void => void response.end('ok');
 
 describe('when something goes wrong', () => {
-  let stage: GatewayFixture;
+  let fixture: GatewayFixture;
   const servers: Server[] = [];
 
   beforeEach(async () => {
-    stage = await createGatewayFixture({ limits: { bodyBytes: 100_000 } });
+    fixture = await createGatewayFixture({ limits: { bodyBytes: 100_000 } });
   });
   const withLittleTime = async (): Promise<void> => {
-    await stage.close();
-    stage = await createGatewayFixture({ limits: { requestMs: 150 } });
+    await fixture.close();
+    fixture = await createGatewayFixture({ limits: { requestMs: 150 } });
   };
   afterEach(async () => {
-    await stage.close();
+    await fixture.close();
     for (const server of servers.splice(0)) server.close();
   });
 
@@ -38,46 +38,46 @@ describe('when something goes wrong', () => {
     servers.push(server);
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    stage.pool.add({ id, host: '127.0.0.1', port: (server.address() as AddressInfo).port });
+    fixture.pool.add({ id, host: '127.0.0.1', port: (server.address() as AddressInfo).port });
   };
 
   test('a worker that refuses the connection is passed over: another gets the request, whole', async () => {
-    stage.pool.add({ id: 'dead', host: '127.0.0.1', port: await closedPort() });
-    await stage.worker('w1', async (request, response) => {
+    fixture.pool.add({ id: 'dead', host: '127.0.0.1', port: await closedPort() });
+    await fixture.worker('w1', async (request, response) => {
       let size = 0;
       for await (const chunk of request) size += (chunk as Buffer).length;
       response.end(String(size));
     });
     for (let count = 0; count < 6; count += 1) {
-      const { status, text, headers } = await stage.send('/', { method: 'POST' }, Buffer.alloc(50_000));
+      const { status, text, headers } = await fixture.send('/', { method: 'POST' }, Buffer.alloc(50_000));
       assert.deepEqual([status, text, headers['x-runpod-worker-id']], [200, '50000', 'w1']);
     }
-    assert.equal(stage.gateway.demand('ep1'), 0);
+    assert.equal(fixture.gateway.demand('ep1'), 0);
   });
 
   test('where none can be reached, a request is tried again until one is there', async (context) => {
-    await stage.close();
-    stage = await createGatewayFixture({ limits: { unreachableMs: 1 } });
+    await fixture.close();
+    fixture = await createGatewayFixture({ limits: { unreachableMs: 1 } });
     const warnings: Error[] = [];
     const warned = (warning: Error): void => void warnings.push(warning);
     process.on('warning', warned);
     context.after(() => process.off('warning', warned));
-    for (const id of ['dead', 'dead2']) stage.pool.add({ id, host: '127.0.0.1', port: await closedPort() });
-    const answer = stage.send('/', { method: 'POST' }, 'body');
-    await waitUntil(() => stage.pool.touches.length > 30);
-    await stage.worker('w1', (request, response) => void request.pipe(response));
+    for (const id of ['dead', 'dead2']) fixture.pool.add({ id, host: '127.0.0.1', port: await closedPort() });
+    const answer = fixture.send('/', { method: 'POST' }, 'body');
+    await waitUntil(() => fixture.pool.touches.length > 30);
+    await fixture.worker('w1', (request, response) => void request.pipe(response));
     const { status, text, headers } = await answer;
     assert.deepEqual([status, text, headers['x-runpod-worker-id']], [200, 'body', 'w1']);
     assert.deepEqual(warnings, []);
   });
 
   test('and is 503 when its time is over', async () => {
-    await stage.close();
-    stage = await createGatewayFixture({ limits: { waitMs: 30, unreachableMs: 1 } });
-    stage.pool.add({ id: 'dead', host: '127.0.0.1', port: await closedPort() });
-    const { status, text, headers } = await stage.send('/');
+    await fixture.close();
+    fixture = await createGatewayFixture({ limits: { waitMs: 30, unreachableMs: 1 } });
+    fixture.pool.add({ id: 'dead', host: '127.0.0.1', port: await closedPort() });
+    const { status, text, headers } = await fixture.send('/');
     assert.deepEqual([status, text, headers['retry-after']], [503, '{"error":"no workers available"}', '5']);
-    assert.equal(stage.gateway.demand('ep1'), 0);
+    assert.equal(fixture.gateway.demand('ep1'), 0);
   });
 
   test('a request that a worker has seen is never sent again', async () => {
@@ -93,7 +93,7 @@ describe('when something goes wrong', () => {
     await rawWorker('w2', drop);
     for (const method of ['GET', 'POST']) {
       seen = 0;
-      const { status, headers } = await stage.send('/', { method });
+      const { status, headers } = await fixture.send('/', { method });
       assert.equal(status, 502);
       assert.match(String(headers['x-runpod-worker-id']), /^w[12]$/);
       assert.equal(seen, 1);
@@ -101,25 +101,25 @@ describe('when something goes wrong', () => {
   });
 
   test('a worker that dies in the middle of its answer cuts it off, and the next request is served', async () => {
-    const worker = await stage.worker('w1', (_request, response) => {
+    const worker = await fixture.worker('w1', (_request, response) => {
       response.writeHead(200, { 'content-length': '1000' });
       response.write('part', () => void stopWorker(worker));
     });
-    const [answer] = (await once(stage.open('/').end(), 'response')) as [IncomingMessage];
+    const [answer] = (await once(fixture.open('/').end(), 'response')) as [IncomingMessage];
     answer.resume();
     const [error] = (await once(answer, 'error')) as [Error];
     assert.match(error.message, /aborted/);
     assert.equal(answer.complete, false);
-    stage.pool.remove('w1');
-    await stage.worker('w2', ok);
-    assert.equal((await stage.send('/')).text, 'ok');
+    fixture.pool.remove('w1');
+    await fixture.worker('w2', ok);
+    assert.equal((await fixture.send('/')).text, 'ok');
   });
 
   test('the same with chunks: half an answer never looks complete', async () => {
-    const worker = await stage.worker('w1', (_request, response) => {
+    const worker = await fixture.worker('w1', (_request, response) => {
       response.write('part', () => void stopWorker(worker));
     });
-    const [answer] = (await once(stage.open('/').end(), 'response')) as [IncomingMessage];
+    const [answer] = (await once(fixture.open('/').end(), 'response')) as [IncomingMessage];
     answer.resume();
     await once(answer, 'error');
     assert.equal(answer.complete, false);
@@ -127,19 +127,19 @@ describe('when something goes wrong', () => {
 
   test('a worker that does not answer in time is given up: 504, and its connection is closed', async () => {
     await withLittleTime();
-    const worker = await stage.worker('w1', () => undefined);
-    const { status, text, headers } = await stage.send('/');
+    const worker = await fixture.worker('w1', () => undefined);
+    const { status, text, headers } = await fixture.send('/');
     assert.equal(status, 504);
     assert.deepEqual(JSON.parse(text), { error: 'the worker did not answer within 0.15 s' });
     assert.equal(headers['x-runpod-worker-id'], 'w1');
     await waitUntil(() => worker.connections.size === 0);
-    assert.equal(stage.gateway.demand('ep1'), 0);
+    assert.equal(fixture.gateway.demand('ep1'), 0);
   });
 
   test('an answer that begins in time and does not end is cut off', async () => {
     await withLittleTime();
-    await stage.worker('w1', (_request, response) => void response.write('part'));
-    const [answer] = (await once(stage.open('/').end(), 'response')) as [IncomingMessage];
+    await fixture.worker('w1', (_request, response) => void response.write('part'));
+    const [answer] = (await once(fixture.open('/').end(), 'response')) as [IncomingMessage];
     answer.resume();
     await once(answer, 'error');
     assert.equal(answer.complete, false);
@@ -147,28 +147,28 @@ describe('when something goes wrong', () => {
 
   test('a body over the limit is 413, before it is read if it has a Content-Length', async () => {
     let asked = 0;
-    await stage.worker('w1', (request, response) => {
+    await fixture.worker('w1', (request, response) => {
       asked += 1;
       request.resume();
       request.on('end', () => response.end('ok'));
     });
-    const told = await stage.send('/', { method: 'POST' }, Buffer.alloc(100_001));
+    const told = await fixture.send('/', { method: 'POST' }, Buffer.alloc(100_001));
     assert.equal(told.status, 413);
     assert.equal(asked, 0);
-    const outgoing = stage.open('/', { method: 'POST' });
+    const outgoing = fixture.open('/', { method: 'POST' });
     const answer = readResponse(outgoing);
     for (let count = 0; count < 3; count += 1) outgoing.write(Buffer.alloc(50_000));
     outgoing.end();
     const chunked = await answer;
     assert.equal(chunked.status, 413);
     assert.match(chunked.text, /100000 bytes/);
-    assert.equal((await stage.send('/', { method: 'POST' }, Buffer.alloc(100_000))).text, 'ok');
+    assert.equal((await fixture.send('/', { method: 'POST' }, Buffer.alloc(100_000))).text, 'ok');
   });
 
   test('a body without end is not read without end', async () => {
-    await stage.worker('w1', (request) => void request.resume());
-    const socket = await stage.raw(
-      `POST ${stage.base}/ HTTP/1.1\r\nHost: x\r\nAuthorization: ${stage.key}\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    await fixture.worker('w1', (request) => void request.resume());
+    const socket = await fixture.raw(
+      `POST ${fixture.base}/ HTTP/1.1\r\nHost: x\r\nAuthorization: ${fixture.key}\r\nTransfer-Encoding: chunked\r\n\r\n`,
     );
     const piece = `f4240\r\n${'x'.repeat(1_000_000)}\r\n`;
     let pieces = 0;
@@ -182,16 +182,16 @@ describe('when something goes wrong', () => {
   });
 
   test('an answer over the limit is 502 with a Content-Length, and is cut off without one', async () => {
-    await stage.worker('w1', (request, response) => {
+    await fixture.worker('w1', (request, response) => {
       if (request.url === '/told') response.setHeader('content-length', 100_001);
       else response.flushHeaders();
       response.end(Buffer.alloc(100_001));
     });
-    const told = await stage.send('/told');
+    const told = await fixture.send('/told');
     assert.equal(told.status, 502);
     assert.match(told.text, /larger than the 100000 bytes/);
-    assert.equal((await stage.send('/told', { method: 'HEAD' })).headers['content-length'], '100001');
-    const [answer] = (await once(stage.open('/untold').end(), 'response')) as [IncomingMessage];
+    assert.equal((await fixture.send('/told', { method: 'HEAD' })).headers['content-length'], '100001');
+    const [answer] = (await once(fixture.open('/untold').end(), 'response')) as [IncomingMessage];
     answer.resume();
     await once(answer, 'error');
     assert.equal(answer.complete, false);
@@ -216,7 +216,7 @@ describe('when something goes wrong', () => {
       socket.once('data', () => socket.end(answers[next] ?? ''));
     });
     for (next = 0; next < answers.length; next += 1) {
-      const { status, text } = await stage.send('/');
+      const { status, text } = await fixture.send('/');
       assert.equal(status, 502, answers[next]?.slice(0, 60));
       assert.equal(typeof (JSON.parse(text) as { error: unknown }).error, 'string');
     }
@@ -231,7 +231,7 @@ describe('when something goes wrong', () => {
         ),
       );
     });
-    for (let count = 0; count < 5; count += 1) assert.equal((await stage.send('/')).text, 'ok');
+    for (let count = 0; count < 5; count += 1) assert.equal((await fixture.send('/')).text, 'ok');
   });
 
   test('a second answer that a worker sends later never reaches the next request', async () => {
@@ -245,23 +245,23 @@ describe('when something goes wrong', () => {
         });
       });
       for (let count = 0; count < 5; count += 1) {
-        assert.equal((await stage.send('/')).text, 'ok');
+        assert.equal((await fixture.send('/')).text, 'ok');
         // The next request comes after the second answer.
         for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
       }
-      stage.pool.remove(`w${turns}`);
+      fixture.pool.remove(`w${turns}`);
     }
   });
 
   test('an answer before the body was read is passed on, and the rest of the body is not', async () => {
-    await stage.worker('w1', (_request, response) => void response.writeHead(403).end('no'));
-    const outgoing = stage.open('/', { method: 'POST' });
+    await fixture.worker('w1', (_request, response) => void response.writeHead(403).end('no'));
+    const outgoing = fixture.open('/', { method: 'POST' });
     outgoing.on('error', () => outgoing.destroy());
     outgoing.write('some');
     const { status, text } = await readResponse(outgoing);
     assert.deepEqual([status, text], [403, 'no']);
     outgoing.end();
-    await waitUntil(() => stage.gateway.demand('ep1') === 0);
+    await waitUntil(() => fixture.gateway.demand('ep1') === 0);
   });
 
   test('an answer that ends with the connection is whole', async () => {
@@ -272,7 +272,7 @@ describe('when something goes wrong', () => {
         socket.end('until the end');
       });
     });
-    const { status, text, headers } = await stage.send('/');
+    const { status, text, headers } = await fixture.send('/');
     assert.deepEqual([status, text, headers['x-old']], [200, 'until the end', 'yes']);
   });
 });

@@ -7,13 +7,13 @@ import { DOMAIN, latch, createGatewayFixture, readAll, waitUntil } from './gatew
 import type { GatewayFixture } from './gateway.fixture.ts';
 
 describe('a request through the gateway', () => {
-  let stage: GatewayFixture;
+  let fixture: GatewayFixture;
   /** What the worker saw last. */
   let seen: IncomingMessage;
 
   before(async () => {
-    stage = await createGatewayFixture();
-    await stage.worker('w1', async (request, response) => {
+    fixture = await createGatewayFixture();
+    await fixture.worker('w1', async (request, response) => {
       seen = request;
       const body = await text(request);
       if (request.url === '/status')
@@ -51,7 +51,7 @@ describe('a request through the gateway', () => {
       response.end(`${request.method} ${body} ${JSON.stringify(request.trailers)}`);
     });
   });
-  after(() => stage.close());
+  after(() => fixture.close());
 
   test('keeps its method, path, query and body', async () => {
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']) {
@@ -59,7 +59,7 @@ describe('a request through the gateway', () => {
         status,
         text: body,
         headers,
-      } = await stage.send(
+      } = await fixture.send(
         '/a%2Fb//c/../?x=1&y=%20',
         { method, headers: method === 'GET' ? {} : { 'content-length': '5' } },
         method === 'GET' ? undefined : 'hello',
@@ -73,17 +73,17 @@ describe('a request through the gateway', () => {
 
   test('takes the words of the job API for plain paths', async () => {
     for (const path of ['/run', '/status/1', '/ping', '/health', '/job-take/x', '/openai/v1/models'])
-      assert.equal((await stage.send(path)).headers['x-path'], path);
+      assert.equal((await fixture.send(path)).headers['x-path'], path);
   });
 
   test('reaches the root with and without a slash, and with a query alone', async () => {
-    assert.equal((await stage.send('')).headers['x-path'], '/');
-    assert.equal((await stage.send('/')).headers['x-path'], '/');
-    assert.equal((await stage.send('?a=b')).headers['x-path'], '/?a=b');
+    assert.equal((await fixture.send('')).headers['x-path'], '/');
+    assert.equal((await fixture.send('/')).headers['x-path'], '/');
+    assert.equal((await fixture.send('?a=b')).headers['x-path'], '/?a=b');
   });
 
   test('is found by host name too, with any path and port', async () => {
-    const { status, headers } = await stage.send('', {
+    const { status, headers } = await fixture.send('', {
       path: '/v2/x/y?z',
       headers: { host: `EP1.${DOMAIN}:8484` },
     });
@@ -93,7 +93,7 @@ describe('a request through the gateway', () => {
   });
 
   test('keeps the headers except hop-by-hop ones, and adds X-Forwarded headers', async () => {
-    await stage.send('/', {
+    await fixture.send('/', {
       headers: {
         'X-Mine': '1',
         accept: 'a/b',
@@ -108,18 +108,18 @@ describe('a request through the gateway', () => {
     const { headers, rawHeaders } = seen;
     assert.ok(rawHeaders.includes('X-Mine'));
     assert.equal(headers.accept, 'a/b');
-    assert.equal(headers.authorization, `Bearer ${stage.key}`);
-    assert.equal(headers.host, `127.0.0.1:${stage.port}`);
+    assert.equal(headers.authorization, `Bearer ${fixture.key}`);
+    assert.equal(headers.host, `127.0.0.1:${fixture.port}`);
     for (const name of ['te', 'keep-alive', 'proxy-authorization', 'x-hop', 'connection'])
       assert.equal(headers[name], undefined, name);
     assert.equal(headers['x-forwarded-for'], '127.0.0.1');
     assert.equal(headers['x-forwarded-proto'], 'http');
-    assert.equal(headers['x-forwarded-host'], `127.0.0.1:${stage.port}`);
+    assert.equal(headers['x-forwarded-host'], `127.0.0.1:${fixture.port}`);
     assert.equal(headers['x-forwarded-prefix'], '/v2/ep1');
   });
 
   test('appends to the X-Forwarded headers of other proxies', async () => {
-    await stage.send('/', {
+    await fixture.send('/', {
       headers: {
         'x-forwarded-for': '203.0.113.9',
         'x-forwarded-proto': 'https',
@@ -132,12 +132,12 @@ describe('a request through the gateway', () => {
   });
 
   test('brings the status, its words and the headers back', async () => {
-    const { status, message, headers, text: body } = await stage.send('/status');
+    const { status, message, headers, text: body } = await fixture.send('/status');
     assert.deepEqual(
       [status, message.statusMessage, headers['x-a'], body],
       [418, 'Short And Stout', '1', 'tea'],
     );
-    const cookies = await stage.send('/cookies');
+    const cookies = await fixture.send('/cookies');
     assert.deepEqual(cookies.headers['set-cookie'], ['a=1', 'b=2']);
     assert.equal(cookies.headers['x-odd-case'], 'é');
     assert.equal(cookies.headers['x-secret'], undefined);
@@ -145,19 +145,19 @@ describe('a request through the gateway', () => {
   });
 
   test('ends answers without a body where they end', async () => {
-    assert.equal((await stage.send('/empty')).status, 204);
-    const unchanged = await stage.send('/unchanged');
+    assert.equal((await fixture.send('/empty')).status, 204);
+    const unchanged = await fixture.send('/unchanged');
     assert.deepEqual([unchanged.status, unchanged.headers['content-length'], unchanged.text], [304, '5', '']);
-    const head = await stage.send('/x', { method: 'HEAD' });
+    const head = await fixture.send('/x', { method: 'HEAD' });
     assert.deepEqual([head.status, head.text, head.headers['x-path']], [200, '', '/x']);
-    assert.equal((await stage.send('/x')).status, 200);
+    assert.equal((await fixture.send('/x')).status, 200);
   });
 
   test('carries trailers both ways', async () => {
-    const { message, text: body } = await stage.send('/trailers');
+    const { message, text: body } = await fixture.send('/trailers');
     assert.equal(body, 'body');
     assert.deepEqual(message.trailers, { 'x-sum': '42' });
-    const outgoing = stage.open('/up', { method: 'POST', headers: { trailer: 'X-Check' } });
+    const outgoing = fixture.open('/up', { method: 'POST', headers: { trailer: 'X-Check' } });
     outgoing.write('abc');
     outgoing.addTrailers({ 'X-Check': '7' });
     outgoing.end();
@@ -166,26 +166,26 @@ describe('a request through the gateway', () => {
   });
 
   test('rewrites redirects to the worker, and keeps others', async () => {
-    assert.equal((await stage.send('/moved')).headers.location, '/v2/ep1/there?x=1');
+    assert.equal((await fixture.send('/moved')).headers.location, '/v2/ep1/there?x=1');
     assert.equal(
-      (await stage.send('/moved-here')).headers.location,
-      `http://127.0.0.1:${stage.port}/v2/ep1/there`,
+      (await fixture.send('/moved-here')).headers.location,
+      `http://127.0.0.1:${fixture.port}/v2/ep1/there`,
     );
-    assert.equal((await stage.send('/moved-away')).headers.location, 'https://example.com/there');
+    assert.equal((await fixture.send('/moved-away')).headers.location, 'https://example.com/there');
     assert.equal(
-      (await stage.send('', { path: '/moved', headers: { host: `ep1.${DOMAIN}` } })).headers.location,
+      (await fixture.send('', { path: '/moved', headers: { host: `ep1.${DOMAIN}` } })).headers.location,
       '/there?x=1',
     );
   });
 
   test('uses a connection to the worker again', async () => {
-    const worker = await stage.worker('w2', (_request, response) => response.end('ok'), false);
-    stage.pool.remove('w1');
-    stage.pool.add(worker);
+    const worker = await fixture.worker('w2', (_request, response) => response.end('ok'), false);
+    fixture.pool.remove('w1');
+    fixture.pool.add(worker);
     for (let count = 0; count < 20; count += 1)
       assert.equal(
         (
-          await stage.send(
+          await fixture.send(
             '/',
             { method: count % 2 === 0 ? 'GET' : 'POST' },
             count % 2 === 0 ? undefined : 'x',
@@ -197,7 +197,9 @@ describe('a request through the gateway', () => {
   });
 
   test('of HTTP/1.0 is answered until the connection closes', async () => {
-    const socket = await stage.raw(`GET ${stage.base}/old HTTP/1.0\r\nAuthorization: ${stage.key}\r\n\r\n`);
+    const socket = await fixture.raw(
+      `GET ${fixture.base}/old HTTP/1.0\r\nAuthorization: ${fixture.key}\r\n\r\n`,
+    );
     const answer = await readAll(socket);
     assert.match(answer, /^HTTP\/1\.1 200 OK\r\n/);
     assert.match(answer, /\r\n\r\nok$/);
@@ -205,32 +207,32 @@ describe('a request through the gateway', () => {
 });
 
 describe('who may pass the gateway', () => {
-  let stage: GatewayFixture;
+  let fixture: GatewayFixture;
   let asked = 0;
 
   before(async () => {
-    stage = await createGatewayFixture();
-    await stage.worker('w1', (_request, response) => {
+    fixture = await createGatewayFixture();
+    await fixture.worker('w1', (_request, response) => {
       asked += 1;
       response.end('in');
     });
   });
-  after(() => stage.close());
+  after(() => fixture.close());
 
   test('is a caller whose key may write, with or without Bearer', async () => {
-    const writer = await stage.newKey({
+    const writer = await fixture.newKey({
       access: 'restricted',
       scopes: { serverless: 'write' },
       endpoints: ['ep1'],
     });
-    for (const authorization of [stage.key, `Bearer ${stage.key}`, `bearer ${writer}`])
-      assert.equal((await stage.send('/', { headers: { authorization } })).text, 'in');
+    for (const authorization of [fixture.key, `Bearer ${fixture.key}`, `bearer ${writer}`])
+      assert.equal((await fixture.send('/', { headers: { authorization } })).text, 'in');
   });
 
   test('is no other caller: 401, 403 and 404 as in the job API, and no worker is called', async () => {
     const before = asked;
-    const reader = await stage.newKey({ access: 'read-only' });
-    const other = await stage.newKey({
+    const reader = await fixture.newKey({ access: 'read-only' });
+    const other = await fixture.newKey({
       access: 'restricted',
       scopes: { serverless: 'write' },
       endpoints: ['ep2'],
@@ -240,11 +242,11 @@ describe('who may pass the gateway', () => {
       ['Bearer nothing', '/v2/ep1/', 401],
       [reader, '/v2/ep1/', 403],
       [other, '/v2/ep1/', 403],
-      [stage.strangersKey, '/v2/ep1/', 404],
-      [stage.key, '/v2/ep9/', 404],
+      [fixture.strangersKey, '/v2/ep1/', 404],
+      [fixture.key, '/v2/ep9/', 404],
     ];
     for (const [authorization, path, status] of cases) {
-      const answer = await stage.send(
+      const answer = await fixture.send(
         '',
         { path, method: 'POST', headers: { authorization } },
         'x'.repeat(100_000),
@@ -264,17 +266,17 @@ describe('who may pass the gateway', () => {
 });
 
 test('when the server stops, what is under way ends, and no connection to a worker is kept', async (context) => {
-  const stage = await createGatewayFixture();
-  context.after(() => stage.close());
+  const fixture = await createGatewayFixture();
+  context.after(() => fixture.close());
   const [held, inside] = [latch(), latch()];
-  const slow = await stage.worker('slow', async (_request, response) => {
+  const slow = await fixture.worker('slow', async (_request, response) => {
     inside.open();
     await held.opened;
     response.end('late');
   });
-  const answer = stage.send('/', { headers: { 'x-runpod-worker-id': 'strict slow' } });
+  const answer = fixture.send('/', { headers: { 'x-runpod-worker-id': 'strict slow' } });
   await inside.opened;
-  stage.gateway.close();
+  fixture.gateway.close();
   held.open();
   assert.equal((await answer).text, 'late');
   await waitUntil(() => slow.connections.size === 0);

@@ -5,15 +5,15 @@ import { createGatewayFixture, stopWorker, waitUntil } from './gateway.fixture.t
 import type { ReceivedResponse, GatewayFixture, GatewayFixtureOptions } from './gateway.fixture.ts';
 
 describe('the choice of a worker and the waiting room', () => {
-  let stage: GatewayFixture;
+  let fixture: GatewayFixture;
   /** Requests that a worker holds, until the test answers them. */
   let held: { worker: string; path: string; response: ServerResponse }[] = [];
 
   const start = async (options: GatewayFixtureOptions): Promise<void> => {
     held = [];
-    stage = await createGatewayFixture(options);
+    fixture = await createGatewayFixture(options);
   };
-  afterEach(() => stage.close());
+  afterEach(() => fixture.close());
 
   const holding =
     (worker: string): RequestListener =>
@@ -22,18 +22,18 @@ describe('the choice of a worker and the waiting room', () => {
   const answerAll = (): void => {
     for (const { response, path } of held.splice(0)) response.end(path);
   };
-  const loads = (): Record<string, number> => Object.fromEntries(stage.gateway.inFlightByWorker('ep1'));
+  const loads = (): Record<string, number> => Object.fromEntries(fixture.gateway.inFlightByWorker('ep1'));
 
   test('the least loaded worker gets the next request', async () => {
     await start({ endpoint: { scalerValue: 10 } });
-    for (const id of ['a', 'b', 'c']) await stage.worker(id, holding(id));
-    const answers = Array.from({ length: 9 }, (_, number) => stage.send(`/${number}`));
+    for (const id of ['a', 'b', 'c']) await fixture.worker(id, holding(id));
+    const answers = Array.from({ length: 9 }, (_, number) => fixture.send(`/${number}`));
     await waitUntil(() => held.length === 9);
     assert.deepEqual(loads(), { a: 3, b: 3, c: 3 });
     for (const one of held.filter(({ worker }) => worker === 'b')) one.response.end();
-    await waitUntil(() => stage.gateway.demand('ep1') === 6);
+    await waitUntil(() => fixture.gateway.demand('ep1') === 6);
     held = held.filter(({ worker }) => worker !== 'b');
-    const more = Array.from({ length: 3 }, () => stage.send('/more'));
+    const more = Array.from({ length: 3 }, () => fixture.send('/more'));
     await waitUntil(() => held.length === 9);
     assert.deepEqual(loads(), { a: 3, c: 3, b: 3 });
     answerAll();
@@ -43,21 +43,21 @@ describe('the choice of a worker and the waiting room', () => {
 
   test('of idle workers it is not always the same one', async () => {
     await start({});
-    for (const id of ['a', 'b', 'c']) await stage.worker(id, (_request, response) => response.end());
+    for (const id of ['a', 'b', 'c']) await fixture.worker(id, (_request, response) => response.end());
     const used = new Set<unknown>();
     for (let count = 0; count < 6; count += 1)
-      used.add((await stage.send('/')).headers['x-runpod-worker-id']);
+      used.add((await fixture.send('/')).headers['x-runpod-worker-id']);
     assert.equal(used.size, 3);
   });
 
   test('a worker has no more than its share, and who comes next waits its turn, in order', async () => {
     await start({ endpoint: { scalerValue: 2 } });
-    await stage.worker('a', holding('a'));
+    await fixture.worker('a', holding('a'));
     const order: string[] = [];
     const answers: Promise<unknown>[] = [];
     for (let number = 0; number < 6; number += 1) {
-      answers.push(stage.send(`/${number}`).then(({ text }) => order.push(text)));
-      await waitUntil(() => stage.gateway.demand('ep1') === number + 1);
+      answers.push(fixture.send(`/${number}`).then(({ text }) => order.push(text)));
+      await waitUntil(() => fixture.gateway.demand('ep1') === number + 1);
     }
     await waitUntil(() => held.length === 2);
     for (const expected of [
@@ -76,98 +76,98 @@ describe('the choice of a worker and the waiting room', () => {
 
   test('requests without a worker wait, and are all sent when one is ready', async () => {
     await start({});
-    const answers = Array.from({ length: 20 }, () => stage.send('/'));
-    await waitUntil(() => stage.gateway.demand('ep1') === 20);
-    assert.equal(stage.pool.watchers, 1);
-    await stage.worker('late', (_request, response) => response.end('at last'));
+    const answers = Array.from({ length: 20 }, () => fixture.send('/'));
+    await waitUntil(() => fixture.gateway.demand('ep1') === 20);
+    assert.equal(fixture.pool.watchers, 1);
+    await fixture.worker('late', (_request, response) => response.end('at last'));
     for (const { text } of await Promise.all(answers)) assert.equal(text, 'at last');
-    await waitUntil(() => stage.pool.watchers === 0);
+    await waitUntil(() => fixture.pool.watchers === 0);
   });
 
   test('a request that waited too long gets 503 with Retry-After', async () => {
     await start({ limits: { waitMs: 30 } });
-    const { status, text, headers } = await stage.send('/', { method: 'POST' }, 'body');
+    const { status, text, headers } = await fixture.send('/', { method: 'POST' }, 'body');
     assert.deepEqual([status, text, headers['retry-after']], [503, '{"error":"no workers available"}', '5']);
-    assert.equal(stage.gateway.demand('ep1'), 0);
-    assert.equal(stage.pool.watchers, 0);
+    assert.equal(fixture.gateway.demand('ep1'), 0);
+    assert.equal(fixture.pool.watchers, 0);
   });
 
   test('a request beyond the waiting limit is refused at once', async () => {
     await start({ limits: { maxWaiting: 3 } });
-    const waiting = Array.from({ length: 3 }, () => stage.send('/'));
-    await waitUntil(() => stage.gateway.demand('ep1') === 3);
-    const { status, text } = await stage.send('/');
+    const waiting = Array.from({ length: 3 }, () => fixture.send('/'));
+    await waitUntil(() => fixture.gateway.demand('ep1') === 3);
+    const { status, text } = await fixture.send('/');
     assert.deepEqual([status, text], [503, '{"error":"no workers available"}']);
-    await stage.worker('a', (_request, response) => response.end('ok'));
+    await fixture.worker('a', (_request, response) => response.end('ok'));
     for (const { status: served } of await Promise.all(waiting)) assert.equal(served, 200);
   });
 
   test('a client that disconnects while waiting frees its place, and no worker is called', async () => {
     await start({});
-    const outgoing = stage.open('/left').on('error', () => undefined);
+    const outgoing = fixture.open('/left').on('error', () => undefined);
     outgoing.end();
-    await waitUntil(() => stage.gateway.demand('ep1') === 1);
+    await waitUntil(() => fixture.gateway.demand('ep1') === 1);
     outgoing.destroy();
-    await waitUntil(() => stage.gateway.demand('ep1') === 0);
+    await waitUntil(() => fixture.gateway.demand('ep1') === 0);
     const paths: string[] = [];
-    await stage.worker('a', (request, response) => {
+    await fixture.worker('a', (request, response) => {
       paths.push(request.url ?? '');
       response.end();
     });
-    await stage.send('/stayed');
+    await fixture.send('/stayed');
     assert.deepEqual(paths, ['/stayed']);
   });
 
   test('the pool is notified of every change in demand and every use of a worker', async () => {
     await start({ endpoint: { scalerValue: 1 } });
-    await stage.worker('a', holding('a'));
+    await fixture.worker('a', holding('a'));
     const answers: Promise<ReceivedResponse>[] = [];
     for (let number = 1; number <= 3; number += 1) {
-      answers.push(stage.send('/'));
-      await waitUntil(() => stage.gateway.demand('ep1') === number);
+      answers.push(fixture.send('/'));
+      await waitUntil(() => fixture.gateway.demand('ep1') === number);
     }
-    assert.deepEqual(stage.pool.demands, [1, 2, 3]);
+    assert.deepEqual(fixture.pool.demands, [1, 2, 3]);
     for (let count = 0; count < 3; count += 1) {
       await waitUntil(() => held.length === 1);
       answerAll();
     }
     await Promise.all(answers);
-    assert.deepEqual(stage.pool.demands, [1, 2, 3, 2, 1, 0]);
+    assert.deepEqual(fixture.pool.demands, [1, 2, 3, 2, 1, 0]);
     assert.deepEqual(
-      stage.pool.touches,
+      fixture.pool.touches,
       Array.from({ length: 6 }, () => 'a'),
     );
   });
 
   test('a drained worker finishes its requests and gets no new ones', async () => {
     await start({});
-    await stage.worker('a', holding('a'));
-    const first = stage.send('/first');
+    await fixture.worker('a', holding('a'));
+    const first = fixture.send('/first');
     await waitUntil(() => held.length === 1);
-    stage.pool.remove('a');
-    await stage.worker('b', (_request, response) => response.end('b'));
-    assert.equal((await stage.send('/')).text, 'b');
+    fixture.pool.remove('a');
+    await fixture.worker('b', (_request, response) => response.end('b'));
+    assert.equal((await fixture.send('/')).text, 'b');
     answerAll();
     assert.equal((await first).text, '/first');
   });
 
   test('waiting requests keep their order when a worker dies', async () => {
     await start({ endpoint: { scalerValue: 1 } });
-    const dying = await stage.worker('dying', holding('dying'));
+    const dying = await fixture.worker('dying', holding('dying'));
     const answers: Promise<ReceivedResponse>[] = [];
     for (let number = 0; number < 6; number += 1) {
-      answers.push(stage.send(`/${number}`));
-      await waitUntil(() => stage.gateway.demand('ep1') === number + 1);
+      answers.push(fixture.send(`/${number}`));
+      await waitUntil(() => fixture.gateway.demand('ep1') === number + 1);
     }
     await waitUntil(() => held.length === 1);
     held = [];
     await stopWorker(dying);
     assert.equal((await (answers[0] as Promise<ReceivedResponse>)).status, 502);
     // The pool does not know yet: the next one goes there, and comes back.
-    await waitUntil(() => stage.pool.touches.length === 4 && stage.gateway.demand('ep1') === 5);
+    await waitUntil(() => fixture.pool.touches.length === 4 && fixture.gateway.demand('ep1') === 5);
     assert.deepEqual(loads(), {});
-    stage.pool.remove('dying');
-    await stage.worker('next', holding('next'));
+    fixture.pool.remove('dying');
+    await fixture.worker('next', holding('next'));
     for (let number = 1; number < 6; number += 1) {
       await waitUntil(() => held.length === 1);
       assert.equal(held[0]?.path, `/${number}`);
@@ -178,20 +178,20 @@ describe('the choice of a worker and the waiting room', () => {
 
   test('a worker that could not be reached is asked again after a while', async () => {
     await start({ limits: { unreachableMs: 10 } });
-    const late = await stage.worker('late', (_request, response) => response.end('here now'));
+    const late = await fixture.worker('late', (_request, response) => response.end('here now'));
     await stopWorker(late);
-    const answer = stage.send('/');
-    await waitUntil(() => stage.pool.touches.length === 2);
+    const answer = fixture.send('/');
+    await waitUntil(() => fixture.pool.touches.length === 2);
     late.server.listen(late.port, '127.0.0.1');
     assert.equal((await answer).text, 'here now');
   });
 
   test('a new request count applies at once, also to waiting requests', async () => {
     await start({ endpoint: { scalerValue: 1 } });
-    await stage.worker('a', holding('a'));
-    const answers = Array.from({ length: 4 }, () => stage.send('/'));
-    await waitUntil(() => stage.gateway.demand('ep1') === 4 && held.length === 1);
-    stage.change({ scalerValue: 3 });
+    await fixture.worker('a', holding('a'));
+    const answers = Array.from({ length: 4 }, () => fixture.send('/'));
+    await waitUntil(() => fixture.gateway.demand('ep1') === 4 && held.length === 1);
+    fixture.change({ scalerValue: 3 });
     await waitUntil(() => held.length === 3);
     assert.deepEqual(loads(), { a: 3 });
     answerAll();
@@ -202,12 +202,12 @@ describe('the choice of a worker and the waiting room', () => {
 
   test('waiting requests get 404 when the endpoint is removed', async () => {
     await start({ endpoint: { scalerValue: 1 } });
-    await stage.worker('a', holding('a'));
-    const first = stage.send('/');
+    await fixture.worker('a', holding('a'));
+    const first = fixture.send('/');
     await waitUntil(() => held.length === 1);
-    const waiting = [stage.send('/'), stage.send('/', { headers: { 'X-Runpod-Worker-Id': 'strict a' } })];
-    await waitUntil(() => stage.gateway.demand('ep1') === 3);
-    stage.change('removed');
+    const waiting = [fixture.send('/'), fixture.send('/', { headers: { 'X-Runpod-Worker-Id': 'strict a' } })];
+    await waitUntil(() => fixture.gateway.demand('ep1') === 3);
+    fixture.change('removed');
     for (const { status, text } of await Promise.all(waiting)) {
       assert.equal(status, 404);
       assert.match(text, /endpoint/);
@@ -218,11 +218,11 @@ describe('the choice of a worker and the waiting room', () => {
 
   test('waiting requests end when the server stops', async () => {
     await start({});
-    const answer = stage.send('/');
-    await waitUntil(() => stage.gateway.demand('ep1') === 1);
-    stage.gateway.close();
+    const answer = fixture.send('/');
+    await waitUntil(() => fixture.gateway.demand('ep1') === 1);
+    fixture.gateway.close();
     assert.equal((await answer).status, 503);
-    assert.equal((await stage.send('/')).status, 503);
+    assert.equal((await fixture.send('/')).status, 503);
   });
 
   describe('affinity', () => {
@@ -230,7 +230,7 @@ describe('the choice of a worker and the waiting room', () => {
       headers: { 'X-Runpod-Worker-Id': value },
     });
     const named = async (value: string): Promise<[number, unknown, unknown]> => {
-      const { status, headers, text } = await stage.send('/', affinity(value));
+      const { status, headers, text } = await fixture.send('/', affinity(value));
       return [
         status,
         headers['x-runpod-worker-id'],
@@ -240,9 +240,9 @@ describe('the choice of a worker and the waiting room', () => {
 
     test('a plain id is preferred, however loaded, and another taken where it is full or gone', async () => {
       await start({ endpoint: { scalerValue: 3 } });
-      await stage.worker('a', holding('a'));
-      await stage.worker('b', (_request, response) => response.end());
-      const answers = Array.from({ length: 3 }, () => stage.send('/', affinity('a')));
+      await fixture.worker('a', holding('a'));
+      await fixture.worker('b', (_request, response) => response.end());
+      const answers = Array.from({ length: 3 }, () => fixture.send('/', affinity('a')));
       await waitUntil(() => held.length === 3);
       assert.deepEqual(await named('a'), [200, 'b', undefined]);
       assert.deepEqual(await named('gone'), [200, 'b', undefined]);
@@ -252,18 +252,18 @@ describe('the choice of a worker and the waiting room', () => {
 
     test('strict takes no other: it waits for its worker, and is 404 where that is gone', async () => {
       await start({ endpoint: { scalerValue: 1 } });
-      await stage.worker('a', holding('a'));
-      await stage.worker('b', (_request, response) => response.end());
-      const first = stage.send('/1', affinity('strict a'));
+      await fixture.worker('a', holding('a'));
+      await fixture.worker('b', (_request, response) => response.end());
+      const first = fixture.send('/1', affinity('strict a'));
       await waitUntil(() => held.length === 1);
-      const second = stage.send('/2', affinity('Strict  a'));
-      await waitUntil(() => stage.gateway.demand('ep1') === 2);
+      const second = fixture.send('/2', affinity('Strict  a'));
+      await waitUntil(() => fixture.gateway.demand('ep1') === 2);
       assert.deepEqual(await named('b'), [200, 'b', undefined]);
       answerAll();
       await waitUntil(() => held.length === 1);
       answerAll();
       assert.deepEqual([(await first).text, (await second).text], ['/1', '/2']);
-      const gone = await stage.send('/', affinity('strict c'));
+      const gone = await fixture.send('/', affinity('strict c'));
       assert.equal(gone.status, 404);
       assert.equal((JSON.parse(gone.text) as { reason: string }).reason, 'affinity_worker_gone');
       assert.deepEqual(await named('strict-resume c'), [404, undefined, 'affinity_worker_gone']);
@@ -271,21 +271,21 @@ describe('the choice of a worker and the waiting room', () => {
 
     test('strict whose worker is not free in time is 400, and whose worker leaves meanwhile 404', async () => {
       await start({ endpoint: { scalerValue: 1 }, limits: { strictWaitMs: 30 } });
-      await stage.worker('a', holding('a'));
-      const first = stage.send('/');
+      await fixture.worker('a', holding('a'));
+      const first = fixture.send('/');
       await waitUntil(() => held.length === 1);
       assert.deepEqual(await named('strict a'), [400, undefined, 'worker_timeout']);
       answerAll();
       await first;
-      await stage.close();
+      await fixture.close();
 
       await start({ endpoint: { scalerValue: 1 } });
-      await stage.worker('a', holding('a'));
-      const busy = stage.send('/');
+      await fixture.worker('a', holding('a'));
+      const busy = fixture.send('/');
       await waitUntil(() => held.length === 1);
       const left = named('strict a');
-      await waitUntil(() => stage.gateway.demand('ep1') === 2);
-      stage.pool.remove('a');
+      await waitUntil(() => fixture.gateway.demand('ep1') === 2);
+      fixture.pool.remove('a');
       assert.deepEqual(await left, [404, undefined, 'affinity_worker_gone']);
       answerAll();
       await busy;
@@ -293,36 +293,42 @@ describe('the choice of a worker and the waiting room', () => {
 
     test('strict waits for a worker that is there and not ready yet', async () => {
       await start({});
-      const late = await stage.worker('late', (_request, response) => response.end(), false);
-      stage.pool.starting.add('late');
+      const late = await fixture.worker('late', (_request, response) => response.end(), false);
+      fixture.pool.starting.add('late');
       const answer = named('strict late');
-      await waitUntil(() => stage.gateway.demand('ep1') === 1);
-      stage.pool.add(late);
+      await waitUntil(() => fixture.gateway.demand('ep1') === 1);
+      fixture.pool.add(late);
       assert.deepEqual(await answer, [200, 'late', undefined]);
     });
 
     test('strict-resume has a worker started again', async () => {
       await start({});
-      stage.pool.stopped.set('old', await stage.worker('old', (_request, response) => response.end(), false));
+      fixture.pool.stopped.set(
+        'old',
+        await fixture.worker('old', (_request, response) => response.end(), false),
+      );
       assert.deepEqual(await named('strict old'), [404, undefined, 'affinity_worker_gone']);
       assert.deepEqual(await named('strict-resume old'), [200, 'old', undefined]);
     });
 
     test('strict-resume ends when the restarted worker ends before it was ready', async () => {
       await start({});
-      stage.pool.stopped.set('old', await stage.worker('old', (_request, response) => response.end(), false));
-      stage.pool.resumesReady = false;
+      fixture.pool.stopped.set(
+        'old',
+        await fixture.worker('old', (_request, response) => response.end(), false),
+      );
+      fixture.pool.resumesReady = false;
       assert.deepEqual(await named('strict-resume old'), [404, undefined, 'affinity_worker_gone']);
     });
 
     test('strict: a request waits for its own worker, goes to no other, and is 404 once that is gone', async () => {
       await start({});
-      await stopWorker(await stage.worker('dead', holding('dead')));
-      await stage.worker('b', (_request, response) => response.end());
+      await stopWorker(await fixture.worker('dead', holding('dead')));
+      await fixture.worker('b', (_request, response) => response.end());
       const waiting = named('strict dead');
-      await waitUntil(() => stage.pool.touches.length === 2 && stage.gateway.demand('ep1') === 1);
+      await waitUntil(() => fixture.pool.touches.length === 2 && fixture.gateway.demand('ep1') === 1);
       assert.deepEqual(await named('dead'), [200, 'b', undefined]);
-      stage.pool.remove('dead');
+      fixture.pool.remove('dead');
       assert.deepEqual(await waiting, [404, undefined, 'affinity_worker_gone']);
     });
   });

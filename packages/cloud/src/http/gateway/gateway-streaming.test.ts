@@ -11,14 +11,14 @@ const MEGABYTE = 1024 * 1024;
 const CHUNKS = 10_000;
 
 describe('streams through the gateway', () => {
-  let stage: GatewayFixture;
+  let fixture: GatewayFixture;
   let handle: (request: IncomingMessage, response: ServerResponse) => unknown;
 
   before(async () => {
-    stage = await createGatewayFixture();
-    await stage.worker('w1', (request, response) => void handle(request, response));
+    fixture = await createGatewayFixture();
+    await fixture.worker('w1', (request, response) => void handle(request, response));
   });
-  after(() => stage.close());
+  after(() => fixture.close());
 
   test('10,000 events arrive whole and in order', async () => {
     handle = async (_request, response) => {
@@ -27,7 +27,7 @@ describe('streams through the gateway', () => {
         if (!response.write(`data: ${number}\n\n`)) await once(response, 'drain');
       response.end();
     };
-    const { text, headers } = await stage.send('/events');
+    const { text, headers } = await fixture.send('/events');
     assert.equal(headers['content-type'], 'text/event-stream');
     assert.equal(text, Array.from({ length: CHUNKS }, (_, number) => `data: ${number}\n\n`).join(''));
   });
@@ -42,7 +42,7 @@ describe('streams through the gateway', () => {
       }
       response.end();
     };
-    const outgoing = stage.open('/slow').end();
+    const outgoing = fixture.open('/slow').end();
     const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
     const ended = once(answer, 'end');
     for (const [number, step] of steps.entries()) {
@@ -55,7 +55,7 @@ describe('streams through the gateway', () => {
 
   test('a worker may answer while the request is still being sent', async () => {
     handle = (request, response) => request.pipe(response);
-    const outgoing = stage.open('/echo', { method: 'POST' });
+    const outgoing = fixture.open('/echo', { method: 'POST' });
     outgoing.flushHeaders();
     outgoing.write('0');
     const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
@@ -78,7 +78,7 @@ describe('streams through the gateway', () => {
     const body = randomBytes(20 * MEGABYTE);
     const sum = createHash('sha256').update(body).digest('hex');
     for (const chunked of [false, true]) {
-      const outgoing = stage.open('/echo', {
+      const outgoing = fixture.open('/echo', {
         method: 'POST',
         headers: chunked ? {} : { 'content-length': String(body.length) },
       });
@@ -104,7 +104,7 @@ describe('streams through the gateway', () => {
         if (!response.write(piece)) await once(response, 'drain');
       response.end();
     };
-    const [answer] = (await once(stage.open('/much').end(), 'response')) as [IncomingMessage];
+    const [answer] = (await once(fixture.open('/much').end(), 'response')) as [IncomingMessage];
     answer.pause();
     // Every buffer on the way fills; then the worker stands still.
     await waitUntilStable(() => written);
@@ -123,7 +123,7 @@ describe('streams through the gateway', () => {
       for await (const chunk of request) size += (chunk as Buffer).length;
       response.end(String(size));
     };
-    const outgoing = stage.open('/up', { method: 'POST' });
+    const outgoing = fixture.open('/up', { method: 'POST' });
     const answer = readResponse(outgoing);
     const piece = Buffer.alloc(64 * 1024);
     let written = 0;
@@ -148,7 +148,7 @@ describe('streams through the gateway', () => {
       for await (const chunk of request) received += String(chunk);
       response.end(JSON.stringify([received, request.headers.expect ?? null]));
     };
-    const outgoing = stage.open('/up', {
+    const outgoing = fixture.open('/up', {
       method: 'POST',
       headers: { expect: '100-continue', 'content-length': '5' },
     });
@@ -165,7 +165,10 @@ describe('streams through the gateway', () => {
       [{ 'content-length': String(31 * MEGABYTE) }, 413],
       [{ 'content-length': '5', authorization: 'wrong' }, 401],
     ] as const) {
-      const outgoing = stage.open('/up', { method: 'POST', headers: { ...headers, expect: '100-continue' } });
+      const outgoing = fixture.open('/up', {
+        method: 'POST',
+        headers: { ...headers, expect: '100-continue' },
+      });
       let continued = false;
       outgoing.on('continue', () => (continued = true));
       outgoing.flushHeaders();
@@ -183,14 +186,14 @@ describe('streams through the gateway', () => {
       response.on('close', () => gone.open());
       begun.open();
     };
-    const outgoing = stage.open('/long').end();
+    const outgoing = fixture.open('/long').end();
     const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
     await begun.opened;
     await once(answer, 'data');
     answer.on('error', () => answer.destroy());
     outgoing.destroy();
     await gone.opened;
-    await waitUntil(() => stage.gateway.demand('ep1') === 0);
+    await waitUntil(() => fixture.gateway.demand('ep1') === 0);
   });
 
   test('a client that disconnects while it sends aborts the request too', async () => {
@@ -201,12 +204,12 @@ describe('streams through the gateway', () => {
       request.on('error', () => gone.open());
       request.on('close', () => gone.open());
     };
-    const outgoing = stage.open('/up', { method: 'POST' });
+    const outgoing = fixture.open('/up', { method: 'POST' });
     outgoing.on('error', () => outgoing.destroy());
     outgoing.write('part');
     await first.opened;
     (outgoing.socket as Socket).resetAndDestroy();
     await gone.opened;
-    await waitUntil(() => stage.gateway.demand('ep1') === 0);
+    await waitUntil(() => fixture.gateway.demand('ep1') === 0);
   });
 });

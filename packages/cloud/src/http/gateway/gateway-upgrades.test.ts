@@ -69,14 +69,14 @@ interface Client {
 }
 
 describe('other protocols through the gateway', () => {
-  let stage: GatewayFixture;
+  let fixture: GatewayFixture;
   let worker: TestWorker;
   let sockets: Socket[];
 
   beforeEach(async () => {
     sockets = [];
-    stage = await createGatewayFixture({ limits: { waitMs: 5_000, requestMs: 10_000 } });
-    worker = await stage.worker('w1', (_request, response) => response.writeHead(200).end('plain'));
+    fixture = await createGatewayFixture({ limits: { waitMs: 5_000, requestMs: 10_000 } });
+    worker = await fixture.worker('w1', (_request, response) => response.writeHead(200).end('plain'));
     worker.server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
       socket.on('error', () => socket.destroy());
       sockets.push(socket);
@@ -101,21 +101,21 @@ describe('other protocols through the gateway', () => {
       onFrames(socket, head, (text) => socket.write(frame(`${request.url} ${text}`, false)));
     });
   });
-  afterEach(() => stage.close());
+  afterEach(() => fixture.close());
 
   const open = async (path: string, headers: Record<string, string> = {}): Promise<Client> => {
     const key = randomBytes(16).toString('base64');
     const outgoing = ask({
       host: '127.0.0.1',
-      port: stage.port,
+      port: fixture.port,
       agent: false,
-      path: `${stage.base}${path}`,
+      path: `${fixture.base}${path}`,
       headers: {
         connection: 'Upgrade',
         upgrade: 'websocket',
         'sec-websocket-version': '13',
         'sec-websocket-key': key,
-        authorization: stage.key,
+        authorization: fixture.key,
         ...headers,
       },
     });
@@ -171,7 +171,7 @@ describe('other protocols through the gateway', () => {
 
   test('100 at the same time each get their own answers, and count until they close', async () => {
     const clients = await Promise.all(Array.from({ length: 100 }, (_, number) => open(`/${number}`)));
-    assert.equal(stage.gateway.demand('ep1'), 100);
+    assert.equal(fixture.gateway.demand('ep1'), 100);
     await Promise.all(
       clients.map(async (client, number) => {
         for (let count = 0; count < 20; count += 1) client.say(`${number}.${count}`);
@@ -180,17 +180,17 @@ describe('other protocols through the gateway', () => {
       }),
     );
     for (const { socket } of clients) socket.end();
-    await waitUntil(() => stage.gateway.demand('ep1') === 0);
-    assert.equal(stage.pool.demands.at(-1), 0);
+    await waitUntil(() => fixture.gateway.demand('ep1') === 0);
+    assert.equal(fixture.pool.demands.at(-1), 0);
     await waitUntil(() => worker.connections.size === 0);
   });
 
   test('an open one takes a place: the next waits until it closes', async () => {
-    stage.endpoint.scalerValue = 1;
+    fixture.endpoint.scalerValue = 1;
     const first = await open('/first');
     const second = open('/second');
-    await waitUntil(() => stage.gateway.demand('ep1') === 2);
-    assert.deepEqual([...stage.gateway.inFlightByWorker('ep1')], [['w1', 1]]);
+    await waitUntil(() => fixture.gateway.demand('ep1') === 2);
+    assert.deepEqual([...fixture.gateway.inFlightByWorker('ep1')], [['w1', 1]]);
     first.socket.destroy();
     const client = await second;
     client.say('hello');
@@ -205,7 +205,7 @@ describe('other protocols through the gateway', () => {
     far?.end(frame('last words', false));
     assert.equal(await client.next(), 'last words');
     await closed;
-    await waitUntil(() => stage.gateway.demand('ep1') === 0);
+    await waitUntil(() => fixture.gateway.demand('ep1') === 0);
   });
 
   test('when the client disconnects, the connection to the worker is closed', async () => {
@@ -214,12 +214,12 @@ describe('other protocols through the gateway', () => {
     const closed = once(far as Socket, 'close');
     client.socket.resetAndDestroy();
     await closed;
-    await waitUntil(() => stage.gateway.demand('ep1') === 0);
+    await waitUntil(() => fixture.gateway.demand('ep1') === 0);
   });
 
   test('any protocol is passed through, with data that either side sends first', async () => {
-    const socket = await stage.raw(
-      `GET ${stage.base}/lines HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${stage.key}\r\n` +
+    const socket = await fixture.raw(
+      `GET ${fixture.base}/lines HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${fixture.key}\r\n` +
         `Connection: Upgrade\r\nUpgrade: lines/1\r\n\r\nearly`,
     );
     let text = '';
@@ -240,26 +240,26 @@ describe('other protocols through the gateway', () => {
       [status, text, headers['x-why'], headers['x-runpod-worker-id']],
       [403, 'no way', 'because', 'w1'],
     );
-    const plain = await stage.worker('w2', (_request, response) =>
+    const plain = await fixture.worker('w2', (_request, response) =>
       response.writeHead(200).end('x'.repeat(1_000_000)),
     );
-    stage.pool.remove('w1');
+    fixture.pool.remove('w1');
     const ignored = await refusal('/anything');
     assert.deepEqual([ignored.status, ignored.text.length], [200, 1_000_000]);
     assert.equal(plain.opened, 1);
-    await waitUntil(() => stage.gateway.demand('ep1') === 0);
+    await waitUntil(() => fixture.gateway.demand('ep1') === 0);
   });
 
   test('an offer to upgrade to another HTTP version is ignored: the request is answered with its body', async () => {
     const seen: Record<string, unknown>[] = [];
-    await stage.worker('h1', (request, response) => {
+    await fixture.worker('h1', (request, response) => {
       seen.push(request.headers);
       request.pipe(response);
     });
-    stage.pool.remove('w1');
-    stage.pool.remove('w2');
+    fixture.pool.remove('w1');
+    fixture.pool.remove('w2');
     for (const upgrade of ['h2c', 'H2C, HTTP/2.0', 'TLS/1.2']) {
-      const { status, text, headers } = await stage.send(
+      const { status, text, headers } = await fixture.send(
         '/up',
         {
           method: 'POST',
@@ -285,7 +285,7 @@ describe('other protocols through the gateway', () => {
 
   test('it is refused without a key, on a wrong endpoint, and where the worker hangs up', async () => {
     assert.equal((await refusal('/', { authorization: 'wrong' })).status, 401);
-    assert.equal((await refusal('/', { authorization: stage.strangersKey })).status, 404);
+    assert.equal((await refusal('/', { authorization: fixture.strangersKey })).status, 404);
     const dropped = await refusal('/drop');
     assert.equal(dropped.status, 502);
     assert.equal(typeof (JSON.parse(dropped.text) as { error: unknown }).error, 'string');
@@ -293,17 +293,17 @@ describe('other protocols through the gateway', () => {
   });
 
   test('it waits for a worker, and leaves the room when its client does', async () => {
-    stage.pool.remove('w1');
-    const socket = await stage.raw(
-      `GET ${stage.base}/ HTTP/1.1\r\nHost: x\r\nAuthorization: ${stage.key}\r\nConnection: Upgrade\r\n` +
+    fixture.pool.remove('w1');
+    const socket = await fixture.raw(
+      `GET ${fixture.base}/ HTTP/1.1\r\nHost: x\r\nAuthorization: ${fixture.key}\r\nConnection: Upgrade\r\n` +
         `Upgrade: websocket\r\n\r\n`,
     );
-    await waitUntil(() => stage.gateway.demand('ep1') === 1);
+    await waitUntil(() => fixture.gateway.demand('ep1') === 1);
     socket.destroy();
-    await waitUntil(() => stage.gateway.demand('ep1') === 0);
+    await waitUntil(() => fixture.gateway.demand('ep1') === 0);
     const waiting = open('/late');
-    await waitUntil(() => stage.gateway.demand('ep1') === 1);
-    stage.pool.add(worker);
+    await waitUntil(() => fixture.gateway.demand('ep1') === 1);
+    fixture.pool.add(worker);
     const client = await waiting;
     client.say('x');
     assert.equal(await client.next(), '/late x');
@@ -311,8 +311,8 @@ describe('other protocols through the gateway', () => {
   });
 
   test('a worker that cannot be reached is passed over', async () => {
-    stage.pool.remove('w1');
-    stage.pool.add({ id: 'dead', host: '127.0.0.1', port: await closedPort() }, worker);
+    fixture.pool.remove('w1');
+    fixture.pool.add({ id: 'dead', host: '127.0.0.1', port: await closedPort() }, worker);
     const clients = await Promise.all([open('/1'), open('/2'), open('/3')]);
     for (const { response, socket } of clients) {
       assert.equal(response.headers['x-runpod-worker-id'], 'w1');
@@ -334,8 +334,8 @@ describe('other protocols through the gateway', () => {
         }
       socket.end();
     });
-    const socket = await stage.raw(
-      `GET ${stage.base}/ HTTP/1.1\r\nHost: x\r\nAuthorization: ${stage.key}\r\nConnection: Upgrade\r\n` +
+    const socket = await fixture.raw(
+      `GET ${fixture.base}/ HTTP/1.1\r\nHost: x\r\nAuthorization: ${fixture.key}\r\nConnection: Upgrade\r\n` +
         `Upgrade: x\r\n\r\n`,
     );
     socket.pause();
@@ -349,7 +349,7 @@ describe('other protocols through the gateway', () => {
   test('when the server stops, open connections are closed', async () => {
     const client = await open('/');
     const closed = once(client.socket, 'close');
-    stage.gateway.close();
+    fixture.gateway.close();
     await closed;
   });
 });

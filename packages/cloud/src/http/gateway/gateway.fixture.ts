@@ -196,7 +196,7 @@ export async function createGatewayFixture({
   const agent = new Agent({ keepAlive: true });
   const workers: TestWorker[] = [];
 
-  const stage: GatewayFixture = {
+  const fixture: GatewayFixture = {
     gateway,
     pool,
     port,
@@ -222,12 +222,12 @@ export async function createGatewayFixture({
         host: '127.0.0.1',
         port,
         agent,
-        path: `${stage.base}${path}`,
+        path: `${fixture.base}${path}`,
         ...options,
         headers: { authorization: `Bearer ${key}`, ...(headers as Record<string, string>) },
       }),
     send: async (path, options, body) => {
-      const outgoing = stage.open(path, options);
+      const outgoing = fixture.open(path, options);
       outgoing.end(body);
       return readResponse(outgoing);
     },
@@ -247,7 +247,7 @@ export async function createGatewayFixture({
       await context.close();
     },
   };
-  return stage;
+  return fixture;
 }
 
 export async function startWorker(id: string, listener: RequestListener): Promise<TestWorker> {

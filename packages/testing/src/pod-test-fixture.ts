@@ -9,17 +9,17 @@ import { waitFor } from './wait-for.ts';
 const ENV = { BERTH_RATE_LIMITS: 'off', BERTH_DATA_CENTERS: 'LOCAL-1,LOCAL-2', BERTH_DOCKER: 'off' };
 
 /** A server with two data centers and two accounts, for tests of pods. Made inside a `describe`. */
-export class PodStage {
-  readonly stage: ServerFixture;
+export class PodFixture {
+  readonly fixture: ServerFixture;
   #ann: TestAccount | undefined;
 
   constructor(kind: DatabaseKind) {
-    this.stage = serverFixture(kind, ENV);
+    this.fixture = serverFixture(kind, ENV);
   }
 
   async createAccounts(): Promise<{ ann: TestAccount; bob: TestAccount }> {
-    this.#ann = await this.stage.createAccount('ann');
-    return { ann: this.#ann, bob: await this.stage.createAccount('bob') };
+    this.#ann = await this.fixture.createAccount('ann');
+    return { ann: this.#ann, bob: await this.fixture.createAccount('bob') };
   }
 
   /** After each test: one that fails leaves the GPUs to the next. */
