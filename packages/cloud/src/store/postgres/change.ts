@@ -10,7 +10,7 @@ import { CommitBatcher } from './commit-batcher.ts';
 import { SAVE_DELIVERY } from './deliveries.ts';
 import { finishHandedOut } from './finish-handed-out.ts';
 import { finishJobs } from './finish.ts';
-import { ADD_COUNTS, countValues } from './job-counts.ts';
+import { ADD_COUNTS, addCountDeltas, countValues } from './job-counts.ts';
 import { ADD_HISTORY, HistorySums } from './history-sums.ts';
 import { JOB_KEY_COLUMNS, jobKey } from './job-key.ts';
 import type { QueueContext } from './queue-context.ts';
@@ -108,7 +108,7 @@ export function changeJobs(context: QueueContext): Pick<JobStore, 'change' | 'ch
         continue;
       }
       if (change.delivery !== undefined) await writeDelivery(change, writes.get(key), client);
-      addTo(counts, endpointId, countDeltas(before, countedAfter(change)));
+      addCountDeltas(counts, endpointId, countDeltas(before, countedAfter(change)));
       history.add(endpointId, before, countedAfter(change));
       // A later request of the same batch sees what this one did; only the last version is written, with the
       // payloads of both.
@@ -198,10 +198,4 @@ function updatedRow({
     has_error: error === undefined ? 0 : 1,
     check_earlier: mustCheckEarlier(before, job) ? 1 : 0,
   } as Record<(typeof UPDATED_COLUMNS)[number], string | number | null>;
-}
-
-function addTo(counts: Map<string, CountDeltas>, endpointId: string, delta: CountDeltas): void {
-  const sum = counts.get(endpointId);
-  if (sum === undefined) counts.set(endpointId, { ...delta });
-  else for (const name of Object.keys(delta) as (keyof CountDeltas)[]) sum[name] += delta[name];
 }

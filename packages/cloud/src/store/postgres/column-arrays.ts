@@ -33,12 +33,7 @@ const TYPES: Record<string, string> = {
   minute: 'bigint',
   count: 'bigint',
   total: 'bigint',
-  wait_bucket: 'int',
-  wait_ms: 'bigint',
-  run_bucket: 'int',
-  run_ms: 'bigint',
   row_ctid: 'tid',
-  row_xmin: 'xid',
 };
 
 /**

@@ -126,6 +126,7 @@ describe('a job that this server handed out', () => {
   });
 
   test('of several with other ends, only the one that changed is read again', async () => {
+    const before = await here.counts(ENDPOINT.id);
     const [one, other] = [await taken(), await taken()];
     await elsewhere.change(other.endpointId, other.seq, (found) =>
       transitions.renewLease(found, { workerId: 'w' }, NOW + 3),
@@ -144,6 +145,20 @@ describe('a job that this server handed out', () => {
       [other.seq, one.seq, other.seq],
     );
     assert.equal((await here.find(one.endpointId, one.seq))?.payloads.output, '1');
+    assert.deepEqual(await here.counts(ENDPOINT.id), { ...before, completed: before.completed + 2 });
+  });
+
+  test('with a webhook of any characters is handed out with it', async () => {
+    number += 1;
+    const webhook = 'https://example.com/"\u001d\\?a=\u00e9';
+    const submitted = newJob(ENDPOINT, 'one', '{"input":1}', { webhook }, number, NOW);
+    await here.submit(submitted);
+    const claims = [{ workerId: 'w', lease: `lease ${number}` }];
+    const [first] = await here.take(
+      ENDPOINT.id,
+      transitions.takeRequest(() => claims, NOW),
+    );
+    assert.deepEqual(first?.job, transitions.take(submitted.job, 'w', `lease ${number}`, NOW).job);
   });
 
   test('is found at its place, by no index', async () => {

@@ -3,11 +3,10 @@ import type { Job } from '../../domain/job-records.ts';
 /** Of more jobs than these, the ones that were handed out first are forgotten. */
 const MAX_JOBS = 20_000;
 
-/** A job as it was handed out, and which version of its row that is: the place, and the transaction that wrote it. */
+/** A job as it was handed out, and the place of that version of its row. */
 export interface HandedOutJob {
   job: Job;
   ctid: string;
-  xmin: string;
 }
 
 /**

@@ -3,7 +3,8 @@ import type { HistoryDelta } from '../../domain/history/job-history.ts';
 import type { Job } from '../../domain/job-records.ts';
 import { columnArrays, unnest } from './column-arrays.ts';
 
-const GIVEN_COLUMNS = ['endpoint_id', 'minute', 'name', 'count', 'total'] as const;
+/** The endpoint is called differently than in the sums of `job_counts`, which the same statement may write. */
+const GIVEN_COLUMNS = ['recorded_endpoint', 'minute', 'name', 'count', 'total'] as const;
 
 /**
  * Adds to the history of endpoints, from a query with the columns of the table. As with the counts, each
@@ -17,12 +18,12 @@ export const addHistorySql = (
 
 /** For sums that are made here. */
 export const ADD_HISTORY = addHistorySql(
-  `select given.endpoint_id, given.minute, :lane, given.name, given.count, given.total from ${unnest(GIVEN_COLUMNS)}`,
+  `select given.recorded_endpoint, given.minute, :lane, given.name, given.count, given.total from ${unnest(GIVEN_COLUMNS)}`,
 );
 
 /** Sums what the changes of a batch add. */
 export class HistorySums {
-  readonly #sums = new Map<string, HistoryDelta & { endpoint_id: string }>();
+  readonly #sums = new Map<string, HistoryDelta & { recorded_endpoint: string }>();
 
   get isEmpty(): boolean {
     return this.#sums.size === 0;
@@ -32,7 +33,7 @@ export class HistorySums {
     for (const delta of historyDeltas(before, after)) {
       const key = `${endpointId} ${delta.minute} ${delta.name}`;
       const sum = this.#sums.get(key);
-      if (sum === undefined) this.#sums.set(key, { endpoint_id: endpointId, ...delta });
+      if (sum === undefined) this.#sums.set(key, { recorded_endpoint: endpointId, ...delta });
       else {
         sum.count += delta.count;
         sum.total += delta.total;

@@ -24,6 +24,13 @@ export const ADD_COUNTS = addCountsSql(
     `from ${unnest(GIVEN_COLUMNS)}`,
 );
 
+/** Adds what a change does to the counts of an endpoint. */
+export function addCountDeltas(sums: Map<string, CountDeltas>, endpointId: string, delta: CountDeltas): void {
+  const sum = sums.get(endpointId);
+  if (sum === undefined) sums.set(endpointId, { ...delta });
+  else for (const column of COUNT_COLUMNS) sum[column] += delta[column];
+}
+
 export function countValues(sums: ReadonlyMap<string, CountDeltas>): Record<string, string> {
   return columnArrays(
     // In one order, so that two statements of this server do not wait for each other.

@@ -1,8 +1,7 @@
 import type { Claim, TakenJob, TakeRequest } from '../../domain/job-records.ts';
 import { batchLookups } from '../../support/lookup-batches.ts';
 import type { JobStore } from '../job-store.ts';
-import type { Value } from '../sql.ts';
-import { WAITING_SELECT, WAITING_SELECT_LENGTH, waitingJobFromValues } from '../tables/jobs.table.ts';
+import { splitLine, WAITING_FIELDS, waitingJobFromFields, waitingJobLine } from '../tables/jobs.table.ts';
 import { columnArrays } from './column-arrays.ts';
 import { addCountsSql } from './job-counts.ts';
 import type { QueueContext } from './queue-context.ts';
@@ -15,6 +14,9 @@ import type { QueueContext } from './queue-context.ts';
  * without counting jobs. Of each queue as many jobs are locked as are wanted; those that another server has
  * locked are skipped, so servers never wait for each other and never take the same job. `picked` pairs jobs
  * with claims by unnesting arrays: reading an element of a text array by its index walks over all before it.
+ * A locked row is updated at its place (`ctid`), without an index. One that another transaction wrote between the
+ * snapshot of the statement and the lock is at a place that the statement does not see yet: it waits for the next
+ * take. So counts are taken from the rows that were updated.
  *
  * The commit does not wait for the disk: after a crash that undoes a take the job waits again, and whoever
  * has it finds that its lease is gone. The end of the job waits for the disk, and brings the take there with
@@ -31,37 +33,32 @@ export const TAKE_JOBS = `with recursive queues as (
         and (low_priority, account_id) > (queues.low_priority, queues.account_id)
       order by low_priority, account_id limit 1) as following
   ), heads as materialized (
-    select queues.low_priority, queues.account_id, head.seq, head.position
+    select queues.low_priority, queues.account_id, head.place, head.turn
     from (select set_config('synchronous_commit', 'off', true)) as commit, queues, lateral (
-      select seq, position from jobs where endpoint_id = :endpoint_id and status = 'IN_QUEUE'
-        and low_priority = queues.low_priority and account_id = queues.account_id
-      order by position, seq limit :wanted for update skip locked) as head
-  ), in_turn as (
-    select low_priority, account_id, seq,
-      row_number() over (partition by low_priority, account_id order by position, seq) as turn
-    from heads
+      select place, row_number() over () as turn from (
+        select ctid as place from jobs where endpoint_id = :endpoint_id and status = 'IN_QUEUE'
+          and low_priority = queues.low_priority and account_id = queues.account_id
+        order by position, seq limit :wanted for update skip locked) as locked) as head
   ), picked as materialized (
-    select seq, claim, worker_id, lease from unnest(
-      (select array_agg(seq order by low_priority, turn, account_id <= :served_last, account_id) from in_turn),
-      :worker_ids::text[], :leases::text[]) with ordinality as pair (seq, worker_id, lease, claim)
-    where seq is not null and lease is not null
+    select place, claim, worker_id, lease from unnest(
+      (select array_agg(place order by low_priority, turn, account_id <= :served_last, account_id) from heads),
+      :worker_ids::text[], :leases::text[]) with ordinality as pair (place, worker_id, lease, claim)
+    where place is not null and lease is not null
+  ), taken as (
+    update jobs as job set status = 'IN_PROGRESS', attempt = job.attempt + 1, worker_id = picked.worker_id,
+      lease = picked.lease,
+      taken_at = :taken_at::bigint,
+      due_at = least(:lease_check_at::bigint, job.ttl_at, :taken_at::bigint + nullif(job.execution_timeout, 0))
+    from picked, job_requests as request
+    where job.ctid = picked.place and request.endpoint_id = job.endpoint_id and request.seq = job.seq
+    returning ${waitingJobLine(['picked.claim', 'job.ctid'])} as line, request.request
   ), counted as (${addCountsSql(
-    'select :endpoint_id, :lane, -count(*), count(*), 0, 0, 0 from picked having count(*) > 0',
+    'select :endpoint_id, :lane, -count(*), count(*), 0, 0, 0 from taken having count(*) > 0',
   )})
-  update jobs as job set status = 'IN_PROGRESS', attempt = job.attempt + 1, worker_id = picked.worker_id,
-    lease = picked.lease,
-    taken_at = :taken_at::bigint,
-    due_at = least(:lease_check_at::bigint, job.ttl_at, :taken_at::bigint + nullif(job.execution_timeout, 0))
-  from picked, job_requests as request
-  where job.endpoint_id = :endpoint_id and job.seq = picked.seq
-    and request.endpoint_id = :endpoint_id and request.seq = picked.seq
-  returning ${WAITING_SELECT}, request.request, picked.claim, job.ctid::text, job.xmin::text`;
+  select line, request from taken`;
 
-/** What the statement returns after `WAITING_SELECT`. */
-const REQUEST = WAITING_SELECT_LENGTH;
-const CLAIM = REQUEST + 1;
+const CLAIM = WAITING_FIELDS;
 const CTID = CLAIM + 1;
-const XMIN = CTID + 1;
 
 export function takeJobs({
   queue,
@@ -103,14 +100,15 @@ export function takeJobs({
         lane: `${server} take`,
       });
       const taken = rows
-        .sort((one, other) => claimOf(one) - claimOf(other))
-        .map((values): TakenJob => {
-          const waiting = waitingJobFromValues(endpointId, values);
+        .map(([line, text]) => ({ fields: splitLine(line as string), request: text as string }))
+        .sort((one, other) => claimOf(one.fields) - claimOf(other.fields))
+        .map(({ fields, request: text }): TakenJob => {
+          const waiting = waitingJobFromFields(endpointId, fields);
           // The statement has counted this attempt. The rule is asked once more, so that both cannot drift apart unseen.
           waiting.attempt -= 1;
-          const { job } = request.startAttempt(waiting, claims[claimOf(values) - 1] as Claim);
-          handedOut.add({ job, ctid: values[CTID] as string, xmin: values[XMIN] as string });
-          return { job, request: values[REQUEST] as string };
+          const { job } = request.startAttempt(waiting, claims[claimOf(fields) - 1] as Claim);
+          handedOut.add({ job, ctid: fields[CTID] as string });
+          return { job, request: text };
         });
       const last = taken.at(-1);
       if (last !== undefined) servedLast.set(endpointId, last.job.accountId);
@@ -122,7 +120,7 @@ export function takeJobs({
   };
 }
 
-/** The number of the claim that the job of a row goes to, from 1. */
-function claimOf(values: readonly Value[]): number {
-  return values[CLAIM] as number;
+/** The number of the claim that a job goes to, from 1. */
+function claimOf(fields: readonly string[]): number {
+  return Number(fields[CLAIM]);
 }
