@@ -10,7 +10,7 @@ export const MINUTE_MS = 60_000;
 export const HOUR_MS = 3_600_000;
 
 /** Upper bounds of the buckets of waiting and running times, in milliseconds; the last bucket has none. */
-const DURATION_BOUNDS_MS = [
+export const DURATION_BOUNDS_MS = [
   5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000,
   1_000_000, 2_000_000, 5_000_000,
 ] as const;

@@ -21,9 +21,12 @@ export const ADD_HISTORY = addHistorySql(
   `select given.recorded_endpoint, given.minute, :lane, given.name, given.count, given.total from ${unnest(GIVEN_COLUMNS)}`,
 );
 
-/** Sums what the changes of a batch add. */
+/**
+ * Sums what the changes of a batch add. By endpoint, minute and name one after the other: to make one key of the
+ * three took 4 % of a server's time while it drained a queue.
+ */
 export class HistorySums {
-  readonly #sums = new Map<string, HistoryDelta & { recorded_endpoint: string }>();
+  readonly #sums = new Map<string, Map<number, Map<string, HistoryDelta>>>();
 
   get isEmpty(): boolean {
     return this.#sums.size === 0;
@@ -31,9 +34,13 @@ export class HistorySums {
 
   add(endpointId: string, before: Job | undefined, after: Job | undefined): void {
     for (const delta of historyDeltas(before, after)) {
-      const key = `${endpointId} ${delta.minute} ${delta.name}`;
-      const sum = this.#sums.get(key);
-      if (sum === undefined) this.#sums.set(key, { recorded_endpoint: endpointId, ...delta });
+      const names = entry(
+        entry(this.#sums, endpointId, newMap<number, Map<string, HistoryDelta>>),
+        delta.minute,
+        newMap<string, HistoryDelta>,
+      );
+      const sum = names.get(delta.name);
+      if (sum === undefined) names.set(delta.name, delta);
       else {
         sum.count += delta.count;
         sum.total += delta.total;
@@ -42,11 +49,32 @@ export class HistorySums {
   }
 
   values(): Record<string, string> {
-    // In one order, so that two statements do not wait for each other.
-    const sorted = [...this.#sums].sort(([one], [other]) => (one < other ? -1 : 1));
-    return columnArrays(
-      sorted.map(([, sum]) => sum),
-      GIVEN_COLUMNS,
+    const rows = [...this.#sums].flatMap(([recorded_endpoint, minutes]) =>
+      [...minutes.values()].flatMap((names) =>
+        [...names.values()].map((delta) => ({ recorded_endpoint, ...delta })),
+      ),
     );
+    // In one order, so that two statements do not wait for each other.
+    return columnArrays(rows.sort(byKey), GIVEN_COLUMNS);
   }
+}
+
+type Recorded = HistoryDelta & { recorded_endpoint: string };
+
+function byKey(one: Recorded, other: Recorded): number {
+  if (one.recorded_endpoint !== other.recorded_endpoint)
+    return one.recorded_endpoint < other.recorded_endpoint ? -1 : 1;
+  if (one.minute !== other.minute) return one.minute - other.minute;
+  return one.name < other.name ? -1 : 1;
+}
+
+function newMap<Key, Value>(): Map<Key, Value> {
+  return new Map();
+}
+
+/** The value of a key, which is made where there is none. */
+function entry<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
+  let value = map.get(key);
+  if (value === undefined) map.set(key, (value = make()));
+  return value;
 }

@@ -14,6 +14,7 @@ import type { QueueContext } from './queue-context.ts';
  * without counting jobs. Of each queue as many jobs are locked as are wanted; those that another server has
  * locked are skipped, so servers never wait for each other and never take the same job. `picked` pairs jobs
  * with claims by unnesting arrays: reading an element of a text array by its index walks over all before it.
+ * The jobs of one account come in their order; to sort them all the same took a tenth of a take.
  * A locked row is updated at its place (`ctid`), without an index. One that another transaction wrote between the
  * snapshot of the statement and the lock is at a place that the statement does not see yet: it waits for the next
  * take. So counts are taken from the rows that were updated.
@@ -41,7 +42,9 @@ export const TAKE_JOBS = `with recursive queues as (
         order by position, seq limit :wanted for update skip locked) as locked) as head
   ), picked as materialized (
     select place, claim, worker_id, lease from unnest(
-      (select array_agg(place order by low_priority, turn, account_id <= :served_last, account_id) from heads),
+      case when (select count(*) from queues) = 1 then (select array_agg(place) from heads)
+        else (select array_agg(place order by low_priority, turn, account_id <= :served_last, account_id) from heads)
+      end,
       :worker_ids::text[], :leases::text[]) with ordinality as pair (place, worker_id, lease, claim)
     where place is not null and lease is not null
   ), taken as (
