@@ -28,8 +28,8 @@ const GIVEN_COLUMNS = [
 
 /**
  * Ends jobs whose rows are unchanged since they were handed out: all of them, with the counts and the history
- * that these ends add, or none (it fails with a division by zero). To add those up from the rows, for any part
- * of them, took a fifth more of PostgreSQL's time.
+ * that these ends add, or none (it fails with a division by zero). To add those up from the rows, and five
+ * columns more, took 4 to 5 of 23 µs of PostgreSQL's time.
  *
  * A row is found at its place (`ctid`), without an index. A later version of it is at another place, and another
  * job at that place has another lease. When it is due agrees with `dueAt` in domain/job-transitions.ts.

