@@ -11,10 +11,10 @@ import { TAKE_JOBS } from './take.ts';
 const NOW = 1_800_000_000_000;
 const WANTED = 10;
 /**
- * Indexes grow in height: one more page for each request that is found, and for each new entry in the indexes that
- * the row is then in.
+ * Indexes grow in height, and pages with rows are full: for each job one more page where its request is found, where
+ * its new row goes, and for each new entry in the indexes that the row is then in.
  */
-const SOME_PAGES = 4 * WANTED;
+const SOME_PAGES = 5 * WANTED;
 const INDEXES = ['jobs_waiting', 'job_requests_pkey'];
 const ENDPOINT = {
   id: 'endpoint',
