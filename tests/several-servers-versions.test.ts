@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createResource, queueEndpoint } from '../packages/testing/src/create-resource.ts';
-import { skipWithoutVersion, writeEarlierVersion } from '../packages/testing/src/earlier-version.ts';
+import { writeLaterVersion } from '../packages/testing/src/later-version.ts';
 import { PacedClients } from '../packages/testing/src/paced-clients.ts';
 import { closeAfterTest } from '../packages/testing/src/safety/close-after-test.ts';
 import { SeveralServers } from '../packages/testing/src/several-servers-fixture.ts';
@@ -13,35 +13,37 @@ import { createTestDatabase } from '../packages/testing/src/test-database.ts';
 import { skipUnlessLong } from '../packages/testing/src/test-tier.ts';
 import { waitFor } from '../packages/testing/src/wait-for.ts';
 
-/** Commits in place of old releases. All lead by the lease. */
-const OLD_VERSIONS = [
-  { name: 'a version of the same schema', commit: 'bac992af', changesSchema: false, staysReady: true },
+const NEW_TABLE = 'create table of_a_later_version (name text primary key)';
+
+/**
+ * No release before this one can run on its schema, so this version is the earlier one, and the later one is a
+ * copy with one more migration. Once a release can, its commit belongs here (`writeEarlierVersion`).
+ */
+const LATER_VERSIONS = [
+  { name: 'a version of the same schema', migration: undefined, staysReady: true },
   {
-    name: 'the last version before migration 30, which only adds',
-    commit: 'b302ef2a~1',
-    changesSchema: true,
+    name: 'a version with a migration that only adds',
+    migration: { statement: NEW_TABLE, expandsOnly: true },
     staysReady: true,
   },
   {
-    name: 'the last version before migration 28',
-    commit: '5d87b2a2~1',
-    changesSchema: true,
+    name: 'a version with a migration that earlier servers do not know',
+    migration: { statement: NEW_TABLE, expandsOnly: false },
     staysReady: false,
   },
 ];
 
-for (const { name, commit, changesSchema, staysReady } of OLD_VERSIONS)
-  test(`three servers of ${name} are replaced, one after the other and under load, without a 5xx`, {
-    skip: skipUnlessLong ?? skipWithoutVersion(commit),
+for (const { name, migration, staysReady } of LATER_VERSIONS)
+  test(`three servers are replaced by ${name}, one after the other and under load, without a 5xx`, {
+    skip: skipUnlessLong,
     timeout: 300_000,
   }, async (t) => {
     const closing = closeAfterTest(t);
     const folder = mkdtempSync(join(tmpdir(), 'berth-versions-'));
     closing(async () => rmSync(folder, { recursive: true }));
-    const old = writeEarlierVersion(commit, folder);
+    const later = writeLaterVersion(folder, migration);
     const servers = await SeveralServers.start(3, {
       database: await createTestDatabase('postgres', { empty: true }),
-      program: old,
     });
     closing(() => servers.stop());
     const [first, second, third] = servers.slots;
@@ -93,8 +95,8 @@ for (const { name, commit, changesSchema, staysReady } of OLD_VERSIONS)
     clients.start();
     await check('old servers');
     const before = await schema();
-    await replace(first);
-    assert.equal((await schema()) > before, changesSchema);
+    await replace(first, later);
+    assert.equal((await schema()) > before, migration !== undefined);
     if (!staysReady) {
       // They say so, and still answer what reaches them.
       for (const slot of [second, third]) await becomes(slot, 503);
@@ -103,11 +105,11 @@ for (const { name, commit, changesSchema, staysReady } of OLD_VERSIONS)
     } else {
       await check('one new server');
       // An old one may end and be started again meanwhile.
-      await replace(third, old);
+      await replace(third);
     }
     await check('a new server and old ones');
     for (const slot of [second, third]) {
-      await replace(slot);
+      await replace(slot, later);
       await check('another new server');
     }
     await clients.stop();

@@ -74,6 +74,8 @@ for (const kind of DATABASES)
         assert.match(upgradeAdvice(json), words);
         assert.equal(await schema('select version from schema_version'), version, 'nothing was changed');
       }
+      const advice = upgradeAdvice({ steps: ['adds a table'], keepsEarlierServers: true });
+      assert.match(advice, /earlier servers go on/);
     });
 
     test('a database of a newer version is refused, with the reason', async () => {

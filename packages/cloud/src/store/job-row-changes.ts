@@ -19,7 +19,7 @@ export function isRenewal(before: Job, { job, output, error }: JobChange): boole
   );
 }
 
-/** A job that waits again, or has another time to live, may be due before the moment that `look_at` says. */
+/** A job that waits again, or has another time to live, may be due before the moment that `next_check_at` says. */
 export function mustCheckEarlier(before: Job, after: Job): boolean {
   if (after.status !== 'IN_QUEUE' && after.status !== 'IN_PROGRESS') return false;
   return before.ttlAt !== after.ttlAt || (after.status === 'IN_QUEUE' && before.status !== 'IN_QUEUE');

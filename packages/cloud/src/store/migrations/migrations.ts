@@ -28,6 +28,7 @@ import { sharedImages } from './0027-shared-images.ts';
 import { clustersWithoutSubnet } from './0028-clusters-without-subnet.ts';
 import { sharedFiles } from './0029-shared-files.ts';
 import { workerShards } from './0030-worker-shards.ts';
+import { queueColumnNames } from './0031-queue-column-names.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: Migration[] = [
@@ -61,4 +62,5 @@ export const migrations: Migration[] = [
   clustersWithoutSubnet,
   sharedFiles,
   workerShards,
+  queueColumnNames,
 ];

@@ -60,7 +60,7 @@ export function changeJobs(context: QueueContext): Pick<JobStore, 'change' | 'ch
     `update jobs set ${MUTABLE_COLUMNS.map((column) => `${column} = given.${column}`).join(', ')},
       output = case when given.has_output = 1 then given.output else jobs.output end,
       error = case when given.has_error = 1 then given.error else jobs.error end,
-      look_at = case when given.check_earlier = 1 then least(jobs.look_at, given.ttl_at) else jobs.look_at end
+      next_check_at = case when given.check_earlier = 1 then least(jobs.next_check_at, given.ttl_at) else jobs.next_check_at end
       from ${unnest(UPDATED_COLUMNS)} where jobs.endpoint_id = given.endpoint_id and jobs.seq = given.seq`,
     'update jobs',
   );
@@ -123,8 +123,8 @@ export function changeJobs(context: QueueContext): Pick<JobStore, 'change' | 'ch
       results.push({ before, after: change.job, changed: true });
     }
     await write([...writes.values()], client);
-    if (counts.size > 0) await addCounts({ ...countValues(counts), lane: `${server} change` }, client);
-    if (!history.isEmpty) await addHistory({ ...history.values(), lane: `${server} change` }, client);
+    if (counts.size > 0) await addCounts({ ...countValues(counts), writer: `${server} change` }, client);
+    if (!history.isEmpty) await addHistory({ ...history.values(), writer: `${server} change` }, client);
     return results;
   }
 

@@ -22,7 +22,7 @@ const TYPES: Record<string, string> = {
   taken_at: 'bigint',
   ended_at: 'bigint',
   due_at: 'bigint',
-  look_at: 'bigint',
+  next_check_at: 'bigint',
   seen_at: 'bigint',
   queued: 'bigint',
   running: 'bigint',

@@ -7,8 +7,8 @@ import type { QueueContext } from './queue-context.ts';
 export function expireJobs({ statements }: QueueContext): Pick<JobStore, 'deleteExpired'> {
   const deleteExpired = statements.rows<{ deleted: number }>(
     deleteJobsSql(
-      `select endpoint_id, seq from jobs where look_at <= :now and due_at <= :now and ${IS_TERMINAL}
-        order by look_at limit :limit for update skip locked`,
+      `select endpoint_id, seq from jobs where next_check_at <= :now and due_at <= :now and ${IS_TERMINAL}
+        order by next_check_at limit :limit for update skip locked`,
     ),
   );
   return {

@@ -86,7 +86,7 @@ export function finishHandedOut({
       ...columnArrays(batch.map(finishedRow), GIVEN_COLUMNS),
       ...countValues(counts),
       ...history.values(),
-      lane: `${server} finish`,
+      writer: `${server} finish`,
     };
     try {
       await withTransactionRetries(() =>

@@ -27,7 +27,7 @@ const FINISHED_COLUMNS = [
 export function finishJobs({
   queue,
 }: QueueContext): (changes: readonly JobChange[], client: PoolClient) => Promise<void> {
-  // `look_at` stays: see `nextCheckAt`.
+  // `next_check_at` stays: see `nextCheckAt`.
   const finish = queue.rows(
     `update jobs set status = given.status, lease = null, taken_at = given.taken_at, ended_at = given.ended_at,
       due_at = given.due_at, output = given.output, error = given.error

@@ -8,17 +8,17 @@ const GIVEN_COLUMNS = ['recorded_endpoint', 'minute', 'name', 'count', 'total'] 
 
 /**
  * Adds to the history of endpoints, from a query with the columns of the table. As with the counts, each
- * writer has rows of its own (`lane`).
+ * writer has rows of its own (`writer`).
  */
 export const addHistorySql = (
   source: string,
-): string => `insert into job_history (endpoint_id, minute, lane, name, count, total) ${source}
-  on conflict (endpoint_id, minute, lane, name) do update
+): string => `insert into job_history (endpoint_id, minute, writer, name, count, total) ${source}
+  on conflict (endpoint_id, minute, writer, name) do update
   set count = job_history.count + excluded.count, total = job_history.total + excluded.total`;
 
 /** For sums that are made here. */
 export const ADD_HISTORY = addHistorySql(
-  `select given.recorded_endpoint, given.minute, :lane, given.name, given.count, given.total from ${unnest(GIVEN_COLUMNS)}`,
+  `select given.recorded_endpoint, given.minute, :writer, given.name, given.count, given.total from ${unnest(GIVEN_COLUMNS)}`,
 );
 
 /**

@@ -9,18 +9,18 @@ const GIVEN_COLUMNS = ['endpoint_id', ...COUNT_COLUMNS] as const;
 
 /**
  * Adds to the counts of endpoints, from a query with the columns of the table. Each server writes rows of its
- * own (`lane`), one for each kind of statement, so that two never wait for the same row; the sum is what
+ * own (`writer`), one for each kind of statement, so that two never wait for the same row; the sum is what
  * counts.
  */
 export const addCountsSql = (
   source: string,
-): string => `insert into job_counts (endpoint_id, lane, ${COUNT_COLUMNS.join(', ')}) ${source}
-  on conflict (endpoint_id, lane) do update
+): string => `insert into job_counts (endpoint_id, writer, ${COUNT_COLUMNS.join(', ')}) ${source}
+  on conflict (endpoint_id, writer) do update
   set ${COUNT_COLUMNS.map((column) => `${column} = job_counts.${column} + excluded.${column}`).join(', ')}`;
 
 /** For sums that are made here. */
 export const ADD_COUNTS = addCountsSql(
-  `select given.endpoint_id, :lane, ${COUNT_COLUMNS.map((column) => `given.${column}`).join(', ')} ` +
+  `select given.endpoint_id, :writer, ${COUNT_COLUMNS.map((column) => `given.${column}`).join(', ')} ` +
     `from ${unnest(GIVEN_COLUMNS)}`,
 );
 
@@ -63,6 +63,6 @@ export function mergeCountRows(pool: Pool, statements: Statements): Promise<void
       (await selectSums({}, client)).map(({ endpoint_id, ...sum }) => [endpoint_id, sum] as const),
     );
     await deleteRows({ endpoint_ids: [...sums.keys()] }, client);
-    await addCounts({ ...countValues(sums), lane: 'all' }, client);
+    await addCounts({ ...countValues(sums), writer: 'all' }, client);
   });
 }

@@ -13,7 +13,7 @@ export function purgeJobs({ statements, server }: QueueContext): Pick<JobStore, 
     deleteJobsSql(
       `select endpoint_id, seq from jobs where endpoint_id = :endpoint_id and status = 'IN_QUEUE' ` +
         'order by seq for update',
-      addCountsSql('select :endpoint_id, :lane, -count(*), 0, 0, 0, 0 from gone having count(*) > 0'),
+      addCountsSql('select :endpoint_id, :writer, -count(*), 0, 0, 0, 0 from gone having count(*) > 0'),
     ),
   );
   /** From endpoint to endpoint through the index: it does not know the highest number of all of them. */
@@ -30,7 +30,7 @@ export function purgeJobs({ statements, server }: QueueContext): Pick<JobStore, 
   return {
     purge: async (endpoint_id) => {
       const [row] = await withTransactionRetries(() =>
-        deleteWaiting({ endpoint_id, lane: `${server} purge` }),
+        deleteWaiting({ endpoint_id, writer: `${server} purge` }),
       );
       return Number(row?.deleted);
     },

@@ -21,9 +21,9 @@ const MAX_SUBMIT_BATCH = 500;
 
 const GIVEN_COLUMNS = [...INSERTED_COLUMNS, 'request'] as const;
 
-const ADDED_COUNTS = `select endpoint_id, :lane, count(*), 0, 0, 0, 0
+const ADDED_COUNTS = `select endpoint_id, :writer, count(*), 0, 0, 0, 0
   from added group by endpoint_id order by endpoint_id`;
-const ADDED_HISTORY = `select endpoint_id, created_at / ${MINUTE_MS} * ${MINUTE_MS}, :lane,
+const ADDED_HISTORY = `select endpoint_id, created_at / ${MINUTE_MS} * ${MINUTE_MS}, :writer,
     'requests', count(*), 0
   from added group by 1, 2 order by 1, 2`;
 
@@ -73,7 +73,7 @@ export function submitJobs({ queue, statements, server, observer }: QueueContext
       request: payloads.request,
     }));
     const added = new Set(
-      (await insertJobs({ ...columnArrays(rows, GIVEN_COLUMNS), lane: `${server} submit` })).map(
+      (await insertJobs({ ...columnArrays(rows, GIVEN_COLUMNS), writer: `${server} submit` })).map(
         ([endpointId, seq]) => jobKey(endpointId as string, seq as number),
       ),
     );

@@ -73,7 +73,7 @@ describe('what a take reads', () => {
       leases: `{${claims}}`,
       taken_at: NOW,
       lease_check_at: NOW + 10_000,
-      lane: 'lane',
+      writer: 'writer',
     });
     await client.query('begin');
     await client.query(`prepare take as ${text}`);

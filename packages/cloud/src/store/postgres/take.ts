@@ -56,7 +56,7 @@ export const TAKE_JOBS = `with recursive queues as (
     where job.ctid = picked.place and request.endpoint_id = job.endpoint_id and request.seq = job.seq
     returning ${waitingJobLine(['picked.claim', 'job.ctid'])} as line, request.request
   ), counted as (${addCountsSql(
-    'select :endpoint_id, :lane, -count(*), count(*), 0, 0, 0 from taken having count(*) > 0',
+    'select :endpoint_id, :writer, -count(*), count(*), 0, 0, 0 from taken having count(*) > 0',
   )})
   select line, request from taken`;
 
@@ -100,7 +100,7 @@ export function takeJobs({
         ),
         taken_at: request.takenAt,
         lease_check_at: request.leaseCheckAt,
-        lane: `${server} take`,
+        writer: `${server} take`,
       });
       const taken = rows
         .map(([line, text]) => ({ fields: splitLine(line as string), request: text as string }))

@@ -28,7 +28,9 @@ export function changeJobs(queue: QueueContext): Pick<JobStore, 'change' | 'chan
   const updateOutput = statements.write('update jobs set output = :output where seq = :seq');
   const updateError = statements.write('update jobs set error = :error where seq = :seq');
   /** It may have to be looked at earlier than was planned. */
-  const checkEarlier = statements.write('update jobs set look_at = min(look_at, :ttl_at) where seq = :seq');
+  const checkEarlier = statements.write(
+    'update jobs set next_check_at = min(next_check_at, :ttl_at) where seq = :seq',
+  );
   const deleteChunks = statements.write(
     'delete from job_chunks where endpoint_id = :endpoint_id and seq = :seq',
   );

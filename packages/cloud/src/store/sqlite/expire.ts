@@ -4,8 +4,8 @@ import { deleteJobs } from './delete-job.ts';
 import type { QueueContext } from './queue-context.ts';
 
 const EXPIRED =
-  'from jobs where look_at <= :now and due_at <= :now and ' +
-  `${IS_TERMINAL} order by look_at, seq limit :limit`;
+  'from jobs where next_check_at <= :now and due_at <= :now and ' +
+  `${IS_TERMINAL} order by next_check_at, seq limit :limit`;
 
 /**
  * Deletes ended jobs whose retention is over. No interface shows them any more, so nothing waits for the

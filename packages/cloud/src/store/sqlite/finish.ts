@@ -3,7 +3,7 @@ import { jobValues } from '../tables/jobs.table.ts';
 import type { QueueContext } from './queue-context.ts';
 import { assignments } from './statements.ts';
 
-/** What the end of an attempt changes. `look_at` stays: see `nextCheckAt`. */
+/** What the end of an attempt changes. `next_check_at` stays: see `nextCheckAt`. */
 const FINISHED_COLUMNS = ['status', 'lease', 'taken_at', 'ended_at', 'due_at'] as const;
 
 /**

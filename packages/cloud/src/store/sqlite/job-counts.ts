@@ -18,19 +18,19 @@ export class JobCounters {
 
   constructor(statements: Statements) {
     // On SQLite there is one server, and so one row for each endpoint. PostgreSQL has one for each writer
-    // (`lane`).
+    // (`writer`).
     this.#add = statements.write(
-      `insert into job_counts (endpoint_id, lane, queued, running, completed, failed, retried)
+      `insert into job_counts (endpoint_id, writer, queued, running, completed, failed, retried)
         values (:endpoint_id, 'sqlite', :queued, :running, :completed, :failed, :retried)
-        on conflict (endpoint_id, lane) do update
+        on conflict (endpoint_id, writer) do update
         set queued = queued + excluded.queued, running = running + excluded.running,
           completed = completed + excluded.completed, failed = failed + excluded.failed,
           retried = retried + excluded.retried`,
     );
     this.#addHistory = statements.write(
-      `insert into job_history (endpoint_id, minute, lane, name, count, total)
+      `insert into job_history (endpoint_id, minute, writer, name, count, total)
         values (:endpoint_id, :minute, 'sqlite', :name, :count, :total)
-        on conflict (endpoint_id, minute, lane, name) do update
+        on conflict (endpoint_id, minute, writer, name) do update
         set count = count + excluded.count, total = total + excluded.total`,
     );
   }

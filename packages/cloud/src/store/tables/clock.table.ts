@@ -36,7 +36,7 @@ export function clockTable(database: Database): ClockStore {
             union all select 1 from pods where active = 1 limit 1`,
         );
         if (live !== undefined) return false;
-        yield* execute(sql`update jobs set due_at = due_at + ${by}, look_at = look_at + ${by}`);
+        yield* execute(sql`update jobs set due_at = due_at + ${by}, next_check_at = next_check_at + ${by}`);
         yield* execute(
           sql`update webhook_deliveries set next_at = next_at + ${by} where next_at is not null`,
         );
@@ -48,7 +48,7 @@ export function clockTable(database: Database): ClockStore {
       database.write(function* () {
         yield* execute(
           sql`update jobs set created_at = created_at + ${by}, queued_at = queued_at + ${by}, ttl_at = ttl_at + ${by},
-              taken_at = taken_at + ${by}, due_at = due_at + ${by}, look_at = look_at + ${by}
+              taken_at = taken_at + ${by}, due_at = due_at + ${by}, next_check_at = next_check_at + ${by}
             where status in ('IN_QUEUE', 'IN_PROGRESS') and created_at between ${from} and ${to}`,
         );
       }),

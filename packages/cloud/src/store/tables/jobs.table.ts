@@ -90,7 +90,7 @@ export function splitLine(line: string): string[] {
 export const WAITING_FIELDS = WAITING_COLUMNS.length;
 
 /** All that a new job's row holds. */
-export const INSERTED_COLUMNS = [...JOB_COLUMNS, 'look_at', 'idempotency_key', 'body_hash'] as const;
+export const INSERTED_COLUMNS = [...JOB_COLUMNS, 'next_check_at', 'idempotency_key', 'body_hash'] as const;
 
 /** What the row of a new job says. The other columns are empty until the job is taken. */
 export const NEW_JOB_COLUMNS = [
@@ -113,7 +113,7 @@ export const NEW_JOB_COLUMNS = [
   'attempt',
   'drained',
   'due_at',
-  'look_at',
+  'next_check_at',
   'idempotency_key',
   'body_hash',
 ] as const satisfies readonly (typeof INSERTED_COLUMNS)[number][];
@@ -199,7 +199,7 @@ export function insertedValues(
 ): Record<(typeof INSERTED_COLUMNS)[number], Value> {
   return {
     ...jobValues(job),
-    look_at: nextCheckAt(job, job.createdAt),
+    next_check_at: nextCheckAt(job, job.createdAt),
     idempotency_key: idempotency?.key ?? null,
     body_hash: idempotency?.bodyHash ?? null,
   };
@@ -294,9 +294,9 @@ export const IS_TERMINAL = `status in (${TERMINAL_STATUSES.map((status) => `'${s
 const MAX_RECHECK_DELAY_MS = 60_000;
 
 /**
- * When the reaper has to look at the row next (`look_at`), for a job that is not due now. It is chosen so
+ * When the reaper must check the row next (`next_check_at`), for a job that is not due now. It is chosen so
  * that a take and an end need not move it, and so leave its index alone: whenever the job ends after this
- * moment, its retention ends at most `MAX_RECHECK_DELAY_MS` before `look_at`.
+ * moment, its retention ends at most `MAX_RECHECK_DELAY_MS` before `next_check_at`.
  */
 export function nextCheckAt(job: Job, now: number): number {
   if (job.status !== 'IN_QUEUE' && job.status !== 'IN_PROGRESS') return job.dueAt;
