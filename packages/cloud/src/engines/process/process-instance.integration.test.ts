@@ -275,8 +275,9 @@ describe('instances that are processes', { skip: supervisionProblem() ?? false }
     await engine.start(script('loud', `yes "${'x'.repeat(99)}" | head -n 1000000; echo done`));
     assert.equal((await output('loud')).at(-1), 'done');
     const lines = await Array.fromAsync(engine.logs('loud'));
+    // By the limit of the speed or, where a busy machine writes them more slowly than that, by that of the log.
     assert.ok(
-      lines.some(({ line, source }) => source === 'system' && /^\[berth: [\d,]+ lines dropped, /.test(line)),
+      lines.some(({ line, source }) => source === 'system' && /[\d,]+ lines (?:were )?dropped/.test(line)),
       'it says that lines were dropped',
     );
     let bytes = 0;
