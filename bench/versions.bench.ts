@@ -15,8 +15,8 @@ const MOST_LOST = 0.05;
 const [THIS, OTHER] = ['this checkout', 'the other'];
 
 /**
- * Accepting jobs on SQLite by this checkout and by another one (`--other FOLDER`). Each round starts a server
- * of each again: two servers of the same code differ by up to 9 % for as long as they run.
+ * Accepting jobs on SQLite by this checkout and by another one (`--other FOLDER`). Each round starts a new
+ * server of each: two servers of the same code differ by up to 9 % for as long as they run.
  */
 export async function versions({ report, tools, rounds, seconds, other }: BenchContext): Promise<void> {
   report.part('versions', `POST /run over ${CONNECTIONS} connections, ${seconds} s a round`);

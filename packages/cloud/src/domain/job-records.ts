@@ -37,7 +37,7 @@ export interface Job {
   queuedAt: number;
   /** When it is forgotten, whatever its state. */
   ttlAt: number;
-  /** From the policy, for a retry that starts the time to live again. */
+  /** From the policy, for a retry, which gets a new time to live. */
   ttl: number;
   /** How long one attempt may run; 0 is without limit. */
   executionTimeout: number;

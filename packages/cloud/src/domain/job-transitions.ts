@@ -92,8 +92,8 @@ function canRetry({ status }: Pick<Job, 'status'>): boolean {
 }
 
 /**
- * By hand: the same job and input at the end of the queue, everything it left behind removed, its time to
- * live again.
+ * A retry by a client: the same job and input at the end of the queue, everything it left behind removed, with a new
+ * time to live.
  */
 export function retry(job: Job, position: number, now: number): JobChange | undefined {
   if (!canRetry(job)) return undefined;

@@ -45,7 +45,7 @@ export interface JobTracing extends Tracing {
 /** `version-traceid-parentid-flags`; a version that is not known may have more fields. */
 const TRACEPARENT = /^(?!ff)([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(-.*)?$/;
 
-/** Undefined if it is not a valid traceparent: then a trace begins again, as W3C says. */
+/** Undefined if it is not a valid traceparent: then a new trace begins, as W3C says. */
 export function parseTraceparent(
   text: string | undefined,
 ): { traceId: string; spanId: string; sampled: boolean } | undefined {

@@ -29,7 +29,7 @@ import type {
 export interface JobStore {
   /**
    * Whether a take sees the jobs that were submitted in the same turn of the event loop. Where it does not,
-   * it has to be requests for again after the commit.
+   * take again after the commit.
    */
   readonly sameTurnTakes: boolean;
   /**

@@ -236,6 +236,6 @@ test('what idle connections keep of their last requests is small', async (contex
     // Of what others copy meanwhile, each connection's copy would keep a piece.
     for (let others = 0; others < 3; others += 1) Buffer.allocUnsafe(Buffer.poolSize / 3);
   }
-  // What was collected is returned by another thread.
+  // Another thread frees the memory that was collected.
   await waitFor('little is kept', async () => kept() - before < 1_000_000);
 });

@@ -18,7 +18,7 @@ const PING_MS = 10 * SECOND;
 /** Two connections of one worker, with time that is turned by hand. */
 class Pair {
   readonly near: Duplex[] = [];
-  readonly #far: Duplex[] = [];
+  readonly #workerSocket: Duplex[] = [];
   readonly #context: TestContext;
   readonly #on: QueueFixture;
   #now = 0;
@@ -40,17 +40,17 @@ class Pair {
         log: createLog({ level: 'silent', format: 'json' }),
       });
       this.near.push(near);
-      this.#far.push(far.resume());
+      this.#workerSocket.push(far.resume());
     }
     context.after(() => {
-      for (const end of [...this.near, ...this.#far]) end.destroy();
+      for (const end of [...this.near, ...this.#workerSocket]) end.destroy();
     });
   }
 
   /** A heartbeat arrives on one of them. */
   async beat(which: number): Promise<void> {
     const arrived = once(this.near[which] as Duplex, 'data');
-    this.#far[which]?.write('L \n');
+    this.#workerSocket[which]?.write('L \n');
     await arrived;
   }
 
@@ -69,28 +69,28 @@ class Pair {
   }
 }
 
-/** A worker's end of a channel, for the lines that come and go. */
-class Far {
-  readonly #near: Duplex;
-  readonly #far: Duplex;
+/** The worker's side of a channel: sends lines to the server and reads those that it sends. */
+class WorkerSide {
+  readonly #serverSocket: Duplex;
+  readonly #workerSocket: Duplex;
   #received = '';
 
   constructor(context: TestContext, on: QueueFixture) {
-    [this.#near, this.#far] = duplexPair();
+    [this.#serverSocket, this.#workerSocket] = duplexPair();
     new WorkerChannel({
-      socket: this.#near,
+      socket: this.#serverSocket,
       queue: on.queue,
       endpointId: on.id,
       workerId: 'w',
       activity: new ChannelActivity(),
       log: createLog({ level: 'silent', format: 'json' }),
     });
-    this.#far.setEncoding('utf8').on('data', (text: string) => (this.#received += text));
+    this.#workerSocket.setEncoding('utf8').on('data', (text: string) => (this.#received += text));
     context.after(() => this.cut());
   }
 
   send(...lines: string[]): void {
-    this.#far.write(lines.map((line) => `${line}\n`).join(''));
+    this.#workerSocket.write(lines.map((line) => `${line}\n`).join(''));
   }
 
   /** The rest of the next line of this kind. */
@@ -101,13 +101,13 @@ class Far {
         this.#received = this.#received.replace(line[0], '');
         return line[1] ?? '';
       }
-      await once(this.#far, 'data');
+      await once(this.#workerSocket, 'data');
     }
   }
 
   cut(): void {
-    this.#near.destroy();
-    this.#far.destroy();
+    this.#serverSocket.destroy();
+    this.#workerSocket.destroy();
   }
 }
 
@@ -123,7 +123,7 @@ for (const kind of DATABASES) {
         context.mock.timers.enable({ apis: ['setInterval'] });
         const on = bench();
         const job = await on.submit();
-        const first = new Far(context, on);
+        const first = new WorkerSide(context, on);
         first.send('T 1');
         const [earlier = ''] = (await first.next('J')).split(' ');
         await on.queue.returnToQueue(on.id, job.seq, { workerId: 'w', lease: earlier });
@@ -131,7 +131,7 @@ for (const kind of DATABASES) {
         await first.next('J');
         // The worker has not read it, and holds the attempt before until that is acknowledged.
         first.cut();
-        const second = new Far(context, on);
+        const second = new WorkerSide(context, on);
         second.send(`L ${job.id}`, `${letter} ${job.id} ${earlier}${letter === 'D' ? ' {"output":1}' : ''}`);
         assert.equal(await second.next('A'), `${job.id} ${earlier}`);
         await on.advance(20 * SECOND, () => {
